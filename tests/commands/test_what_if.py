@@ -48,7 +48,7 @@ def test_a_calm_node_evicts_nothing_and_a_pod_that_grows_is_evicted_in_time(
 def test_a_victim_gives_back_what_it_used(tmp_path: Path) -> None:
     """So one eviction is enough, and the condition's transition period is all that remains."""
     scenario = raw_scenario(pods_json(tmp_path), [summary_json(tmp_path, 1, web=2 * GI)])
-    before, run = grown(scenario, own_config(scenario), Growth(pod="default/web", amount=6 * GI, over=5 * MINUTE))
+    before, run = grown(scenario, own_config(scenario), [Growth(pod="default/web", amount=6 * GI, over=5 * MINUTE)])
     assert before == ()
     last = run.cycles[-1].observation
     assert last.node is not None
@@ -61,7 +61,7 @@ def test_a_victim_gives_back_what_it_used(tmp_path: Path) -> None:
 def test_a_victim_gives_back_no_more_than_it_has_taken(tmp_path: Path) -> None:
     """A pod of 980 Mi that is to grow by 10 Gi where 4 Gi are left goes when 100 Mi are left, and gives back what it has then."""
     scenario = raw_scenario(pods_json(tmp_path), [summary_json(tmp_path, 1, web=980 << 20, db=GI)])
-    _, run = grown(scenario, own_config(scenario), Growth(pod="default/web", amount=10 * GI, over=10 * MINUTE))
+    _, run = grown(scenario, own_config(scenario), [Growth(pod="default/web", amount=10 * GI, over=10 * MINUTE)])
     available = [
         cycle.observation.node.memory.available_bytes
         for cycle in run.cycles
@@ -127,6 +127,9 @@ def test_a_growth_that_has_stopped_before_a_threshold_says_how_near_it_came(
 def test_a_growth_that_cannot_be_read_is_a_clear_error(text: str) -> None:
     with pytest.raises(InputError, match=re.escape("for example `--grow shop/cart+2Gi/5m`: by 2Gi within 5m")):
         parse_growth(text, [pod("cart", namespace="shop")])
+    if "lots" not in text:
+        with pytest.raises(InputError, match=re.escape("it takes NAMESPACE/POD+AMOUNT/TIME")):
+            parse_growth(text, [])
     assert parse_growth("default/web+2Gi/5m", ()) == Growth(pod="default/web", amount=2 * GI, over=300 * SECOND)
 
 
@@ -152,3 +155,24 @@ def test_a_pod_that_is_not_there_cannot_grow(files: list[str], capsys: pytest.Ca
     assert "did you mean default/web?" in capsys.readouterr().err
     assert main(["simulate", *files, "--grow", "default/job+1Gi/1m"]) == 2
     assert "default/job: the last summary has no memory of this pod; it has ended" in capsys.readouterr().err
+
+
+def test_several_pods_grow_together(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two growths only the last one was played, and nothing said so."""
+    arguments = [*files, "--grow", "default/web+1Gi/5m", "--grow", "default/db+2Gi/5m"]
+    ((at, pod),) = evicted(arguments, capsys)
+    assert pod == "default/web"
+    assert at.startswith("5m50"), "3 GiB less 100 Mi at 10.24 Mi a second are gone after 290 s"
+
+
+def test_what_was_evicted_at_the_readings_before_is_said(
+    files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The conclusion was `No pod was evicted.` because the pod that should grow was evicted at a reading before."""
+    high = tmp_path / "high.yaml"
+    high.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 5Gi}\n"
+    )
+    assert main(["simulate", *files, "--grow", "default/web+1Gi/5m", "--config", str(high)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Evicted at the readings before 1m0s: default/web at 0s. From then on, with no pod that grows:" in shown

@@ -1,6 +1,6 @@
 """Plays a world for `evictd simulate`: the timeline and the result, under one configuration or two side by side.
 
-A world is read from a file, or is the last reading of a scenario in which a pod grows (`--grow`).
+A world is read from a file, or is the last reading of a scenario in which pods grow (`--grow`).
 """
 
 import argparse
@@ -19,6 +19,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
+from evictd.render.continued import continued_texts
 from evictd.render.documents import TOP_ROWS, Document
 from evictd.render.outlook import (
     Outlook,
@@ -61,8 +62,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
 
 
 def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> ExitCode:
-    """Play on from a scenario's last reading while a pod grows; raises `InputError`."""
-    title, growth = scenario.name or path.stem, parse_growth(args.grow, scenario.pods)
+    """Play on from a scenario's last reading while pods grow; raises `InputError`."""
+    title, growths = scenario.name or path.stem, [parse_growth(text, scenario.pods) for text in args.grow]
     config = scenario_config(scenario, path, args)
     configs = {configuration_name(config, args): config}
     if args.compare is not None:
@@ -70,8 +71,8 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
         configs[name] = other
     sides, cycles = [], []
     for name, each in configs.items():
-        before, run = grown(scenario, each, growth)
-        sides.append(_played(name, run))
+        before, run = grown(scenario, each, growths)
+        sides.append(replace(_played(name, run), before=continued_texts(before, run)))
         cycles.append((*before, *cycles_to_draw(run)))
     drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]
     _draw(drawn, args.plot, begin=scenario.begin)

@@ -62,8 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--grow",
+        action="append",
         metavar="GROWTH",
-        help="let a pod's memory grow after the last reading: NAMESPACE/POD+2Gi/5m by 2Gi within 5m, and no more after that",
+        help="let a pod's memory grow after the last reading: NAMESPACE/POD+2Gi/5m by 2Gi within 5m, and no more after that; "
+        "may be given for several pods",
     )
     parser.add_argument(
         "--compare", type=Path, metavar="FILE", help="decide by this configuration or policy too, side by side"

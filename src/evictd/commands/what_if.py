@@ -5,7 +5,7 @@ what a node really showed, so an eviction would free nothing: every later step i
 working set and its local storage available again. What a pod that its owner creates instead would use is not known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evictd.codec.scenario import Scenario, ScenarioStep
@@ -19,7 +19,7 @@ from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError, did_you_mean
 from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle, simulate
-from evictd.world.behaviours import Grow, Usage
+from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
 from evictd.world.loop import Run, play
 
@@ -40,49 +40,64 @@ def parse_growth(text: str, pods: Sequence[Pod]) -> Growth:
     example = f"{clean(pods[0].full_name) if pods else 'NAMESPACE/POD'}+2Gi/5m"
     pod, _, rest = text.partition("+")
     amount, _, over = rest.partition("/")
+    form = f"it takes NAMESPACE/POD+AMOUNT/TIME, for at most {_LONGEST // SECOND} s"
+    if "/" not in pod or not amount or not over:
+        raise InputError(f"--grow: {text}: {form}; for example `--grow {example}`: by 2Gi within 5m")
     try:
         growth = Growth(pod=pod, amount=parse_quantity(amount).value(), over=parse_duration(over))
     except InvalidValueError as error:
         raise InputError(f"--grow: {text}: {error}; for example `--grow {example}`: by 2Gi within 5m") from error
-    if "/" not in pod or growth.amount <= 0 or not 0 < growth.over <= _LONGEST:
-        raise InputError(
-            f"--grow: {text}: it takes NAMESPACE/POD+AMOUNT/TIME, for at most {_LONGEST // SECOND} s; for example "
-            f"`--grow {example}`: by 2Gi within 5m"
-        )
+    if growth.amount <= 0 or not 0 < growth.over <= _LONGEST:
+        raise InputError(f"--grow: {text}: {form}; for example `--grow {example}`: by 2Gi within 5m")
     return growth
 
 
-def grown(scenario: Scenario, config: EvictionConfig, growth: Growth) -> tuple[tuple[SimulatedCycle, ...], Run]:
-    """Decide all readings but the last one, then play on from that; raises `InputError` if it does not have the pod."""
+def grown(
+    scenario: Scenario, config: EvictionConfig, growths: Sequence[Growth]
+) -> tuple[tuple[SimulatedCycle, ...], Run]:
+    """Decide all readings but the last one, then play on from that; raises `InputError` if it does not have a pod."""
     last = scenario.steps[-1]
-    uid = next((pod.uid for pod in scenario.pods if pod.full_name == growth.pod), None)
-    stats = None if last.summary is None or uid is None else last.summary[1].get(uid)
-    if uid is None:
-        raise InputError(f"--grow: {growth.pod}: there is no such pod{_meant(scenario, growth.pod)}")
-    if last.summary is None or stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
-        raise InputError(
-            f"--grow: {growth.pod}: the last summary has no memory of this pod; it has ended, or was not measured"
-        )
+    behaviours: dict[str, tuple[Behaviour, ...]] = {}
+    uids = {pod.full_name: pod.uid for pod in scenario.pods}
+    node, known = _reading_of(scenario, [growth.pod for growth in growths])
+    for growth in growths:
+        uid = uids[growth.pod]
+        rate = max(growth.amount * SECOND // growth.over, 1)
+        behaviour = Grow(of=Usage.MEMORY, rate=rate, start=last.at, bound=growth.amount)
+        behaviours[uid] = (*behaviours.get(uid, ()), behaviour)
     before = tuple(simulate(replace(scenario, steps=scenario.steps[:-1]), config))
-    node, known = last.summary
-    rate = max(growth.amount * SECOND // growth.over, 1)
+    over = max(growth.over for growth in growths)
     world = world_of(
         node,
         scenario.pods,
         known,
         name=scenario.name,
         filesystems=scenario.filesystems,
-        behaviours={stats.uid: (Grow(of=Usage.MEMORY, rate=rate, start=last.at, bound=growth.amount),)},
+        behaviours=behaviours,
         gone=last.absent | {pod for cycle in before for pod in _evicted(cycle)},
         begin=last.at,
-        # The rate at the end is that of the last quarter, in which the pod does not grow any more.
-        duration=last.at + growth.over + max(config.pressure_transition_period, growth.over // 2),
+        # The rate at the end is that of the last quarter, in which no pod grows any more.
+        duration=last.at + over + max(config.pressure_transition_period, over // 2),
     )
     if not before:
         return (), play(world, config)
     # The victims are gone, and the world's times are not those of the summaries.
     state = replace(before[-1].state, in_flight=(), collections={}, last_seen={})
     return before, play(world, config, state)
+
+
+def _reading_of(scenario: Scenario, names: Sequence[str]) -> tuple[NodeStats, Mapping[str, PodStats]]:
+    """Return the last reading; raises `InputError` if it does not have the memory of each of these pods."""
+    summary, uids = scenario.steps[-1].summary, {pod.full_name: pod.uid for pod in scenario.pods}
+    for name in names:
+        if name not in uids:
+            raise InputError(f"--grow: {name}: there is no such pod{_meant(scenario, name)}")
+        stats = None if summary is None else summary[1].get(uids[name])
+        if summary is None or stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
+            raise InputError(
+                f"--grow: {name}: the last summary has no memory of this pod; it has ended, or was not measured"
+            )
+    return summary or (NodeStats(), {})
 
 
 def _meant(scenario: Scenario, name: str) -> str:

@@ -15,7 +15,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
 from evictd.render.text import clean, counted, duration_text, first_of
-from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, of_no_use, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, of_no_use, played_text
 from evictd.render.world_view import MOST_LINES, folded_lines, new_decisions, refused_again
 from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused
@@ -68,7 +68,7 @@ def print_worlds(
     for side, after in zip_longest(sides, played_on[: len(sides)]):
         to.print()
         to.print(_headline(side), style="bold")
-        for sentence in outcome_text(side.run, side.account, side.unattended):
+        for sentence in played_text(side):
             print_line(to, "", sentence)
         if after is not None:
             print_line(to, "", f"If it goes on like this: {played_on_text(after)}.")

@@ -41,6 +41,13 @@ class PlayedWorld:
     """The same world without evictd, to say what would have happened on the node."""
     expectations: tuple[Expectation, ...] = ()
     """What the world file expects, and whether it came so."""
+    before: tuple[str, ...] = ()
+    """What the readings had from which it was played on, as sentences."""
+
+
+def played_text(played: PlayedWorld) -> list[str]:
+    """Write what came of a world, after what the readings had from which it was played on."""
+    return [*played.before, *outcome_text(played.run, played.account, played.unattended)]
 
 
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:

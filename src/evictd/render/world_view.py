@@ -21,7 +21,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
 from evictd.render.text import clean, counted, left_text, signal_quantity
-from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, outcome_text
+from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, played_text
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
@@ -195,7 +195,7 @@ def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: b
     quiet = len(played.run.cycles) - len({line.at for line in lines if line.decided})
     to.print(f"{'':>10}  {counted(quiet, 'cycle')} without a change", style="dim")
     to.print()
-    for sentence in outcome_text(played.run, played.account, played.unattended):
+    for sentence in played_text(played):
         print_line(to, "", sentence)
     for sentence in expectation_texts(played.expectations):
         print_line(to, "", sentence)
@@ -241,7 +241,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
         "relievedAt": None if account.relieved_at is None else format_duration(account.relieved_at),
         "leastPods": sorted(account.ideal.slots),
         "relievable": account.ideal.relieves,
-        "conclusion": outcome_text(played.run, account, played.unattended),
+        "conclusion": played_text(played),
         "expectations": [
             {"field": each.field, "met": not each.unmet, "unmet": list(each.unmet)} for each in played.expectations
         ],

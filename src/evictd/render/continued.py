@@ -1,0 +1,61 @@
+"""Says of a world that goes on from a last reading what the readings before had, and what of them is not continued."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from evictd.core.model.config import own_thresholds
+from evictd.core.model.decision import begun_evictions
+from evictd.core.model.observation import Observation, signal_observations
+from evictd.core.model.signal import MEMORY_SIGNALS
+from evictd.core.model.stats import PodStats
+from evictd.core.units.duration import SECOND
+from evictd.render.text import clean, duration_text, first_of, pod_name, signal_amount
+from evictd.simulation import SimulatedCycle
+from evictd.world.loop import Run
+
+
+def continued_texts(before: Sequence[SimulatedCycle], run: Run) -> tuple[str, ...]:
+    """Write which pods were evicted at the readings before, and what filled the node then and does not any more."""
+    return (*_evicted_texts(before, run), *_still_texts(before, run)) if before else ()
+
+
+def _evicted_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
+    evicted = {
+        pod_name(each.pod): duration_text(cycle.at) for cycle in before for each in begun_evictions(cycle.decisions)
+    }
+    if evicted:
+        pods = first_of([f"{name} at {at}" for name, at in evicted.items()])
+        grows = "" if any(each.culprit for each in run.world.pods) else ", with no pod that grows"
+        yield f"Evicted at the readings before {duration_text(run.world.begin)}: {pods}. From then on{grows}:"
+
+
+def _still_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
+    """Write what fell so fast at the last readings that nothing would be left of it within the time played."""
+    first, last = before[-1], run.cycles[0]
+    then, now = first.turns[-1].observation, last.observation
+    if then.node is None or now.node is None or last.at <= first.at:
+        return
+    old, new = signal_observations(then.node), signal_observations(now.node)
+    growing = {each.pod.uid for each in run.world.pods if each.culprit}
+    for signal in dict.fromkeys(each.signal for each in own_thresholds(run.config)):
+        if signal not in old or signal not in new:
+            continue
+        fell = old[signal].available.value() - new[signal].available.value()
+        if signal in MEMORY_SIGNALS:
+            fell -= _taken_by(growing, then, now)
+        rate = fell * SECOND // (last.at - first.at)
+        if rate > 0 and new[signal].available.value() * SECOND // rate <= run.world.played:
+            names = first_of([clean(each.pod.full_name) for each in run.world.pods if each.culprit])
+            yield (
+                f"{signal.value} fell by {signal_amount(rate, signal)} a second at the last readings: that is not continued, "
+                f"only the memory of {names} grows on."
+            )
+
+
+def _taken_by(growing: Collection[str], then: Observation, now: Observation) -> int:
+    """Return by how much the pods that grow on have grown between two readings."""
+    return sum(_memory(now.pod_stats, uid) - _memory(then.pod_stats, uid) for uid in growing)
+
+
+def _memory(stats: Mapping[str, PodStats], uid: str) -> int:
+    memory = stats[uid].memory if uid in stats else None
+    return 0 if memory is None else memory.working_set_bytes or 0
