@@ -38,17 +38,14 @@ def journal_of(name: str, path: Path, policy: Policy | None = None) -> Path:
     with path.open("ab") as file:
         for cycle in simulate(scenario, config):
             for turn in cycle.turns:
-                line = encode_entry(
-                    now=cycle.at,
-                    wall=f"2026-01-31T12:{cycle.at // 10**9 // 60:02}:{cycle.at // 10**9 % 60:02}Z",
-                    state=state,
-                    observation=turn.observation,
-                    config=config,
-                    step=turn.step,
-                )
-                file.write(line)
+                file.write(_line(cycle.at, state, turn.observation, config, turn.step))
                 state = turn.step.state
     return path
+
+
+def _line(at: int, state: State, observation: Observation, config: EvictionConfig, step: Step) -> bytes:
+    wall = f"2026-01-31T12:{at // 10**9 // 60:02}:{at // 10**9 % 60:02}Z"
+    return encode_entry(now=at, wall=wall, state=state, observation=observation, config=config, step=step)
 
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
@@ -178,6 +175,23 @@ def test_of_a_lower_threshold_the_commands_that_answer_are_said_and_answer(
     assert "evict default/report" in capsys.readouterr().out
     assert main(["replay", "journal.jsonl", "--config", "new.yaml", "--output", "json"]) == 0
     assert [each["pod"] for each in json.loads(capsys.readouterr().out)["readingsEnd"]] == ["default/report"]
+
+
+def test_a_pod_that_goes_earlier_is_said_and_no_growth_of_it_is_recommended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that was recommended let a pod grow that this configuration had evicted before."""
+    journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
+    monkeypatch.chdir(tmp_path)
+    Path("new.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 1Gi}\n"
+    )
+    assert main(["replay", "journal.jsonl", "--config", "new.yaml"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    earlier = "default/report at 2026-01-31T12:00:20Z instead of 2026-01-31T12:00:30Z."
+    assert f"Would have been evicted earlier: {earlier}" in out
+    assert "The recorded readings end" not in out
+    assert "--grow" not in out
 
 
 def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Where the readings of a journal end for another configuration, and the commands that play on from there."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.codec.decision import encode_decision
@@ -75,3 +77,14 @@ def test_the_readings_go_on_where_no_pod_went_or_one_goes_now() -> None:
         assert readings_end_text([one], WHAT_IF) == ()
         assert ends_document([one]) == []
     assert ends_document([replayed(then)]) == [{"wall": "2026-01-31T12:00:00Z", "pod": "default/hog"}]
+
+
+def test_a_pod_that_goes_earlier_is_no_eviction_that_would_not_have_been() -> None:
+    """The command that was recommended let a pod grow that this configuration had evicted before."""
+    then, quiet = eviction(rate=MI), eviction(rate=MI)
+    early = replace(replayed(then, then).entry, wall="2026-01-31T11:00:00Z", decisions=())
+    both = [replace(replayed(then, then), entry=early), replayed(quiet)]
+    assert readings_end_text(both, WHAT_IF) == (
+        "Would have been evicted earlier: default/hog at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
+    )
+    assert ends_document(both) == []

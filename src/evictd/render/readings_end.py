@@ -1,6 +1,7 @@
 """Says where the readings of a journal end for another configuration, and how to play on from there.
 
 An eviction relieves the node, so the readings after it do not show what a configuration without that eviction would have met.
+A pod that this configuration evicts earlier is none of these: it is gone by then.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replayed import Replayed
-from evictd.render.text import clean, counted, threshold_text
+from evictd.render.text import clean, counted, first_of, threshold_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,26 +44,41 @@ class ReadingsEnd:
 
     wall: str
     evicted: EvictPod
+    earlier: str = ""
+    """When this pod is evicted now, if that is in an earlier cycle: then the journal need not be played on for it."""
 
 
 def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     """Yield the evictions after which the readings are those of a relieved node; a dry run relieves none."""
+    since: dict[str, str] = {}
+    """When each pod is evicted now."""
     for one in replayed:
-        if (one.entry.extra or {}).get("dryRun") or any(begun_evictions(one.step.decisions)):
+        begun = list(begun_evictions(one.step.decisions))
+        for each in begun:
+            since.setdefault(each.pod.uid, one.entry.wall)
+        if (one.entry.extra or {}).get("dryRun") or begun:
             continue
         for plain in one.entry.decisions:
             try:
                 then = decode_decision(plain)
             except InputError:  # a damaged decision, which the difference shows
                 continue
-            yield from (ReadingsEnd(wall=one.entry.wall, evicted=each) for each in begun_evictions([then]))
+            for each in begun_evictions([then]):
+                yield ReadingsEnd(wall=one.entry.wall, evicted=each, earlier=since.get(each.pod.uid, ""))
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
-    """Return that the recorded readings end at evictions, and the commands that answer for the last one; empty without one."""
-    ends = tuple(readings_ends(replayed))
+    """Return which pods go earlier, that the readings end at evictions, and the commands that answer for the last; or nothing."""
+    found = tuple(readings_ends(replayed))
+    before = [
+        f"{clean(each.evicted.pod.full_name)} at {clean(each.earlier)} instead of {clean(each.wall)}"
+        for each in found
+        if each.earlier
+    ]
+    earlier = (f"Would have been evicted earlier: {first_of(before)}.",) if before else ()
+    ends = [each for each in found if not each.earlier]
     if not ends:
-        return ()
+        return earlier
     last = ends[-1]
     pod, cause = clean(last.evicted.pod.full_name), last.evicted.because
     of = "1 eviction" if len(ends) == 1 else f"each of {counted(len(ends), 'eviction')}"
@@ -74,9 +90,10 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     capture = f"{_COMMAND}capture --from-journal {what_if.journals} --until {quote(pod)} --out incident.yaml"
     if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS:
         world = "To find out, describe the node and what grows in a world (docs/worlds.md), and play it:"
-        return end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
+        return *earlier, end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
     growth, source = _growth(last.evicted)
     return (
+        *earlier,
         end,
         f"To find out, let the pod grow on from there, {source}:",
         capture,
@@ -95,7 +112,8 @@ def print_readings_end(replayed: Sequence[Replayed], what_if: WhatIf, to: "Conso
 
 def ends_document(replayed: Sequence[Replayed]) -> list[Document]:
     """Return the same for a document: each such eviction."""
-    return [{"wall": each.wall, "pod": each.evicted.pod.full_name} for each in readings_ends(replayed)]
+    found = (each for each in readings_ends(replayed) if not each.earlier)
+    return [{"wall": each.wall, "pod": each.evicted.pod.full_name} for each in found]
 
 
 def _growth(evicted: EvictPod) -> tuple[str, str]:
