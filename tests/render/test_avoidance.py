@@ -9,6 +9,7 @@ from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.aftermath import MetAfter
@@ -169,12 +170,19 @@ def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
     )
 
 
-def test_the_formula_is_no_remedy_where_the_limit_of_all_pods_was_met_as_well() -> None:
+def test_the_formula_alone_is_no_remedy_where_the_limit_of_all_pods_was_met_as_well() -> None:
     """`memory.formula: MemAvailable` was proposed, with which the pod goes in the same second for allocatable memory."""
     found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     because = {**found.event.evidence["because"], "filePages": 5 * GI}
     found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
-    said = avoidance(replace(found, allocatable_met=True))
+    said = avoidance(replace(found, allocatable_met=Origin.DERIVED))
+    assert said.by[0] == (
+        "memory.formula: MemAvailable and enforceNodeAllocatable: [none] in evictd's configuration: 5Gi of what it held are "
+        "clean file pages, which the kernel can drop; with the formula alone it would have gone for "
+        "allocatableMemory.available, which counts them always"
+    )
+    assert not any("less use" in each or "limit" in each for each in said.by)
+    said = avoidance(replace(found, allocatable_met=Origin.SET))
     assert not any("MemAvailable" in each or "limit" in each for each in said.by)
     assert said.not_by[0] == (
         "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, but allocatableMemory.available was met as "
@@ -183,7 +191,7 @@ def test_the_formula_is_no_remedy_where_the_limit_of_all_pods_was_met_as_well() 
 
 
 @pytest.mark.parametrize("name", ["18-active-page-cache", "19-page-cache-of-many"])
-def test_the_formula_alone_does_not_avoid_an_eviction_for_the_page_cache_of_pods(name: str) -> None:
+def test_the_formula_avoids_an_eviction_for_the_page_cache_of_pods_only_without_their_own_threshold(name: str) -> None:
     """Played: what `allocatable_met` says of the journal is what happens under the other formula."""
     (path,) = (each for each in incident_files() if each.stem == name)
     file = play_incident(path, (Policy.STANDARD,)).file
@@ -191,6 +199,9 @@ def test_the_formula_alone_does_not_avoid_an_eviction_for_the_page_cache_of_pods
     last = play(file.world, config, until_eviction=True).cycles[-1]
     (eviction,) = (each for each in last.step.decisions if isinstance(each, EvictPod))
     assert eviction.because.signal_label == Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
+    both = replace(config, thresholds=tuple(each for each in config.thresholds if each.origin is not Origin.DERIVED))
+    calm = play(file.world, both).cycles
+    assert not any(isinstance(each, EvictPod) for cycle in calm for each in cycle.step.decisions)
 
 
 def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> None:

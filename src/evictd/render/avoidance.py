@@ -3,6 +3,7 @@
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.threshold import Origin
 from evictd.render.incident import CONTAINER_LOGS, Incident, IncidentRow
 from evictd.render.text import amount_text, signal_amount
 from evictd.render.verdict import Need
@@ -27,6 +28,7 @@ _ROTATION = (
     "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
 )
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
+_NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
 
@@ -112,16 +114,22 @@ def _file_pages(found: Incident) -> str:
 
 
 def formula_remedy(found: Incident) -> Avoidance:
-    """Return the formula that does not count page cache: as none where pages are in use or the pods' own limit was met too."""
+    """Return the formula that does not count page cache: as none where pages are in use or the pods' own limit was set."""
     if not (pages := _file_pages(found)):
         return Avoidance()
     formula = f"memory.formula: MemAvailable: {pages}"
     if not held_by_page_cache(found):
         stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
         return Avoidance(not_by=(f"{formula}, but {stalled}",))
-    if found.allocatable_met:
-        return Avoidance(not_by=(f"{formula}, but {_ALLOCATABLE} was met as well, and counts them by every formula",))
-    return Avoidance(by=(f"{formula}, which the kernel can drop",))
+    if found.allocatable_met is None:
+        return Avoidance(by=(f"{formula}, which the kernel can drop",))
+    as_well = f"{_ALLOCATABLE} was met as well, and counts them by every formula"
+    if found.allocatable_met is not Origin.DERIVED:
+        return Avoidance(not_by=(f"{formula}, but {as_well}",))
+    both = f"memory.formula: MemAvailable and {_NO_ALLOCATABLE}: {pages}, which the kernel can drop"
+    return Avoidance(
+        by=(f"{both}; with the formula alone it would have gone for {_ALLOCATABLE}, which counts them always",)
+    )
 
 
 def _of_owner(found: Incident) -> Avoidance:

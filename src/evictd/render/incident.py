@@ -14,7 +14,7 @@ from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
-from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
 from evictd.errors import InputError, InvalidValueError
@@ -104,8 +104,8 @@ class Incident:
     """Seconds from the eviction to the journal's last record."""
     stalled: int = 0
     """Hundredths of a percent of the last 10 s in which a task of the node stalled for memory."""
-    allocatable_met: bool = False
-    """Whether a threshold of `allocatableMemory.available`, which counts page cache by every formula, was met as well."""
+    allocatable_met: Origin | None = None
+    """Origin of a threshold of `allocatableMemory.available`, which counts page cache by every formula, met as well."""
     measured: bool = True
     """Whether its usage was measured in that cycle; else it is what was known of it before."""
     siblings: frozenset[str] = frozenset()
@@ -289,7 +289,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
-        allocatable_met=any(map(says_met, threshold_findings(record, Signal.ALLOCATABLE_MEMORY_AVAILABLE))),
+        allocatable_met=_allocatable_met(record),
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
@@ -318,6 +318,14 @@ def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
     except (InputError, InvalidValueError):
         return 0
     return 0 if found is None else found.resolve(of_count(capacity or 0)).value()
+
+
+def _allocatable_met(record: JournalRecord) -> Origin | None:
+    """Return the origin of a threshold of `allocatableMemory.available` that is met; a recorded one without an origin was set."""
+    for each in threshold_findings(record, Signal.ALLOCATABLE_MEMORY_AVAILABLE):
+        if says_met(each):
+            return Origin.DERIVED if each["threshold"].get("origin") == Origin.DERIVED.value else Origin.SET
+    return None
 
 
 def _is_missing(record: JournalRecord, uid: str) -> bool:
