@@ -225,3 +225,40 @@ def test_a_threshold_that_rests_on_one_eviction_has_beside_it_that_of_the_others
     assert (memory.hard, memory.without_worst) == (round_up(300 * MI + KEPT), round_up(KEPT))
     [memory] = advise(both, 99).signals
     assert memory.without_worst == memory.hard
+
+
+def test_a_derived_threshold_is_not_kept() -> None:
+    """`keep your evictionHard of allocatableMemory.available` was said of one that nobody had set."""
+    derived = Signal.ALLOCATABLE_MEMORY_AVAILABLE
+    for is_derived in (True, False):
+        first, last = reading(0, 480, evict="a"), reading(10, 4000, gone="a")
+        level = SignalLevel(available=MI, capacity=8192 * MI, hard=500 * MI, derived=is_derived)
+        both = [replace(each, levels={**each.levels, derived: level}) for each in (first, last)]
+        assert (derived in advise([node_evidence("n", both)], 99).kept_hard) is not is_derived
+
+
+def test_the_loop_of_one_owner_is_known() -> None:
+    """117 evictions of one DaemonSet's pods read as the evidence of 117 accidents."""
+    loop = [
+        replace(
+            reading(100 * i, 480, evict=f"a{i}"),
+            chosen=tuple(
+                replace(each, owner="default/DaemonSet/a") for each in reading(100 * i, 480, evict=f"a{i}").chosen
+            ),
+        )
+        for i in range(6)
+    ]
+    [advice] = advise([node_evidence("n", loop)], 99).signals
+    assert advice.most_of_owner == ("n", "default/DaemonSet/a", 6)
+    [few] = advise([node_evidence("n", loop[:4])], 99).signals
+    assert few.most_of_owner is None
+
+
+def test_nothing_in_use_outside_pods_is_no_reservation() -> None:
+    none = replace(
+        node_evidence("n", [reading(0, 4000)]),
+        outside_pods={Resource.PIDS: OutsidePods(node="n", wall="", amount=0)},
+        outside_readings={Resource.PIDS: LEAST_READINGS},
+    )
+    [reserved] = advise([none], 99).reserved
+    assert (reserved.amount, reserved.enough_evidence, reserved.proposed) == (0, True, False)

@@ -27,6 +27,7 @@ most that was in use outside pods, again for the asked share of the nodes.
 whether a pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods, Uncovered
@@ -85,6 +86,9 @@ class SignalAdvice:
     apart: tuple[int, int] | None
     """The least capacity and that of the node that needed the most, if what fits this one is above half of the other."""
 
+    most_of_owner: tuple[str, str, int] | None = None
+    """The node and owner of which most evictions are, and their number, if pods of one owner went again and again."""
+
     @property
     def enough_evidence(self) -> bool:
         """Whether enough evictions were recorded to propose a setting."""
@@ -128,8 +132,8 @@ class Reservation:
 
     @property
     def proposed(self) -> bool:
-        """Whether there is enough evidence, and the amount fits every node."""
-        return self.enough_evidence and self.fits
+        """Whether there is enough evidence, and an amount that fits every node."""
+        return self.enough_evidence and self.fits and self.amount > 0
 
 
 @frozen
@@ -206,7 +210,9 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         kept_hard=tuple(
             signal
             for signal in Signal
-            if signal not in proposed and not SIGNALS[signal].own and any(signal in node.hard for node in nodes)
+            if signal not in proposed
+            and not SIGNALS[signal].own
+            and any(signal in node.hard and signal not in node.derived for node in nodes)
         ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
@@ -274,8 +280,18 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
+        most_of_owner=_most_of_owner(found),
         apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
     )
+
+
+def _most_of_owner(episodes: Sequence[Episode]) -> tuple[str, str, int] | None:
+    """Return the node and owner whose pods are most of the evictions, if that is one owner's loop."""
+    counts = Counter((each.node, each.owner) for each in episodes if each.owner)
+    for (node, owner), count in counts.most_common(1):
+        if count >= LEAST_EVICTIONS and count * 2 > len(episodes):
+            return node, owner, count
+    return None
 
 
 def _by_need(episode: Episode) -> tuple[bool, int]:

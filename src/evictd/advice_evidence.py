@@ -66,6 +66,9 @@ class Episode:
     """The most that was available between the pod's end and the next eviction; `None` where its end was not recorded, or the pod
     that was next in the ranking was evicted next."""
 
+    owner: str = ""
+    """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
+
     @property
     def needed(self) -> int:
         """The hard threshold that would have left the reserve; more where nothing was left at the decision."""
@@ -135,6 +138,8 @@ class NodeEvidence:
     """The most that was used up again between an eviction and that of the pod that was next in the ranking."""
     hard: dict[Signal, int] = field(default_factory=dict)
     """The hard thresholds of the last reading."""
+    derived: frozenset[Signal] = frozenset()
+    """The signals whose hard threshold is derived from that of another one: no configuration names it."""
     capacity: dict[Signal, int] = field(default_factory=dict)
     outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
     """The most that the system and the Kubernetes daemons used."""
@@ -177,6 +182,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         episodes=tuple(episodes),
         came_back=came_back,
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
+        derived=frozenset(signal for signal, level in levels.items() if level.derived),
         capacity={signal: level.capacity for signal, level in levels.items()},
         outside_pods=_most_outside_pods(node, readings),
         outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
@@ -317,6 +323,7 @@ def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: C
         limit=(level.hard or 0) if chosen.hard else 0,
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,
+        owner=chosen.owner,
     )  # fmt: skip
     return end, episode
 

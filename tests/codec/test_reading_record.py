@@ -32,6 +32,14 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     assert (level.available, level.capacity, level.hard) == (429496729, 429496729 + 8160437862, 500 * MI)
     pods = 2040109465 + 1717986918 + 2362232012 + 41943040
     assert evicting.outside_pods == {Resource.MEMORY: 8160437862 - pods}
+    assert not level.derived
+    derived = evicting.levels.get(Signal.ALLOCATABLE_MEMORY_AVAILABLE)
+    assert derived is None or derived.derived
+    owned = b'"ownerReferences":[{"kind":"Job","name":"report","controller":true}]'
+    line = lines[readings.index(evicting)].replace(
+        b'"uid":"report","annotations"', b'"uid":"report",' + owned + b',"annotations"'
+    )
+    assert decode_reading(line).chosen[0].owner == "default/Job/report"
     assert any("report" in each.gone for each in readings)
     assert not chosen.stays
     dry = lines[readings.index(evicting)].replace(b'"extra":{}', b'"extra":{"dryRun":true}')

@@ -9,6 +9,7 @@ from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import Resource, Signal
+from evictd.core.units.duration import SECOND
 from evictd.render.advice import advice_document, configuration, print_advice
 from evictd.render.console import make_console
 from tests.stories import check_golden
@@ -53,6 +54,20 @@ def test_headings_are_whole_on_a_narrow_terminal_and_nothing_used_has_no_amount(
     assert "no use was measured until default/a was gone" in " ".join(text.split())
 
 
+def test_the_loop_of_one_owner_is_said_and_nothing_in_use_is_no_reservation() -> None:
+    """117 evictions of one DaemonSet's pods stood there as 117 accidents, and `0` was proposed."""
+    first = reading(0, 480, evict="a")
+    owned = replace(first, chosen=tuple(replace(each, owner="default/DaemonSet/a") for each in first.chosen))
+    loop = [replace(owned, at=at * SECOND, outside_pods={Resource.PIDS: 0}) for at in range(LEAST_READINGS)]
+    lines = shown_on_a_line(node_evidence("n", loop))
+    assert (
+        "100 of 100 evictions are pods of one owner on n, default/DaemonSet/a, started again and again: no threshold ends that"
+        in lines
+    )
+    assert "for pid: none, because nothing was in use outside pods, of 100 readings" in lines
+    assert "systemReserved" not in configuration(advise([node_evidence("n", loop)], 99))["kubelet"]
+
+
 def test_one_eviction_is_not_enough_to_propose_anything() -> None:
     """It advised a threshold, a soft one and reservations, `enough for 99 % of the nodes`, from a single eviction."""
     few = replace(NODES[4], outside_readings=dict.fromkeys(USED, LEAST_READINGS - 1))
@@ -89,7 +104,8 @@ def test_what_fits_no_node_is_left_out_with_the_reason() -> None:
     lines = shown_on_a_line(*nodes)
     assert "for memory: none proposed: no one value fits nodes of 1Gi (a) and 8Gi: advise them apart" in lines
     assert (
-        "for ephemeral-storage: none proposed: 96Gi is more than half of 100Gi, so find what used it instead" in lines
+        "for ephemeral-storage: none proposed: 96Gi (rounded up) is more than half of 100Gi, so find what used it instead"
+        in lines
     )
     assert configuration(advise(nodes, 99))["kubelet"] == {}
 

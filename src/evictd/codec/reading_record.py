@@ -13,6 +13,7 @@ from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.threshold import Origin
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 
@@ -25,6 +26,8 @@ class SignalLevel:
     capacity: int
     hard: int | None = None
     """The hard threshold as an absolute amount; `None` if there is none."""
+    derived: bool = False
+    """Whether that is derived from the threshold of another signal, so that no configuration names it."""
 
 
 @frozen
@@ -40,6 +43,8 @@ class Chosen:
     """Whether the pod was not stopped: the decision is one of a dry run."""
     next_uid: str = ""
     """The pod behind it in the ranking; empty where there is none."""
+    owner: str = ""
+    """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
 
 
 @frozen
@@ -71,6 +76,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel"):
 class _Threshold(_Part, frozen=True):
     signal: str
     grace_period_nanoseconds: int = 0
+    origin: str = ""
 
 
 class _Row(_Part, frozen=True):
@@ -128,8 +134,24 @@ class _Summary(_Part, frozen=True):
     pods: tuple[_PodStats, ...] = ()
 
 
+class _Owner(_Part, frozen=True):
+    kind: str = ""
+    name: str = ""
+    controller: bool = False
+
+
+class _Metadata(_Part, frozen=True):
+    uid: str = ""
+    owner_references: tuple[_Owner, ...] = ()
+
+
+class _OwnedPod(_Part, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
 class _Observation(_Part, frozen=True):
     summary: _Summary = _Summary()
+    pods: tuple[_OwnedPod, ...] = ()
     cleaned_up: tuple[str, ...] = ()
 
 
@@ -152,6 +174,7 @@ class _Line(_Part, frozen=True):
     extra: _Extra = _Extra()
 
 
+_DERIVED = Origin.DERIVED.value
 _LINE = msgspec.json.Decoder(_Line)
 
 
@@ -191,6 +214,7 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
             available=parse_quantity(found.available).value(),
             capacity=parse_quantity(found.capacity).value(),
             hard=limit if is_hard else None if before is None else before.hard,
+            derived=found.threshold.origin == _DERIVED if is_hard else before is not None and before.derived,
         )
     return levels
 
@@ -228,10 +252,16 @@ def _chosen(wire: _Line) -> list[Chosen]:
             fill_rate=each.because.fill_rate or 0,
             stays=wire.extra.dry_run,
             next_uid=_next_uid(wire.findings, each.because.threshold.signal, each.pod.uid),
+            owner=_owner_of(wire.observation.pods, each.pod),
         )
         for each in wire.decisions
         if each.kind == "EvictPod" and not each.shortens and each.pod and each.because.threshold
     ]
+
+
+def _owner_of(pods: tuple[_OwnedPod, ...], pod: _Pod) -> str:
+    owners = (owner for each in pods if each.metadata.uid == pod.uid for owner in each.metadata.owner_references)
+    return next((f"{pod.namespace}/{each.kind}/{each.name}" for each in owners if each.controller), "")
 
 
 def _next_uid(findings: tuple[_Finding, ...], signal: str, uid: str) -> str:

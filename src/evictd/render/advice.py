@@ -214,6 +214,12 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
     yield _evidence(each.worst)
     yield _changed(each)
+    if each.most_of_owner is not None:
+        node, owner, count = each.most_of_owner
+        yield (
+            f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {clean(node)}, {clean(owner)}, started "
+            "again and again: no threshold ends that"
+        )
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:
@@ -279,7 +285,10 @@ def _other_lines(advice: Advice) -> Iterator[str]:
         )
         if each.proposed:
             missed = f"; not covered: {_some(each.not_covered)}" if each.not_covered else ""
-            yield f"{name}: {amount_text(each.amount, each.resource)}; {most}{missed}"
+            rounded = " (rounded up)" if each.amount > each.worst.amount else ""
+            yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{missed}"
+        elif each.enough_evidence and not each.amount:
+            yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
         elif each.enough_evidence:
             yield f"{name}: {_why_not_reserved(each)}; {most}"
         else:
@@ -291,6 +300,7 @@ def _why_not_reserved(each: Reservation) -> str:
     least, worst = (amount_text(node.capacity, each.resource) for node in (each.smallest, each.worst))
     if each.amount * 2 > each.worst.capacity:
         amount = amount_text(each.amount, each.resource)
+        amount += " (rounded up)" if each.amount > each.worst.amount else ""
         return f"none proposed: {amount} is more than half of {worst}, so {_FIND}"
     return _apart(least, each.smallest.node, worst)
 
