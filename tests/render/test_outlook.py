@@ -85,6 +85,8 @@ def test_a_world_that_is_played_on_has_its_first_eviction() -> None:
     assert played_on_text(PlayedOn(until=9 * MINUTE)) == "played on until 9m0s, no pod is evicted"
     found = PlayedOn(until=9 * MINUTE, at=7 * MINUTE, pod="default/hog")
     assert played_on_text(found) == "played on, default/hog is evicted first, at 7m0s"
+    stays = replace(found, stays=("default/api",))
+    assert played_on_text(stays).endswith("first, at 7m0s; what takes more and more goes on: default/api")
     assert played_on_document(found) == {"until": "9m0s", "evicted": "default/hog", "at": "7m0s"}
     assert played_on_document(None) is None
 

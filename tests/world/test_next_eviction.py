@@ -1,5 +1,8 @@
 """Checks which pod of a world that is played on goes first."""
 
+from dataclasses import replace
+
+from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.behaviours import Grow, Usage
@@ -34,3 +37,12 @@ def test_only_growth_without_a_bound_goes_on() -> None:
     assert goes_on(world(host=(host,)))
     bounded = Grow(of=Usage.MEMORY, rate=1, bound=10)
     assert not goes_on(world(*quiet(1), host=(HostUse(name="slab", behaviours=(bounded,)),)))
+
+
+def test_what_takes_more_and_more_and_is_not_the_pod_that_goes_is_known() -> None:
+    leak, webs = hog(rate=3 << 20), [holder(f"web-{number}", 250 << 20) for number in range(4)]
+    static = world(replace(leak, pod=replace(leak.pod, source=PodSource.STATIC)), *webs, duration=MINUTE)
+    found = play_on(static, config(hard=HARD), 60 * MINUTE)
+    assert found.pod.startswith("default/web")
+    assert found.stays == ("default/hog",)
+    assert play_on(SHORT, config(hard=HARD), 10 * MINUTE).stays == ()

@@ -19,6 +19,7 @@ from evictd.render.sentences import no_action_text, place_text
 from evictd.render.text import (
     clean,
     duration_text,
+    first_of,
     gap_text,
     pod_name,
     seconds_text,
@@ -210,7 +211,9 @@ def played_on_text(played: PlayedOn) -> str:
     """Write which pod goes first in a world that was played on."""
     if not played.pod:
         return f"played on until {clock(played.until)}, no pod is evicted"
-    return f"played on, {clean(played.pod)} is evicted first, at {clock(played.at)}"
+    stays = first_of([clean(each) for each in played.stays])
+    more = f"; what takes more and more goes on: {stays}"
+    return f"played on, {clean(played.pod)} is evicted first, at {clock(played.at)}{more if stays else ''}"
 
 
 def played_on_document(played: PlayedOn | None) -> Document | None:

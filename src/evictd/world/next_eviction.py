@@ -20,6 +20,8 @@ class PlayedOn:
     until: int
     at: int = 0
     pod: str = ""
+    stays: tuple[str, ...] = ()
+    """The pods that take more and more where the evicted one does not."""
     crossed: Mapping[Signal, int] = field(default_factory=dict)
     """When a threshold of each signal was met first after the world's own end, up to the first eviction."""
 
@@ -45,4 +47,6 @@ def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
                 crossed.setdefault(each.threshold.signal, cycle.at)
     last = run.cycles[-1]
     evicted = next((each.pod.full_name for each in last.step.decisions if isinstance(each, EvictPod)), "")
-    return PlayedOn(until=until, at=last.at if evicted else 0, pod=evicted, crossed=crossed)
+    growing = [each.pod.full_name for each in world.pods if takes_without_bound(each.behaviours)]
+    stays = () if not evicted or evicted in growing else tuple(growing)
+    return PlayedOn(until=until, at=last.at if evicted else 0, pod=evicted, stays=stays, crossed=crossed)
