@@ -7,11 +7,11 @@ import pytest
 
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.source import own_config, read_story
-from evictd.core.model.config import Policy
+from evictd.core.model.config import MemoryFormula, Policy
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import Container
-from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.sentences import no_action_text
 from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
@@ -361,3 +361,23 @@ def test_a_derived_threshold_is_named_where_it_alone_is_met() -> None:
     run = play(story, eviction_config({"evictionHard": HARD}, policy=Policy.KUBELET, default_hard=True))
     text = " ".join(outcome_text(run, account_of(run)))
     assert "At the end allocatableMemory.available<500Mi is still met" in text
+
+
+def test_a_threshold_that_can_never_be_met_was_not_met_between_two_readings() -> None:
+    """At the instant of a kill more is taken than there is, which was said to have met the threshold."""
+    settings = replace(config(hard={"memory.available": "100Mi"}), memory_formula=MemoryFormula.WORKING_SET)
+    node = NodeSpec(memory=4 << 30, unusable_memory=150 << 20)
+    leak = WorldPod(
+        pod=pod("small", memory="128Mi"),
+        behaviours=(
+            Hold(of=Usage.MEMORY, amount=100 << 20),
+            Grow(of=Usage.MEMORY, rate=(100 << 20) // 60),
+        ),
+    )
+    host = (HostUse(name="system", behaviours=(Hold(of=Usage.MEMORY, amount=800 << 20),)),)
+    story = world(holder("big", 2 << 30, memory="1Gi"), leak, node=node, host=host, duration=20 * MINUTE)
+    run = play(story, settings)
+    account = account_of(run)
+    assert run.kills
+    assert account.ideal.crossed_at is not None
+    assert "No threshold was met." in outcome_text(run, account)

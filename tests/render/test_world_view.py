@@ -17,7 +17,7 @@ from evictd.world.loop import play
 from evictd.world.model import ApiServer, Disk, DisruptionBudget, NodeImage, NodeSpec, Owner
 from tests.playbook import config
 from tests.render.played_worlds import played
-from tests.world.worlds import hog, holder, quiet, world
+from tests.world.worlds import HARD, hog, holder, quiet, world
 
 
 def shown(side: PlayedWorld) -> str:
@@ -108,3 +108,15 @@ def test_each_innocent_has_the_reason_why_its_end_was_not_needed() -> None:
 def test_each_cycle_can_be_drawn() -> None:
     run = played(world(hog())).run
     assert len(cycles_to_draw(run)) == len(run.cycles)
+
+
+def test_the_reason_for_which_nothing_is_evicted_names_its_signal() -> None:
+    """Two signals that stopped 41 s apart had the same line twice."""
+    static = replace(hog(rate=8 << 20), pod=replace(hog().pod, source=PodSource.STATIC))
+    node = NodeSpec(memory=4 << 30, unusable_memory=137 << 20)
+    run = play(world(static, *quiet(4), node=node, duration=20 * MINUTE), config(hard=HARD))
+    stops = [
+        line.text for line in timeline(run) if "EvictionsDoNotHelp" in line.text or "ProtectedCulprit" in line.text
+    ]
+    assert stops
+    assert all(each.startswith(("memory.available: ", "allocatableMemory.available: ")) for each in stops)

@@ -1,11 +1,13 @@
 """Checks the warnings about thresholds of a world."""
 
+from dataclasses import replace
+
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.render.world_warnings import warnings_text
+from evictd.render.world_warnings import ownerless_texts, warnings_text
 from evictd.world.loop import play
-from evictd.world.model import NodeSpec
+from evictd.world.model import NodeSpec, Owner
 from tests.playbook import config
-from tests.world.worlds import GI, MI, holder, quiet, world
+from tests.world.worlds import GI, MI, hog, holder, quiet, world
 
 SOFT = config(hard={"memory.available": "1Mi"}, soft={"memory.available": ("120Mi", "5s")})
 
@@ -57,3 +59,15 @@ def test_a_pod_that_is_larger_than_the_node_is_named() -> None:
         "Warning: default/db holds 3Gi of memory from its start on, more than the 2Gi that processes can have on this node, so "
         "the kernel kills."
     )
+
+
+def test_an_owner_that_is_not_declared_and_starts_no_pod_again_is_named() -> None:
+    """A pod of a DaemonSet went for good, and nothing said why no successor came."""
+    owned = replace(hog(), pod=replace(hog().pod, owner="DaemonSet/hog"))
+    settings = config(hard={"memory.available": "100Mi"})
+    story = world(owned, *quiet(2))
+    assert list(ownerless_texts(play(story, settings))) == [
+        "Warning: DaemonSet/hog starts no pod again, as it is not in the world's `owners`."
+    ]
+    assert not list(ownerless_texts(play(replace(story, owners=(Owner(name="DaemonSet/hog"),)), settings)))
+    assert not list(ownerless_texts(play(world(*quiet(2)), settings)))

@@ -35,6 +35,7 @@ from evictd.render.simulation_document import simulation_document
 from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import cycles_to_draw, print_world, world_document
+from evictd.render.world_warnings import ownerless_texts
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.expectation import expectations
@@ -50,6 +51,7 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     if args.compare is not None:
         name, other = compared_config(file, path, args)
         sides.append(_played(name, play(file.world, other), file.expect))
+    sides = [replace(side, warnings=tuple(ownerless_texts(side.run))) for side in sides]
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
     if args.output == TABLE:
         _print(title, sides, args)

@@ -13,7 +13,7 @@ from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import NANO
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
-from evictd.render.world_warnings import warnings_text
+from evictd.render.world_warnings import never_met, warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict, protected_pods
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
@@ -43,11 +43,13 @@ class PlayedWorld:
     """What the world file expects, and whether it came so."""
     before: tuple[str, ...] = ()
     """What the readings had from which it was played on, as sentences."""
+    warnings: tuple[str, ...] = ()
+    """What is said of the world file beside the warnings of every world."""
 
 
 def played_text(played: PlayedWorld) -> list[str]:
     """Write what came of a world, after what the readings had from which it was played on."""
-    return [*played.before, *outcome_text(played.run, played.account, played.unattended)]
+    return [*played.before, *outcome_text(played.run, played.account, played.unattended), *played.warnings]
 
 
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
@@ -221,6 +223,8 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
     """Write whether a threshold is met at the end and why, and the smallest set of pods that would have sufficed."""
     if account.relieved_at == 0:
         between = account.ideal.crossed_at
+        if between is not None and any(never_met(run)) and any(abs(at - between) <= _TENTH for at, _ in run.kills):
+            between = None  # for an instant more was taken than there is
         yield (
             "No threshold was met."
             if between is None or account.ideal.memory_ended

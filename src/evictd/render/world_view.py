@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 _HELD = {"memory": OF_MEMORY, "disk": (Usage.LAYER, Usage.LOGS, Usage.VOLUME)}
 _REPLICA = re.compile(r"(?<=[a-z0-9])-\d+(?![\w.])")
 """The number of a replica: without it the same that happens to the next one, `leak-3` after `leak-2`, is equal."""
+_BESIDE_A_DECISION = {
+    NoActionReason.WAITING_FOR_VICTIM,
+    NoActionReason.WAITING_FOR_RELEASE,
+    NoActionReason.RECLAIM_SUFFICED,
+}
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
 
@@ -93,7 +98,7 @@ def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, 
         found = [each for each in cycle.step.findings if isinstance(each, NoAction)]
         # That the reclaim was enough is no news once a pod was evicted.
         news = (each for each in found if not (evicted and each.why is NoActionReason.RECLAIM_SUFFICED))
-        new = dict.fromkeys(no_action_text(each) for each in news if _key(each) not in reasons)
+        new = dict.fromkeys(_stop_text(each) for each in news if _key(each) not in reasons)
         yield from (_line(cycle, text) for text in new)
         why = reasons_of(cycle.step.decisions, cycle.step.findings)
         for decision in new_decisions(cycle, refused_again):
@@ -120,6 +125,13 @@ def _level_text(finding: ThresholdFinding) -> str:
     configured = finding.threshold.value.quantity
     lowered = signal in MEMORY_SIGNALS and configured is not None and finding.limit < configured
     return f"{level}, limit {signal_quantity(finding.limit, signal)}" if lowered else level
+
+
+def _stop_text(finding: NoAction) -> str:
+    """Write why nothing was decided; for which signal where no line beside it says that."""
+    if finding.why in _BESIDE_A_DECISION or finding.threshold is None:
+        return no_action_text(finding)
+    return f"{finding.threshold.signal.value}: {no_action_text(finding)}"
 
 
 def _line(cycle: WorldCycle, text: str) -> TimelineEntry:

@@ -7,11 +7,12 @@ from evictd.config.lint import without_unit
 from evictd.core.model.config import MemoryFormula, memory_formula, own_thresholds
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import of_bytes
 from evictd.render.text import clean, signal_quantity
 from evictd.world.behaviours import Usage
+from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
 from evictd.world.process import Process
 
@@ -41,19 +42,34 @@ def _kernel_texts(run: Run) -> Iterator[str]:
             )
 
 
-def _never_met_texts(run: Run) -> Iterator[str]:
-    """Write which thresholds count what no process can allocate as available, and are not above it."""
+def never_met(run: Run) -> Iterator[Threshold]:
+    """Yield the thresholds that count what no process can allocate as available, and are not above it."""
     node = run.world.node
     if memory_formula(run.config) is not MemoryFormula.WORKING_SET:
         return
     for threshold in own_thresholds(run.config):
         limit = threshold.value.resolve(of_bytes(node.memory))
         if threshold.signal is Signal.MEMORY_AVAILABLE and limit <= of_bytes(node.unusable_memory):
-            share = bytes_text(node.unusable_memory)
-            yield (
-                f"Warning: {clean(str(threshold))} can never be met here: {share} that no process can allocate "
-                "(`node.unusableMemory`) count as available, so the OOM killer acts first."
-            )
+            yield threshold
+
+
+def _never_met_texts(run: Run) -> Iterator[str]:
+    for threshold in never_met(run):
+        share = bytes_text(run.world.node.unusable_memory)
+        yield (
+            f"Warning: {clean(str(threshold))} can never be met here: {share} that no process can allocate "
+            "(`node.unusableMemory`) count as available, so the OOM killer acts first."
+        )
+
+
+def ownerless_texts(run: Run) -> Iterator[str]:
+    """Write which owners' pods have ended for good, because a world file does not say that the owner recreates them."""
+    known = {each.name for each in run.world.owners}
+    ends = (each.event for each in run.happened if isinstance(each.event, PodEnd))
+    ended = {each.slot for each in ends if each.cause is not EndCause.DELETED}
+    owned = {each.pod.owner for each in run.world.pods if each.pod.full_name in ended} - known - {""}
+    for owner in sorted(owned):
+        yield f"Warning: {clean(owner)} starts no pod again, as it is not in the world's `owners`."
 
 
 def _too_large_texts(run: Run) -> Iterator[str]:
