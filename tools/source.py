@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -65,9 +66,10 @@ def _metrics_of(tree: ast.Module) -> Iterator[Metric]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        known = {**top, **_assignments(function)}
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and len(node.args) > 1:
+                # A name such as `text` is assigned anew for the next metric.
+                known = {**top, **_assignments(function, before=node.lineno)}
                 name = _value(node.args[0], known)
                 if isinstance(name, str) and name.startswith("evictd_"):
                     yield _metric(node, name, known)
@@ -103,11 +105,12 @@ def event_reasons() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _assignments(node: ast.Module | ast.FunctionDef) -> dict[str, ast.expr]:
+def _assignments(node: ast.Module | ast.FunctionDef, *, before: float = math.inf) -> dict[str, ast.expr]:
+    """Return the last value that each name gets at the top level of a body, in lines before this one."""
     return {
         each.targets[0].id: each.value
         for each in node.body
-        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name)
+        if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name) and each.lineno < before
     }
 
 

@@ -31,6 +31,9 @@ def test_metrics_and_events_are_found_in_the_source() -> None:
     assert found["evictd_signal_threshold"].labels == ("eviction_signal", "kind")
     assert {metric.type for metric in found.values()} >= {"counter", "gauge", "histogram"}
     assert all(metric.help for metric in found.values())
+    assert found["evictd_no_action"].help.startswith("Thresholds for which no pod was evicted")
+    helps = [metric.help for metric in found.values()]
+    assert [text for text in helps if helps.count(text) > 1] == []
     assert {"Evicted", "EvictionThresholdMet", "FreeDiskSpaceFailed"} <= set(event_reasons())
 
 
