@@ -59,6 +59,13 @@ def test_an_unknown_alert_is_bad_usage() -> None:
         explain_alert.run(command("qqqq"))
 
 
+@pytest.mark.parametrize("name", ["EvictdBlind", "blind"])
+def test_an_unknown_alert_is_found_by_its_word_in_the_run_books(name: str) -> None:
+    """All names begin alike, so `EvictdBlind` was most similar to the shortest one."""
+    with pytest.raises(InputError, match=r"the run book of EvictdDown or EvictdSignalUnavailable names it$"):
+        explain_alert.run(command(name))
+
+
 def test_links_name_the_page_as_a_file() -> None:
     """A terminal showed `([Rollout](rollout.md))`."""
     books = explain_alert.runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))

@@ -17,6 +17,8 @@ _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 _ITEM = re.compile(r"\n(?=- )")
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+)(?:#[\w-]+)?\)")
 _IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+)(?:#[\w-]+)?\)\)")
+_NAMED = 3
+"""The most run books that are named: a word of more tells nothing."""
 _OF_PAGE = re.compile(r"\[([^\]]+)\]\(#[\w-]+\)")
 
 
@@ -44,24 +46,42 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _alert(given: str, books: Mapping[str, str]) -> str:
     """Return the alert of this name, in any case and with or without `Evictd`; raises `InputError`, with what may be meant."""
-    names = {name.lower(): name for name in books}
-    for known in (given.lower(), f"evictd{given}".lower()):
-        if known in names:
-            return names[known]
-    naming = next((name for name, book in books.items() if f"`{given}`".lower() in book.lower()), None)
-    if close := most_similar(given.lower(), names):
+    names = {_word(name): name for name in books}
+    word = _word(given)
+    if word in names:
+        return names[word]
+    naming = [name for name, book in books.items() if _names(book, given) or word in _words(_meaning(book))]
+    if close := most_similar(word, names):
         meant = f"did you mean {names[close]}?"
-    elif naming is not None:
-        meant = f"the run book of {naming} names it"
+    elif 0 < len(naming) <= _NAMED:
+        meant = f"the run book of {' or '.join(naming)} names it"
     else:
         meant = f"there are {', '.join(books)}"
     raise InputError(f"{given}: is no alert of evictd; {meant}")
 
 
+def _word(name: str) -> str:
+    """Return what tells a name from the others, which all begin with `Evictd`."""
+    return name.lower().removeprefix("evictd")
+
+
+def _names(book: str, value: str) -> bool:
+    """Whether a run book has this value, such as a reason or a metric."""
+    return f"`{value}`".lower() in book.lower()
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def _meaning(book: str) -> str:
+    """Return the first paragraph, which says what an alert means."""
+    return " ".join(book.partition("\n\n")[0].removeprefix("Meaning.").split())
+
+
 def _first_sentence(book: str) -> str:
     """Return what an alert means, in one sentence."""
-    meaning = " ".join(book.partition("\n\n")[0].removeprefix("Meaning.").split())
-    return meaning.partition(". ")[0].removesuffix(".") + "."
+    return _meaning(book).partition(". ")[0].removesuffix(".") + "."
 
 
 def _lines(book: str) -> Iterator[tuple[str, str]]:
