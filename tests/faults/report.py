@@ -34,7 +34,8 @@ PROMISES = "\n".join(
         ),
         (
             "the runtime does not answer",
-            "decides by cgroups, kills a victim's processes at the end of its grace, and repeats its calls",
+            "decides by cgroups, and repeats its calls; what ends the victim is "
+            "[in this table](runtime.md#while-the-runtime-does-not-answer)",
         ),
         ("a signal cannot be read", "acts on the others; `evictd status` says which one is not seen"),
         (
