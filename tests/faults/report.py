@@ -34,8 +34,7 @@ PROMISES = "\n".join(
         ),
         (
             "the runtime does not answer",
-            "decides by cgroups, and repeats its calls; what ends the victim is "
-            "[in this table](runtime.md#while-the-runtime-does-not-answer)",
+            "decides by cgroups, repeats its calls, [ends the victim if it may](runtime.md#while-the-runtime-does-not-answer)",
         ),
         ("a signal cannot be read", "acts on the others; `evictd status` says which one is not seen"),
         (
