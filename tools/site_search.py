@@ -1,6 +1,7 @@
 """Decides what the search of the site finds first: a hook of mkdocs, named in mkdocs.yml.
 
-Decision records and tables of tests have the words of every symptom and would come before the pages for users.
+Decision records and tables of tests have the words of every symptom and would come before the pages for users. Words that people
+type and a page does not have are its tags, which the search weighs most: so none of them is a word of many pages, such as pod.
 """
 
 from typing import Any
@@ -8,6 +9,14 @@ from typing import Any
 _BOOST = {"troubleshooting.md": 20.0, "alerts.md": 4.0, "tuning.md": 2.0, "operations.md": 2.0, "cluster.md": 2.0}
 _EVIDENCE = {"parity.md", "kubelet.md", "laws.md", "faults.md", "incidents.md", "reliability.md", "benchmarks.md"}
 _EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md", "vm.md"}
+_WORDS = {
+    "benchmarks.md": ("performance", "overhead"),
+    "concepts.md": ("belongs",),
+    "platforms.md": ("CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations"),
+    "security.md": ("permissions", "RBAC"),
+    "troubleshooting.md": ("FAQ", "PDB"),
+    "tuning.md": ("protect",),
+}
 
 
 def on_page_markdown(markdown: str, /, *, page: Any, **_: object) -> str:
@@ -17,4 +26,6 @@ def on_page_markdown(markdown: str, /, *, page: Any, **_: object) -> str:
         page.meta["search"] = {"exclude": True}
     elif path in _EVIDENCE or path in _BOOST:
         page.meta["search"] = {"boost": _BOOST.get(path, 0.3)}
+    if path in _WORDS:
+        page.meta["tags"] = list(_WORDS[path])
     return markdown

@@ -48,6 +48,34 @@ def browser(address: str) -> Iterator[Any]:
         browser.close()
 
 
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("permissions", "security.html"),
+        ("performance", "benchmarks.html"),
+        ("PDB", "troubleshooting.html"),
+        ("limitations", "platforms.html"),
+        ("FAQ", "troubleshooting.html"),
+        ("CRI-O", "platforms.html"),
+        ("cgroup v1", "platforms.html"),
+        ("containerd 2", "platforms.html"),
+        ("why was my pod evicted", "troubleshooting.html"),
+        ("belongs to no pod", "concepts.html"),
+        ("protect a pod", "tuning.html"),
+        ("no space left on device", "troubleshooting.html"),
+    ],
+)
+def test_the_words_that_people_type_find_their_page_first(browser: Any, address: str, words: str, found: str) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(f"{address}index.html")
+    page.locator("[data-md-component=search-query]").fill(words)
+    first = page.locator(".md-search-result__item a").first
+    first.wait_for(state="attached")
+    assert found in (first.get_attribute("href") or "")
+    page.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_it_keeps_the_rules_of_axe_and_is_not_wider_than_the_screen(browser: Any, address: str, name: str) -> None:
     for width, height, scheme in LOOKS:
