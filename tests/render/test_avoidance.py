@@ -10,7 +10,7 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import avoidance
@@ -188,6 +188,29 @@ def test_the_formula_alone_is_no_remedy_where_the_limit_of_all_pods_was_met_as_w
         "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, but allocatableMemory.available was met as "
         "well, and counts them by every formula"
     )
+
+
+@pytest.mark.parametrize("name", ["18-active-page-cache", "19-page-cache-of-many"])
+def test_no_pod_goes_for_a_soft_threshold_that_page_cache_holds_met(name: str) -> None:
+    """Played: the report said that the pod would have gone then."""
+    (path,) = (each for each in incident_files() if each.stem == name)
+    file = play_incident(path, (Policy.STANDARD,)).file
+    config = own_config(file)
+    threshold = next(each for each in config.thresholds if each.signal is Signal.MEMORY_AVAILABLE)
+    soft = replace(threshold, value=replace(threshold.value, quantity=of_bytes(GI)), grace_period=SECOND)
+    last = play(file.world, replace(config, thresholds=(*config.thresholds, soft)), until_eviction=True).cycles[-1]
+    (eviction,) = (each for each in last.step.decisions if isinstance(each, EvictPod))
+    assert eviction.because.threshold is not None
+    assert eviction.because.threshold.hard
+
+
+def test_a_soft_threshold_is_said_to_evict_no_pod_for_page_cache() -> None:
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    because = {**found.event.evidence["because"], "filePages": 5 * GI}
+    event = replace(found.event, evidence={**found.event.evidence, "because": because})
+    cached = replace(found, event=event, points=((-30.0, GI), (0.0, GI // 2)))
+    (soft,) = (each for each in avoidance(cached).not_by if each.startswith("a soft threshold"))
+    assert soft.endswith("and no pod goes for a soft threshold that page cache alone holds met")
 
 
 @pytest.mark.parametrize("name", ["18-active-page-cache", "19-page-cache-of-many"])

@@ -255,6 +255,8 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     fell, amount = f"at {signal_amount(rate, signal)} a second", signal_amount(limit, signal)
     early = f"{_LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"
+    if held_by_page_cache(found):
+        went = "and no pod goes for a soft threshold that page cache alone holds met"
     had = next((signal_amount(each, signal) for kind, each in found.levels if kind == "soft"), "")
     what = f"a soft threshold of {amount}" + (f" (it was {had})" if had else "")
     soft = f"{what}: {fell} it would have been met {early}, {went}"
