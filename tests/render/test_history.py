@@ -179,6 +179,42 @@ def test_an_eviction_that_was_refused_is_a_request() -> None:
     assert totals_text(events).startswith("1 eviction, 1 refusal, ")
 
 
+def test_a_refusal_without_a_detail_ends_without_a_colon() -> None:
+    first, again, _ = of_refusals()
+    refusal = RecordedRefusal(pod="default/hog", uid="uid-hog")
+    bare = msgspec.structs.replace(again, extra=RecordedExtra(refused=(refusal,)))
+    (refused,) = (event for event in history([first, bare]) if event.kind is EventKind.REFUSED)
+    assert refused.text == "a disruption budget refused to evict default/hog"
+
+
+def asked_since(seconds: int, *, grace: int) -> str:
+    """Return why a pod was evicted that a budget has refused for so long; the threshold has a grace period in seconds."""
+    first, *_ = journal()
+    evicted = next(each for each in first.decisions if each["kind"] == "EvictPod")
+    threshold = {**evicted["because"]["threshold"], "gracePeriodNanoseconds": grace * SECOND}
+    decision = {
+        **evicted,
+        "because": {**evicted["because"], "threshold": threshold},
+        "refusedSince": first.now - seconds * SECOND,
+    }
+    (event,) = (
+        each
+        for each in history([msgspec.structs.replace(first, decisions=(decision,))])
+        if each.kind is EventKind.EVICTED
+    )
+    return event.why
+
+
+def test_an_eviction_past_a_budget_says_for_how_long_it_was_refused() -> None:
+    """The history had six refusals and then an eviction, without a word on the budget."""
+    assert asked_since(66, grace=30).endswith(
+        " A disruption budget refused it for 1m6s; past evictionTimeout (1m0s) evictd deletes it all the same "
+        "(podTermination: Auto)."
+    )
+    assert "disruption budget" not in asked_since(59, grace=30)
+    assert "disruption budget" not in asked_since(66, grace=0)
+
+
 STORIES = {
     "a shortage of memory": journal,
     "the same as a dry run": lambda: journal(dry_run=True),

@@ -163,6 +163,12 @@ class RecordedExtra(_Part, frozen=True):
     """By signal: readings of the minutes before, each how many seconds before and what was available."""
 
 
+class RecordedConfig(_Part, frozen=True):
+    """The configuration of the cycle."""
+
+    eviction_timeout: int | None = None
+
+
 class JournalRecord(_Part, frozen=True):
     """One line: `wall` is an RFC 3339 time, `now` nanoseconds of the boot-time clock."""
 
@@ -174,6 +180,7 @@ class JournalRecord(_Part, frozen=True):
     observation: RecordedObservation
     findings: tuple[Plain, ...] = ()
     extra: RecordedExtra = RecordedExtra()
+    config: RecordedConfig = RecordedConfig()
 
 
 _LINE = msgspec.json.Decoder(JournalRecord)

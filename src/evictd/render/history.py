@@ -154,7 +154,8 @@ class _Reader:
         last_words = record.extra.last_words.get(pod["uid"], {})
         evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
         event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
-        why = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
+        because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
+        why = " ".join(filter(None, (because, _past_budget(record, decision))))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
         return replace(event, why=why, filled=_filled(record) if why else "", owner=clean(owner))
 
@@ -166,6 +167,18 @@ class _Reader:
         begun = [f"{each} begins" for each in after if each not in before]
         ended = [f"{each} ends" for each in before if each not in after]
         return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
+
+
+def _past_budget(record: JournalRecord, decision: Plain) -> str:
+    """Return the sentence about a budget that refused a soft eviction for so long that it no longer holds; else empty."""
+    since, timeout = decision.get("refusedSince"), record.config.eviction_timeout
+    grace = (decision["because"].get("threshold") or {}).get("gracePeriodNanoseconds")
+    if since is None or timeout is None or not grace or (waited := record.now - since) < timeout:
+        return ""
+    return (
+        f"A disruption budget refused it for {duration_text(waited)}; past evictionTimeout ({duration_text(timeout)}) evictd "
+        "deletes it all the same (podTermination: Auto)."
+    )
 
 
 def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
@@ -201,7 +214,7 @@ def _event(
 def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
     for each in record.extra.refused:
         name = clean(each.pod)
-        text = f"a disruption budget refused to evict {name}: {clean(each.detail)}"
+        text = f"a disruption budget refused to evict {name}: {clean(each.detail)}".removesuffix(": ")
         yield HistoryEvent(at=record.wall, kind=EventKind.REFUSED, text=text, pod=name, uid=each.uid)
 
 
