@@ -3,12 +3,14 @@
 import msgspec
 import pytest
 
+from evictd.codec.journal_record import RecordedEffect
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import (
     AFTER,
     MetAfter,
     clear_after,
+    freed_after,
     met_after,
     next_eviction,
     seconds_between,
@@ -97,3 +99,21 @@ def test_a_later_record_says_since_when_a_supply_is_clear() -> None:
     assert clear_after(records[1], later, Signal.IMAGEFS_AVAILABLE) == 2.0
     assert clear_after(records[1], later, Signal.PID_AVAILABLE) is None
     assert clear_after(records[1], later, None) is None
+
+
+def test_what_its_end_gave_back_is_the_most_that_a_later_record_has_of_it() -> None:
+    """An incident had 2.01Gi, by the first reading that the journal kept, and the history 2.97Gi."""
+    record, *_ = recorded()
+    later = [
+        msgspec.structs.replace(
+            record,
+            state=msgspec.structs.replace(
+                record.state, effects={supply: (RecordedEffect(uid="uid-hog", freed=freed),)}
+            ),
+        )
+        for supply, freed in (("nodefs.available", 0), ("nodefs.available", 3), ("nodefs.inodesFree", 9))
+    ]
+    assert freed_after(later, Signal.IMAGEFS_AVAILABLE, "uid-hog") == 3
+    assert freed_after(later, Signal.IMAGEFS_AVAILABLE, "uid-web") == 0
+    assert freed_after(later, Signal.MEMORY_AVAILABLE, "uid-hog") == 0
+    assert freed_after(later, None, "uid-hog") == 0

@@ -38,6 +38,13 @@ class RecordedPhase(_Part, frozen=True):
     name: str = ""
 
 
+class RecordedEffect(_Part, frozen=True):
+    """What the end of a victim has given back until the cycle."""
+
+    uid: str
+    freed: int = 0
+
+
 class RecordedState(_Part, frozen=True):
     """The state before the cycle."""
 
@@ -47,6 +54,8 @@ class RecordedState(_Part, frozen=True):
     node_conditions: tuple[str, ...] = ()
     clear_since: dict[str, int] = {}
     """By supply: `now` since when no threshold of it is met."""
+    effects: dict[str, tuple[RecordedEffect, ...]] = {}
+    """By supply."""
 
 
 class RecordedOutcome(_Part, frozen=True):

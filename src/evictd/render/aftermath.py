@@ -55,14 +55,26 @@ def clear_after(record: JournalRecord, later: Iterable[JournalRecord], signal: S
     """Return after how many seconds the supply of a signal was clear; `None` where no later record of this boot says."""
     if signal is None:
         return None
-    names = [signal.value]
-    if SIGNALS[signal].filesystem is not None:
-        names.append(f"nodefs.{signal.value.partition('.')[2]}")  # filesystems on one device share a supply
     for each in later:
-        since = next((found for name in names if (found := each.state.clear_since.get(name)) is not None), None)
+        since = next(
+            (found for name in _supplies(signal) if (found := each.state.clear_since.get(name)) is not None), None
+        )
         if since is not None and since > record.now:
             return (since - record.now) / SECOND
     return None
+
+
+def freed_after(later: Iterable[JournalRecord], signal: Signal | None, uid: str) -> int:
+    """Return what the end of a pod gave back of a signal as evictd measured it until its next choice; 0 where none says."""
+    names = () if signal is None else _supplies(signal)
+    effects = (each.state.effects.get(name, ()) for each in later for name in names)
+    return max((each.freed for found in effects for each in found if each.uid == uid), default=0)
+
+
+def _supplies(signal: Signal) -> tuple[str, ...]:
+    """Return the names that the supply of a signal may have: filesystems on one device share one."""
+    shared = () if SIGNALS[signal].filesystem is None else (f"nodefs.{signal.value.partition('.')[2]}",)
+    return (signal.value, *shared)
 
 
 def seconds_between(record: JournalRecord, other: JournalRecord) -> float:

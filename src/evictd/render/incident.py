@@ -22,6 +22,7 @@ from evictd.render.aftermath import (
     AFTER,
     MetAfter,
     clear_after,
+    freed_after,
     met_after,
     next_eviction,
     says_met,
@@ -98,6 +99,8 @@ class Incident:
     met: MetAfter = MetAfter()
     clear: float | None = None
     """Seconds until no threshold of the supply was met; `None` where no later record knows."""
+    freed: int = 0
+    """By how much the signal rose at most, as evictd measured it; 0 where no later record says."""
     next_eviction: float = AFTER / SECOND
     """Seconds to the next eviction, at most `AFTER`."""
     known_for: float = 0
@@ -174,6 +177,7 @@ class Incident:
         end = self.next_eviction if self.met.again is None else min(self.next_eviction, self.met.again)
         found = [amount - before for seconds, amount in self.points if 0 < seconds <= end]
         found += [self.missing] if self.was_clear and self.missing is not None else []
+        found += [self.freed] if self.freed else []
         return max(*found, 0) if found else None
 
     @property
@@ -286,6 +290,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         node=clean(record.observation.node_name),
         met=met_after(record, later, met, event.uid, clear),
         clear=clear,
+        freed=freed_after(later, signal, event.uid),
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
