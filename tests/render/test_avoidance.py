@@ -241,7 +241,7 @@ def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (
-        "a change of ReplicaSet/hog: 117 of its pods were evicted here; a request of what they use makes the scheduler place "
+        "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here; a request of what they use makes the scheduler place "
         "them where there is room"
     )
 

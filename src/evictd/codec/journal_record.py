@@ -86,10 +86,28 @@ class RecordedMetadata(_Part, frozen=True):
     owner_references: tuple[RecordedOwner, ...] = ()
 
 
+class RecordedVolume(_Part, frozen=True):
+    """A volume of a pod; of other kinds than hostPath nothing is read."""
+
+    host_path: Plain | None = None
+
+
+class RecordedSpec(_Part, frozen=True):
+    """The spec of a pod."""
+
+    volumes: tuple[RecordedVolume, ...] = ()
+
+
 class RecordedPod(_Part, frozen=True):
     """An active pod."""
 
     metadata: RecordedMetadata = RecordedMetadata()
+    spec: RecordedSpec = RecordedSpec()
+
+    @property
+    def has_host_path(self) -> bool:
+        """Whether it has a hostPath volume, whose use is not measured."""
+        return any(each.host_path is not None for each in self.spec.volumes)
 
     @property
     def full_name(self) -> str:

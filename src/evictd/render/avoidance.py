@@ -5,6 +5,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.incident import CONTAINER_LOGS, Incident, IncidentRow
+from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, signal_amount
 from evictd.render.verdict import Need
 
@@ -63,7 +64,7 @@ def _of_no_pod(found: Incident) -> Avoidance:
         ": another pod would have gone in its place, in vain as well" if instead else ": what is missing is not its own"
     )
     protected = any(row.protected and row.usage for row in found.ranking)
-    by = _host_text(found.resource) + ("; or less use by protected pods" if protected and not found.host_filled else "")
+    by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
     if found.stands_still:
         by = "a lower threshold: nothing grew, and no pod holds what is missing"
     return Avoidance(by=(by,), not_by=(in_vain,))
@@ -73,11 +74,12 @@ def _of_host(found: Incident) -> Avoidance:
     """Say that the host has to use less where what filled the supply belongs to no pod."""
     if not found.host_filled or held_by_page_cache(found):
         return Avoidance()
-    return Avoidance(by=(_host_text(found.resource),))
+    return Avoidance(by=(_host_text(found),))
 
 
-def _host_text(resource: Resource | None) -> str:
-    return f"less use outside pods{_OUTSIDE.get(resource, '')}"
+def _host_text(found: Incident) -> str:
+    suspected = suspects_text(found.suspects) if found.host_filled else ""
+    return f"less use outside pods{_OUTSIDE.get(found.resource, '')}" + (f"; {suspected}" if suspected else "")
 
 
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
@@ -136,7 +138,8 @@ def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
     if found.of_owner < AGAIN:
         return Avoidance()
-    again = f"a change of {found.event.owner}: {found.of_owner} of its pods were evicted here"
+    mended = f"{found.event.owner} mended or kept off this node"
+    again = f"{mended}: {found.of_owner} of its pods were evicted here"
     scheduled = found.resource in _REQUESTED and not found.event.owner.startswith("DaemonSet/")
     placed = "; a request of what they use makes the scheduler place them where there is room" if scheduled else ""
     return Avoidance(by=(f"{again}{placed}",))

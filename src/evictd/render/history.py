@@ -22,6 +22,7 @@ from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
 from evictd.render.replayed import recorded_text
+from evictd.render.suspects import suspects_of, suspects_text
 from evictd.render.text import clean, counted, duration_text
 
 if TYPE_CHECKING:
@@ -189,6 +190,9 @@ def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
     finding = next(same, {})
     pod, until = finding.get("pod") or {}, finding.get("until")
     text = clean(str(decision["message"]))
+    paused = finding.get("why") == NoActionReason.EVICTIONS_DO_NOT_HELP.value
+    if suspected := suspects_text(suspects_of(record, str(finding.get("signal"))) if paused else ()):
+        text += f"; {suspected}"
     if isinstance(until, int):
         text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}"
     name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""

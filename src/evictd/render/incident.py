@@ -36,6 +36,7 @@ from evictd.render.evictions import find_eviction
 from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, folded_events
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
+from evictd.render.suspects import suspects_of
 from evictd.render.text import clean, incident_id
 from evictd.render.verdict import EvictionVerdict
 
@@ -124,6 +125,8 @@ class Incident:
     `None` where that is not known."""
     host_filled: bool = False
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
+    suspects: tuple[str, ...] = ()
+    """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
     pods_filled: bool = False
     """Whether the pods took at least half of it."""
     main_grower: str = ""
@@ -300,6 +303,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         of_owner=_of_owner(evictions, event),
         min_reclaim=_min_reclaim(event, seen.capacity),
         host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
+        suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
     )

@@ -17,6 +17,7 @@ from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident, IncidentRow, dated_lines
+from evictd.render.incident_now import now_text
 from evictd.render.incident_summary import summary_text
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
@@ -42,7 +43,9 @@ def print_incident(found: Incident, to: "Console") -> None:
     node = f" on node {found.node}" if found.node else ""
     to.print(f"incident {found.id}: {event.pod} at {clean(event.at)}{node}", style="bold")
     short = summary_text(found)
-    for line in filter(None, (f"in short: {short}" if short else "", event_line(event), event.why, event.filled)):
+    now = now_text(found)
+    heading = (f"in short: {short}" if short else "", f"now: {now}" if now else "")
+    for line in filter(None, (*heading, event_line(event), event.why, event.filled)):
         print_line(to, "  ", line)
     if chart := chart_lines(found, to.width):
         _heading(to, f"{'' if found.signal is None else found.signal.value} (▼ an eviction)")
@@ -224,6 +227,7 @@ def incident_document(found: Incident) -> Document:
         "dryRun": event.dry_run,
         "text": event_line(event),
         "summary": summary_text(found),
+        "now": now_text(found),
         "why": event.why,
         "filled": event.filled,
         "signal": None if found.signal is None else found.signal.value,
@@ -272,6 +276,7 @@ def incident_page(found: Incident) -> str:
         style=asset("page.css").decode(),
         found=found,
         summary=summary_text(found),
+        now=now_text(found),
         text=event_line(found.event),
         signal="" if found.signal is None else found.signal.value,
         levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],

@@ -300,7 +300,15 @@ def _pod(fields: WorldPodFields, name: str) -> Pod:
                 size_limit=None if each.size_limit is None else of_bytes(each.size_limit),
             )
             for each in fields.volumes
-        ),
+        )
+        + ((Volume(name="host", kind=VolumeKind.HOST_PATH),) if _writes_host_path(fields) else ()),
+    )
+
+
+def _writes_host_path(fields: WorldPodFields) -> bool:
+    kinds = {Usage.HOST_PATH.value, Usage.HOST_PATH_INODES.value}
+    return any(
+        getattr(part, "of", "") in kinds for each in fields.behaviours for part in (each.hold, each.grow, each.burst)
     )
 
 

@@ -131,7 +131,7 @@ class StandardChooser:
             threshold=shortage.threshold,
             needed=amount(shortage.missing),
             reachable=amount(freed_lately(self._state, supply)),
-            detail="what grows is no pod that may go" if pause.for_growth else "that is too little",
+            detail="what grows was measured of no pod that may go" if pause.for_growth else "that is too little",
             until=pause.until,
         )
         return Choice(eviction=None, findings=(ranking, *passed, stop))

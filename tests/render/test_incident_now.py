@@ -1,0 +1,50 @@
+"""What is to do now about an incident that is not over."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.signal import Signal
+from evictd.render.incident import Incident
+from evictd.render.incident_now import now_text
+from evictd.render.verdict import EvictionVerdict, Need
+from tests.render.test_incident import incident
+
+
+def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
+    """The incident of a pod whose owner lost so many pods here."""
+    found = replace(incident(), host_filled=False, of_owner=count)
+    verdict = EvictionVerdict(need=need, pod=found.event.pod, played=0)
+    return replace(found, event=replace(found.event, owner=owner), verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("owner", "first"),
+    [
+        (
+            "DaemonSet/leak",
+            "undo the last change of DaemonSet/leak (`kubectl -n default rollout undo daemonset/leak`)",
+        ),
+        ("ReplicaSet/web-5d9", "undo the last change of what owns ReplicaSet/web-5d9"),
+        ("Job/import", "stop Job/import"),
+    ],
+)
+def test_an_owner_whose_pods_go_again_and_again_is_to_be_mended(owner: str, first: str) -> None:
+    """117 evictions of one DaemonSet were told, and nothing of what to do."""
+    assert now_text(again(owner)) == f"{first}, or keep its pods off this node until it is mended"
+
+
+def test_nothing_is_to_do_where_the_owner_is_not_the_cause_or_lost_few_pods() -> None:
+    assert now_text(again("DaemonSet/leak", count=2)) == ""
+    assert now_text(again("DaemonSet/leak", need=Need.NO_POD_HELPS)) == ""
+    assert now_text(replace(again("DaemonSet/leak"), host_filled=True)) == ""
+    assert now_text(replace(again("DaemonSet/leak"), verdict=None)) == ""
+
+
+def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_the_measured_pods() -> None:
+    """The writer was told to be passed over, and "less use outside pods" was all that was proposed."""
+    found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, host_filled=True, suspects=("default/writer",))
+    assert now_text(found) == (
+        "look at the hostPath volumes of default/writer: if they fill the disk, end the pod and delete the files in them"
+    )
+    assert now_text(replace(found, host_filled=False)) == ""
