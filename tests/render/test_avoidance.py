@@ -241,7 +241,8 @@ def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (
-        "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here; a request of what they use makes the scheduler place "
+        "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here; a request of what they use makes "
+        "the scheduler place "
         "them where there is room"
     )
 
@@ -269,7 +270,8 @@ def test_a_pod_that_grew_within_its_request_is_not_to_blame() -> None:
     """Less growth was asked of a service within its request, and nothing of the batch job with twelve times its own."""
     found = judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=20 << 20))
     rows = tuple(replace(row, request=8 * GI) if row.pod == "default/web" else row for row in found.ranking)
-    texts = avoidance(replace(found, ranking=rows)).by
+    points = ((-30.0, GI // 2 + (600 << 20)), (0.0, GI // 2))
+    texts = avoidance(replace(found, ranking=rows, points=points)).by
     assert texts[0] == "less use by default/hog-old: it held 6Gi, and requested none"
     assert not any("default/web" in each and "growth" in each for each in texts)
 
@@ -281,6 +283,32 @@ def test_a_request_of_the_pod_that_grew_is_no_advice() -> None:
         "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place, although this pod "
         "grew"
     ) in found.not_by
+
+
+def beside_growth(rate: int, *, request: int) -> Incident:
+    """A pod of 6Gi that requested as much and did not grow, beside one that fills the node at this rate."""
+    found = judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=rate))
+    rows = tuple(replace(row, request=request) if row.chosen else row for row in found.ranking)
+    points = ((-30.0, GI // 2 + 30 * rate), (0.0, GI // 2))
+    return replace(found, ranking=rows, points=points, with_request=found.event.pod)
+
+
+def test_a_request_that_does_not_fit_the_node_is_proposed_to_a_pod_that_did_not_grow() -> None:
+    """A pod that held 3Gi and requested 256Mi was told that a request would not have helped: it would not have been here."""
+    found = beside_growth(20 << 20, request=GI)
+    full = replace(found, ranking=tuple(row if row.chosen else replace(row, request=3 * GI) for row in found.ranking))
+    (request,) = (each for each in avoidance(full).by if each.startswith("a request"))
+    assert request.startswith("a request of 6Gi of memory (it had 1Gi): the pods here would request ")
+    assert request.endswith(" of the 8Gi of the node, so not all of them would be placed on it")
+    empty = replace(found, ranking=tuple(row if row.chosen else replace(row, request=0) for row in found.ranking))
+    assert not any(each.startswith("a request") for each in avoidance(empty).by)
+
+
+def test_less_use_is_no_advice_where_what_grows_takes_it_within_a_minute() -> None:
+    """Less use of 50Mi was proposed on a node that filled by 10Mi a second (world 22)."""
+    assert any(each.startswith("less use by") for each in avoidance(beside_growth(20 << 20, request=GI)).by)
+    fast = beside_growth(20 << 20, request=5 * GI)
+    assert not any(each.startswith("less use by") for each in avoidance(fast).by)
 
 
 def test_a_pod_of_the_lowest_priority_goes_because_of_it() -> None:

@@ -184,8 +184,10 @@ def _of_growth(found: Incident, resource: Resource) -> Avoidance:
 def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say that the pod alone held what was missing beyond its request."""
     excess = (victim.usage or 0) - victim.request
-    if found.missing is None or excess < found.missing:
-        return Avoidance()
+    grew = found.verdict is not None and found.verdict.grew
+    others = 0 if grew else max(found.rate or 0, 0) * _LEAD_SECONDS
+    if found.missing is None or excess < found.missing + others:
+        return Avoidance()  # what grows beside it would have taken that within the minute
     more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
     return Avoidance(by=(f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}",))
 
@@ -218,6 +220,13 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     had = amount_text(victim.request, resource) if victim.request else "none"
     request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
     if found.with_request == victim.pod:
+        requested = sum(each.request for each in found.ranking) - victim.request + victim.usage
+        grew = found.verdict is None or found.verdict.grew
+        if resource is Resource.MEMORY and not grew and found.capacity is not None and requested > found.capacity:
+            whole = f"{amount_text(requested, resource)} of the {amount_text(found.capacity, resource)} of the node"
+            return Avoidance(
+                by=(f"{request}: the pods here would request {whole}, so not all of them would be placed on it",)
+            )
         lowest = all(victim.priority < each.priority for each in found.ranking if not (each.chosen or each.protected))
         why = "of its priority" if lowest else "of what it holds"
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
