@@ -9,7 +9,14 @@ import pytest
 
 from evictd.codec.checksum import sealed
 from evictd.commands import journals
-from evictd.commands.journals import add_journal_argument, add_journal_options, expanded, journals_of, read_lines
+from evictd.commands.journals import (
+    add_journal_argument,
+    add_journal_options,
+    expanded,
+    journals_of,
+    read_lines,
+    without_journals,
+)
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.errors import InputError
 from tests.locked import locked_directory
@@ -28,6 +35,15 @@ def names(*arguments: str) -> list[str]:
     add_journal_argument(parser)
     add_journal_options(parser)
     return [path.name for path in journals_of(parser.parse_args(arguments))]
+
+
+def test_a_word_that_is_a_file_or_a_directory_is_taken_as_a_journal(tmp_path: Path) -> None:
+    """`evictd why NAMESPACE/POD FILE` was an unrecognized argument, and `evictd incident FILE` named an eviction."""
+    file = tmp_path / "journal.jsonl"
+    file.touch()
+    args = argparse.Namespace(journal=[tmp_path])
+    assert without_journals(args, ["default/web", str(file)]) == ["default/web"]
+    assert args.journal == [tmp_path, file]
 
 
 def test_a_directory_is_all_of_its_files_named_or_not(directory: Path) -> None:

@@ -12,7 +12,14 @@ from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, read_lines, report_skipped
+from evictd.commands.journals import (
+    add_journal_options,
+    journals_of,
+    named_behind_journals,
+    read_lines,
+    report_skipped,
+    without_journals,
+)
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.decision import EvictPod
@@ -55,10 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
         "incident",
-        nargs="?",
-        default=LAST,
-        metavar="ID",
-        help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default)",
+        nargs="*",
+        metavar=("ID", "JOURNAL"),
+        help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default); files are taken as --journal",
     )
     parser.add_argument(
         "--list",
@@ -74,8 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show the incident."""
-    if args.incident == LAST:
-        args.incident = named_behind_journals(args) or LAST
+    named = without_journals(args, args.incident)
+    if len(named) > 1:
+        raise InputError(f"{named[1]}: is no file; give one ID, and journals that exist")
+    wanted = named[0] if named else LAST
+    if wanted == LAST:
+        wanted = named_behind_journals(args) or LAST
     paths = journals_of(args)
     evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
 
@@ -90,7 +100,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     evictions = evictions_of(records)
     if args.list and evictions:
         return _list(last_of_each(evictions), args.output, everything=args.all)
-    found = incident_of(records, evictions, args.incident)
+    found = incident_of(records, evictions, wanted)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
         stats = entry.observation.pod_stats.get(found.event.uid)

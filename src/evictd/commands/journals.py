@@ -59,6 +59,13 @@ def named_behind_journals(args: argparse.Namespace) -> str | None:
     return str(last)
 
 
+def without_journals(args: argparse.Namespace, words: Sequence[str]) -> list[str]:
+    """Take the words that are files or directories as journals, as `--journal` does; return the others."""
+    files = [word for word in words if Path(word).exists()]
+    args.journal = [*args.journal, *map(Path, files)]
+    return [word for word in words if word not in files]
+
+
 def journals_of(args: argparse.Namespace) -> list[Path]:
     """Return the files that a command line names, or all of `--directory`; raises `InputError` if there are none."""
     named = [*getattr(args, "files", ()), *args.journal]
