@@ -168,3 +168,11 @@ def test_of_many_events_the_last_are_shown() -> None:
     lines = list(why_lines(PodWhy(pod="a/x", events=(event,) * 331)))
     assert lines[0] == "311 earlier events of it: `evictd history --pod a/x`"
     assert sum("refused" in line for line in lines) == 20
+
+
+def test_a_pod_that_no_eviction_concerned_is_told_the_last_reason_for_none() -> None:
+    """Of a pod whose page cache held the threshold met nothing was said (world 36)."""
+    stop = HistoryEvent(at="2026-01-01T00:01:09Z", kind=EventKind.NO_ACTION, text="only page cache holds it met")
+    known = PodWhy(pod="default/reader", pods=frozenset({"default/reader"}), no_action=stop)
+    assert list(why_lines(known))[1:] == ["2026-01-01T00:01:09Z: only page cache holds it met"]
+    assert not any("page cache" in line for line in why_lines(replace(known, pods=frozenset())))

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "incident",
         nargs="*",
-        metavar=("ID", "JOURNAL"),
+        metavar="ID",
         help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default); files are taken as --journal",
     )
     parser.add_argument(

@@ -23,9 +23,7 @@ from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_docu
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "pod", nargs="*", metavar=("NAMESPACE/POD", "JOURNAL"), help="the pod; files are taken as --journal"
-    )
+    parser.add_argument("pod", nargs="*", metavar="NAMESPACE/POD", help="the pod; files are taken as --journal")
     add_journal_options(parser)
     parser.add_argument(
         "--address",
@@ -86,6 +84,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         evicted=evicted,
         passed=places_then(records or (), pod, {(each.at, each.uid) for each in evicted}),
         pods=pods_of(records or ()),
+        no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
         asked=bool(args.address or not args.journal),
     )
     if not known.asked:

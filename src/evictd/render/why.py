@@ -39,6 +39,8 @@ class PodWhy:
     """All evictions of the journal, also of other pods."""
     passed: tuple[tuple[str, PlaceThen], ...] = ()
     """Its place at the evictions of other pods, by their RFC 3339 time."""
+    no_action: HistoryEvent | None = None
+    """The journal's last reason for which no pod was evicted."""
     explained: Plain | None = None
     status: Plain | None = None
     pods: frozenset[str] = frozenset()
@@ -146,6 +148,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
+        if not why.known and why.pod in why.pods and why.no_action is not None:
+            yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
         return
     yield from _now(why)
     if why.unreadable:
