@@ -127,6 +127,15 @@ def judged(need: Need, *growers: Grower) -> Incident:
     return replace(with_request("default/web"), verdict=verdict, met=MetAfter(again=9.0))
 
 
+def test_a_lower_threshold_is_proposed_too_where_no_growth_is_known_yet() -> None:
+    """The first eviction for a threshold above the normal level proposed less use by the host alone (world 23)."""
+    found = judged(Need.NO_POD_HELPS)
+    unknown = replace(found, points=(), event=replace(found.event, filled=""))
+    (by,) = avoidance(replace(unknown, of_owner=0)).by
+    assert by.endswith("; or a lower threshold: what grew is not known yet")
+    assert "lower threshold" not in avoidance(found).by[0]
+
+
 def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     """`a priority above 0` was proposed beside a kernel that took all: another pod would have gone in vain."""
     found = avoidance(judged(Need.NO_POD_HELPS, Grower(pod="", rate=9)))

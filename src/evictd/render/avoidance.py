@@ -67,6 +67,8 @@ def _of_no_pod(found: Incident) -> Avoidance:
     by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
     if found.stands_still:
         by = "a lower threshold: nothing grew, and no pod holds what is missing"
+    elif found.rate is None and not found.event.filled:
+        by += "; or a lower threshold: what grew is not known yet"
     return Avoidance(by=(by,), not_by=(in_vain,))
 
 
