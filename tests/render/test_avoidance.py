@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from evictd.commands.source import own_config
-from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import avoidance
@@ -163,11 +163,16 @@ def test_the_pod_that_grew_is_named_and_no_limit_is_proposed_for_one_that_did_no
     assert found.by[0].startswith("a limit of at most 4.48Gi")
 
 
-def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
-    """A limit was proposed, at which the kernel would have dropped the pages."""
+def of_page_cache() -> Incident:
+    """A pod that grew and holds 5Gi of clean file pages."""
     found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     because = {**found.event.evidence["because"], "filePages": 5 * GI}
-    found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
+    return replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
+
+
+def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
+    """A limit was proposed, at which the kernel would have dropped the pages."""
+    found = of_page_cache()
     assert avoidance(found).by[0] == (
         "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop"
     )
@@ -181,9 +186,7 @@ def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
 
 def test_the_formula_alone_is_no_remedy_where_the_limit_of_all_pods_was_met_as_well() -> None:
     """`memory.formula: MemAvailable` was proposed, with which the pod goes in the same second for allocatable memory."""
-    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
-    because = {**found.event.evidence["because"], "filePages": 5 * GI}
-    found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
+    found = of_page_cache()
     said = avoidance(replace(found, allocatable_met=Origin.DERIVED))
     assert said.by[0] == (
         "memory.formula: MemAvailable and enforceNodeAllocatable: [none] in evictd's configuration: 5Gi of what it held are "
@@ -199,41 +202,10 @@ def test_the_formula_alone_is_no_remedy_where_the_limit_of_all_pods_was_met_as_w
     )
 
 
-@pytest.mark.parametrize("name", ["18-active-page-cache", "19-page-cache-of-many"])
-def test_no_pod_goes_for_a_soft_threshold_that_page_cache_holds_met(name: str) -> None:
-    """Played: the report said that the pod would have gone then."""
-    (path,) = (each for each in incident_files() if each.stem == name)
-    file = play_incident(path, (Policy.STANDARD,)).file
-    config = own_config(file)
-    threshold = next(each for each in config.thresholds if each.signal is Signal.MEMORY_AVAILABLE)
-    soft = replace(threshold, value=replace(threshold.value, quantity=of_bytes(GI)), grace_period=SECOND)
-    last = play(file.world, replace(config, thresholds=(*config.thresholds, soft)), until_eviction=True).cycles[-1]
-    (eviction,) = (each for each in last.step.decisions if isinstance(each, EvictPod))
-    assert eviction.because.threshold is not None
-    assert eviction.because.threshold.hard
-
-
 def test_a_soft_threshold_is_said_to_evict_no_pod_for_page_cache() -> None:
-    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
-    because = {**found.event.evidence["because"], "filePages": 5 * GI}
-    event = replace(found.event, evidence={**found.event.evidence, "because": because})
-    cached = replace(found, event=event, points=((-30.0, GI), (0.0, GI // 2)))
+    cached = replace(of_page_cache(), points=((-30.0, GI), (0.0, GI // 2)))
     (soft,) = (each for each in avoidance(cached).not_by if each.startswith("a soft threshold"))
     assert soft.endswith("and no pod goes for a soft threshold that page cache alone holds met")
-
-
-@pytest.mark.parametrize("name", ["18-active-page-cache", "19-page-cache-of-many"])
-def test_the_formula_avoids_an_eviction_for_the_page_cache_of_pods_only_without_their_own_threshold(name: str) -> None:
-    """Played: what `allocatable_met` says of the journal is what happens under the other formula."""
-    (path,) = (each for each in incident_files() if each.stem == name)
-    file = play_incident(path, (Policy.STANDARD,)).file
-    config = replace(own_config(file), memory_formula=MemoryFormula.MEM_AVAILABLE)
-    last = play(file.world, config, until_eviction=True).cycles[-1]
-    (eviction,) = (each for each in last.step.decisions if isinstance(each, EvictPod))
-    assert eviction.because.signal_label == Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
-    both = replace(config, thresholds=tuple(each for each in config.thresholds if each.origin is not Origin.DERIVED))
-    calm = play(file.world, both).cycles
-    assert not any(isinstance(each, EvictPod) for cycle in calm for each in cycle.step.decisions)
 
 
 def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> None:
