@@ -19,7 +19,8 @@ _BAR_TEXT, _MOST_BAR = 54, 100
 """Columns beside the bar of what is left, and the most that the bar itself takes."""
 _SIDE_BY_SIDE = 100
 """Columns from which images and dead containers are drawn beside the pods and not below them."""
-_POD, _IMAGE = 42, 34
+_POD, _IMAGE = 44, 34
+"""Columns of a pod and of an image, with the space after them."""
 _AT = 12
 """Columns of a time on the timeline, with the space around it."""
 _RESET, _BOLD, _DIM, _RED, _GREEN, _YELLOW, _CYAN = (f"\x1b[{code}m" for code in (0, 1, 2, 31, 32, 33, 36))
@@ -175,9 +176,9 @@ def _stacked(view: ScreenView, size: TerminalSize) -> list[str]:
 
 
 def _pod(pod: PodRow) -> str:
-    text = f"{pod.name:<16}{bytes_text(pod.used_bytes):>8}  {pod.note:<14}"
+    text = f"{pod.name:<16}{bytes_text(pod.used_bytes):>8}  {pod.note:<{_POD - 28}}"
     if pod.evicted:
-        return colored("✗ ", _BOLD, _RED) + colored(f"{pod.name:<16}{'evicted':>8}{'':16}", _DIM)
+        return colored("✗ ", _BOLD, _RED) + colored(f"{pod.name:<16}{'evicted':>8}{'':{_POD - 26}}", _DIM)
     return (colored("● ", _GREEN) if pod.running else colored("○ ", _DIM)) + (
         colored(text, _YELLOW) if pod.note else text
     )

@@ -140,6 +140,14 @@ def test_the_screens_of_the_story(size: TerminalSize) -> None:
     assert text == path.read_text()
 
 
+@pytest.mark.parametrize("size", SIZES[1:], ids=lambda size: f"{size.columns}x{size.lines}")
+@pytest.mark.parametrize("steps", range(len(LOG) + 1))
+def test_two_spaces_are_between_a_pod_and_the_image_beside_it(size: TerminalSize, steps: int) -> None:
+    rows = [line for line in plain(frame(view(steps), size)) if "localhost/" in line]
+    assert rows
+    assert all(row.partition("localhost/")[0].endswith("  ") for row in rows)
+
+
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size.columns}x{size.lines}")
 @pytest.mark.parametrize("steps", range(len(LOG) + 1))
 def test_no_picture_scrolls_and_no_line_is_cut(size: TerminalSize, steps: int) -> None:
