@@ -12,7 +12,16 @@ from pathlib import Path
 
 from evictd.errors import EvictdError, ExitCode
 from evictd_testnode.binaries import default_cache, find_binaries
-from evictd_testnode.screen import Screen, TimelineEvent, conclusion_lines, frame, paragraph, plot, timeline_lines
+from evictd_testnode.screen import (
+    Screen,
+    TimelineEvent,
+    conclusion_lines,
+    frame,
+    paragraph,
+    plot,
+    timeline_lines,
+    timeline_summary,
+)
 from evictd_testnode.story import (
     BEGIN,
     DISK_MIB,
@@ -111,7 +120,7 @@ def _summary(events: list[TimelineEvent], samples: list[tuple[float, int]], plot
     """Return the final lines: the timeline, the available space over time, and where the plot is."""
     columns, lines = screen.size.columns, []
     if screen.live:
-        lines = [" timeline", *(line for event in events for line in timeline_lines(event, columns)), ""]
+        lines = [*timeline_summary(events, columns), ""]
     lines.append(f" available of {DISK_MIB}Mi (red: near or below the threshold of {THRESHOLD_MIB}Mi)")
     lines += plot(samples, capacity=DISK_MIB << 20, threshold=THRESHOLD_MIB << 20, columns=columns)
     return [*lines, "", *paragraph(plotted, columns)]

@@ -107,6 +107,12 @@ def timeline_lines(event: TimelineEvent, columns: int | None) -> list[str]:
     return [first, *(f"{'':{_AT}}{row}" for row in rows[1:])]
 
 
+def timeline_summary(events: Iterable[TimelineEvent], columns: int) -> list[str]:
+    """Format the events for the end of the demonstration, without why a pod was evicted: `conclusion_lines` has that."""
+    told = (event for event in events if event.highlighted or not event.conclusion)
+    return [" timeline", *(line for event in told for line in timeline_lines(event, columns))]
+
+
 def conclusion_lines(events: Iterable[TimelineEvent], columns: int) -> list[str]:
     """Repeat which pod was evicted, when and why, after a blank line; nothing if no pod was."""
     told = [event for event in events if event.conclusion]

@@ -22,6 +22,7 @@ from evictd_testnode.screen import (
     frame,
     plot,
     timeline_lines,
+    timeline_summary,
 )
 from evictd_testnode.story import BEGIN, HOG_BEGINS, DemoNode
 
@@ -192,6 +193,13 @@ def test_the_end_repeats_which_pod_was_evicted_when_and_why() -> None:
         "Result: at 16.0 s evictd evicted default/log-shipper: 59.7Mi left, nothing unused to remove. Why this pod: it requests "
         "none and uses 83Mi; default/database, the next, requests none and uses 9Mi; both have priority 0."
     )
+
+
+def test_the_end_says_once_why_the_pod_was_evicted() -> None:
+    events = view(15).events
+    end = "\n".join(plain([*timeline_summary(events, 80), *conclusion_lines(events, 80)]))
+    assert end.lower().count("why this pod") == 1
+    assert "16.0 s  evicts default/log-shipper: " in end
 
 
 def test_the_size_is_that_of_the_terminal_whenever_it_is_asked() -> None:
