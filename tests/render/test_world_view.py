@@ -43,9 +43,19 @@ def test_an_eviction_has_the_reason_why_this_pod_went_and_not_another() -> None:
     (why,) = (each["why"] for each in world_document("w", side)["timeline"] if "why" in each)
     assert why.startswith("Evicted default/hog (")
     out = io.StringIO()
-    print_world("w", side, make_console(out, 300), everything=True)
-    assert f"  {why}\n" in out.getvalue()
-    assert "Evicted default/hog" not in shown(side)
+    print_world("w", side, make_console(out, 300))
+    assert re.search(rf"evict default/hog .*\n +{re.escape(why)}\n", out.getvalue())
+
+
+def test_a_reason_that_differs_in_amounts_or_the_replica_alone_is_shown_once() -> None:
+    pods = [hog(name=f"leak-{number}", rate=(5 + number) << 20) for number in range(3)]
+    side = played(world(*pods, *quiet(1), duration=40 * MINUTE))
+    whys = [line.why for line in timeline(side.run) if line.why]
+    out, everything = io.StringIO(), io.StringIO()
+    print_world("w", side, make_console(out, 300))
+    print_world("w", side, make_console(everything, 300), everything=True)
+    assert (len(whys), everything.getvalue().count("Evicted default/")) == (3, 3), whys
+    assert out.getvalue().count("Evicted default/") == 2, "the last one has no other of its kind beside it"
 
 
 def test_reclaim_is_not_said_to_be_enough_after_an_eviction() -> None:

@@ -39,6 +39,7 @@ _BESIDE_A_DECISION = {
     NoActionReason.WAITING_FOR_RELEASE,
     NoActionReason.RECLAIM_SUFFICED,
 }
+_AMOUNT = re.compile(r"\b\d[\d.]*\w*")
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
 
@@ -193,14 +194,17 @@ def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry
 
 
 def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: bool = False) -> None:
-    """Print the timeline and the conclusion."""
+    """Print the timeline and the conclusion. A reason that only differs in amounts from an earlier one needs `everything`."""
     to.print(f"{clean(title) or 'world'}: decided by {clean(played.name)}", style="bold")
     lines = timeline(played.run)
     texts = [(clock(line.at), line) for line in lines] if everything else list(_folded(lines))
     shown = texts if everything else texts[:MOST_LINES]
+    said: set[str] = set()
     for lead, line in shown:
         print_line(to, f"{lead:>10}  ", clean(line.text), None if line.decided else "dim")
-        if everything and line.why:
+        reason = _AMOUNT.sub("", _REPLICA.sub("", line.why))
+        if line.why and (everything or reason not in said):
+            said.add(reason)
             print_line(to, f"{'':>10}  ", line.why)
     if len(shown) < len(texts):
         to.print(f"{'':>10}  {len(texts) - len(shown)} more lines; --all shows them")
