@@ -37,12 +37,32 @@ def test_each_assertion_that_is_made_is_there_met_or_not() -> None:
     run = play(world(hog(), *quiet(3)), config(hard=HARD))
     made = ExpectFields(innocents=0, oom_kills=0, evicted=("default/quiet-0",))
     assert expectations(made, run, account_of(run)) == (
-        Expectation(field="innocents"),
-        Expectation(field="oomKills"),
+        Expectation(field="innocents", text="no pod was evicted without need"),
+        Expectation(field="oomKills", text="the kernel killed nothing for want of memory"),
         Expectation(
-            field="evicted", unmet=("default/hog was evicted, which is not expected", "default/quiet-0 was not evicted")
+            field="evicted",
+            text="only default/quiet-0 was evicted",
+            unmet=("default/hog was evicted, which is not expected", "default/quiet-0 was not evicted"),
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("expect", "text"),
+    [
+        ({"innocents": 2}, "at most 2 pods were evicted without need"),
+        ({"oom_kills": 1}, "the kernel killed at most 1 process for want of memory"),
+        ({"culprit_gone_within": Span(5 * SECOND)}, "the cause was gone within 5s"),
+        ({"relieved_within": Span(10 * SECOND)}, "no threshold was met any more after 10s"),
+        ({"evicted": ()}, "no pod was evicted"),
+        ({"evicted": ("default/a", "default/b")}, "only default/a, default/b were evicted"),
+        ({"findings": ("Budget",)}, "evictd reported Budget"),
+    ],
+)
+def test_what_an_assertion_states_in_words(expect: dict[str, Any], text: str) -> None:
+    run = play(world(hog(), *quiet(3)), config(hard=HARD))
+    (made,) = expectations(ExpectFields(**expect), run, account_of(run))
+    assert made.text == text
 
 
 def test_a_late_end_and_a_wrong_victim() -> None:

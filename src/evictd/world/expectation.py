@@ -15,6 +15,8 @@ class Expectation:
     """One assertion of a world, by its field, and why it does not hold; met where there is no reason."""
 
     field: str
+    text: str
+    """What it states, in words."""
     unmet: tuple[str, ...] = ()
 
 
@@ -26,21 +28,29 @@ def unmet(expect: ExpectFields, run: Run, account: Account) -> tuple[str, ...]:
 def expectations(expect: ExpectFields, run: Run, account: Account) -> tuple[Expectation, ...]:
     """Return the assertions that a world makes, each with the reasons why it does not hold."""
     crossed = first_met_at(run) or 0
-    found: dict[str, Iterable[str]] = {}
-    if expect.innocents is not None:
-        found["innocents"] = _innocents(expect.innocents, account)
-    if expect.oom_kills is not None:
-        found["oomKills"] = _oom_kills(expect.oom_kills, run)
-    if expect.culprit_gone_within is not None:
-        found["culpritGoneWithin"] = _late(account, crossed + expect.culprit_gone_within)
-    if expect.relieved_within is not None:
-        found["relievedWithin"] = _relieved(crossed + expect.relieved_within, account)
+    found: list[tuple[str, str, Iterable[str]]] = []
+    if (most := expect.innocents) is not None:
+        pods = f"at most {most} {'pod was' if most == 1 else 'pods were'}" if most else "no pod was"
+        found.append(("innocents", f"{pods} evicted without need", _innocents(most, account)))
+    if (most := expect.oom_kills) is not None:
+        killed = f"at most {most} {'process' if most == 1 else 'processes'}" if most else "nothing"
+        found.append(("oomKills", f"the kernel killed {killed} for want of memory", _oom_kills(most, run)))
+    if (span := expect.culprit_gone_within) is not None:
+        text = f"the cause was gone within {format_duration(span)}"
+        found.append(("culpritGoneWithin", text, _late(account, crossed + span)))
+    if (span := expect.relieved_within) is not None:
+        text = f"no threshold was met any more after {format_duration(span)}"
+        found.append(("relievedWithin", text, _relieved(crossed + span, account)))
     if expect.evicted is not None:
-        found["evicted"] = _evicted(expect.evicted, account)
+        pods = f"only {', '.join(expect.evicted)} {'was' if len(expect.evicted) == 1 else 'were'}"
+        found.append(
+            ("evicted", f"{pods if expect.evicted else 'no pod was'} evicted", _evicted(expect.evicted, account))
+        )
     if expect.findings:
         missing = sorted(set(expect.findings) - named_findings(run))
-        found["findings"] = (f"no finding named {name}" for name in missing)
-    return tuple(Expectation(field=name, unmet=tuple(why)) for name, why in found.items())
+        text = f"evictd reported {', '.join(expect.findings)}"
+        found.append(("findings", text, [f"no finding named {name}" for name in missing]))
+    return tuple(Expectation(field=name, text=text, unmet=tuple(why)) for name, text, why in found)
 
 
 def first_met_at(run: Run) -> int | None:
