@@ -140,6 +140,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near}?" if near else ""
 
 
+ROOT_DIR_REMEDY = "make rootDir or set it to a directory of the disk that pods fill"
+"""What to do where `rootDir` is missing and no kubelet makes it."""
+
 CREDENTIALS_SOURCE = "apiserver/credentials"
 """Names the problem that the API server rejects the credentials, which makes the daemon unready."""
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from evictd.render.headline import (
     OwnFault,
-    OwnFaultKind,
     beside_faults,
     headline,
     last_eviction,
@@ -12,6 +11,7 @@ from evictd.render.headline import (
     nearest,
 )
 from evictd.render.node_page import why_nothing
+from evictd.render.remedies import OwnFaultKind
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import approaching, calm, play, pressed, recovered, rehearsed

@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from evictd.core.model.finding import NoActionReason
-from evictd.render.headline import FAULT_REMEDIES, OwnFaultKind
-from evictd.render.remedies import REMEDIES, grew_elsewhere, outside_pods, remedies
+from evictd.render.remedies import (
+    FAULT_REMEDIES,
+    REMEDIES,
+    OwnFaultKind,
+    grew_elsewhere,
+    outside_pods,
+    remedies,
+    to_do,
+)
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import approaching, blocked, calm, play, pressed, rehearsed
@@ -107,3 +114,21 @@ def test_growth_of_pods_that_is_as_large_is_no_growth_elsewhere() -> None:
     assert grew_elsewhere({"attribution": {**entry["attribution"], "elsewhere": {"grown": 6}}})
     assert not grew_elsewhere({"attribution": {**entry["attribution"], "overNanoseconds": None}})
     assert not grew_elsewhere({})
+
+
+def test_the_remedy_of_a_fault_of_evictd_comes_first_and_an_unknown_fault_has_none() -> None:
+    snapshot = pressed()
+    status = status_of(snapshot, snapshot.at)
+    found = to_do({**status, "faults": [OwnFaultKind.PODS.value, "of another version"]})
+    assert found.startswith(FAULT_REMEDIES[OwnFaultKind.PODS])
+    assert to_do({**status, "faults": ["of another version"]}) == "; ".join(remedies(status))
+    assert to_do({**status, "faults": [OwnFaultKind.STUCK.value]}) == FAULT_REMEDIES[OwnFaultKind.STUCK]
+
+
+def test_a_missing_root_directory_is_to_be_made_or_set() -> None:
+    snapshot = calm()
+    status = status_of(snapshot, snapshot.at)
+    missing = {"source": "nodefs", "detail": "/var/lib/kubelet: No such file or directory"}
+    assert remedies({**status, "problems": [missing]}) == [
+        "without a kubelet, make rootDir or set it to a directory of the disk that pods fill"
+    ]

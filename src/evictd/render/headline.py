@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from typing import Any, NamedTuple
 
 from evictd.core.frozen import frozen
@@ -11,6 +10,7 @@ from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import eviction_marks, seconds_ago
+from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, approaches, graces
@@ -21,22 +21,6 @@ _Met = Sequence[tuple[Document, Document]]
 
 
 # --- faults of evictd -------------------------------------------------------------------------------------------------
-
-
-class OwnFaultKind(Enum):
-    """Faults of evictd itself; a second sentence says what it still does."""
-
-    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
-    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
-    PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
-    LISTED_PODS = (
-        "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
-        "measured; only pods that the runtime listed before can be evicted"
-    )
-    CREDENTIALS = (
-        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
-        "stop pods"
-    )
 
 
 class OwnFault(NamedTuple):
@@ -61,11 +45,6 @@ class OwnFault(NamedTuple):
         return f"{still}." if still else ""
 
 
-def tests_thresholds(faults: Sequence[OwnFault]) -> bool:
-    """Whether evictd still tests the thresholds."""
-    return not any(fault.kind in {OwnFaultKind.STUCK, OwnFaultKind.NODE} for fault in faults)
-
-
 # --- the sentence -----------------------------------------------------------------------------------------------------
 
 
@@ -82,7 +61,7 @@ def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
     if not faults:
         return _of_node(status)
     wrong = faults[0].text(status)
-    if not tests_thresholds(faults):
+    if not tests_thresholds(each.kind for each in faults):
         return Headline(text=wrong, level="blind")
     of_node = _of_node(status)
     acting = f"{of_node.text} " if of_node.level == "hard" else ""
@@ -95,7 +74,7 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
     if not faults:
         return []
     lines = [faults[0].still]
-    if tests_thresholds(faults):
+    if tests_thresholds(each.kind for each in faults):
         of_node = _of_node(status)
         lines.append(of_node.text if of_node.level == "soft" else "")
     if faults[0].kind is OwnFaultKind.LISTED_PODS and not status["dryRun"]:
@@ -111,20 +90,6 @@ _KILLS = {
     None: "At the end of the grace period evictd kills the pod's processes itself, if it may.",
 }
 """What happens then, by whether evictd may kill the processes of pods."""
-
-FAULT_REMEDIES = {
-    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state",
-    OwnFaultKind.NODE: "restore the readings that are named under Health",
-    **dict.fromkeys(
-        (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
-        "look whether the runtime runs (`systemctl status containerd`, or crio; `journalctl --unit containerd`) and restart it; "
-        "running pods stay",
-    ),
-    OwnFaultKind.CREDENTIALS: (
-        "delete evictd's pod, whose successor has a token of the new service account; with a systemd unit renew the kubeconfig"
-    ),
-}
-"""What to do about each fault."""
 
 
 def last_eviction(status: Document) -> str:

@@ -19,22 +19,19 @@ from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
 from evictd.render.headline import (
-    FAULT_REMEDIES,
     Headline,
     OwnFault,
-    OwnFaultKind,
     beside_faults,
     headline,
     last_eviction,
     name_last,
     nearest,
-    tests_thresholds,
     unread,
 )
 from evictd.render.holders import capital, filled, full_name, growers, held_by, row_numbers
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
-from evictd.render.remedies import remedies
+from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.signal_card import Trend, signal_card
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import (
@@ -81,7 +78,7 @@ def node_page(
     shown = shown_entries(status)
     near = {each.entry["signal"] for each in approaches(status)}
     faulty = {fault.detail for fault in faults}
-    tested = tests_thresholds(faults)
+    tested = tests_thresholds(each.kind for each in faults)
     falls = ends(status, trends) if tested else {}
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     context = {
@@ -94,7 +91,7 @@ def node_page(
             *(growers(status) if tested else ()),
             *(holders := tuple(held_by(status, explained)) if tested else ()),
         ),
-        "to_do": _to_do(status, faults),
+        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]}),
         "signals": [
             signal_card(
                 entry,
@@ -166,19 +163,13 @@ def _with_commands(text: str) -> "Markup":
 def _beside(status: Document, falls: Mapping[str, str], faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
     """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled what is short."""
     yield from beside_faults(status, faults)
-    if tests_thresholds(faults):
+    if tests_thresholds(each.kind for each in faults):
         if (headline(status) if faults else head).level == "calm":
             yield from filter(None, (nearest(status),))
         if head.level != "hard":
             yield from filter(None, (last_eviction(status),))
         yield from (f"{text}." for text in falls.values())
         yield from filled(status)
-
-
-def _to_do(status: Document, faults: Sequence[OwnFault]) -> str:
-    """Return what a person can do, as one sentence; empty where nothing is to do."""
-    of_fault = [FAULT_REMEDIES[faults[0].kind]] if faults else []
-    return "; ".join((*of_fault, *(remedies(status) if tests_thresholds(faults) else ())))
 
 
 def _access(node: str) -> tuple[str, str]:

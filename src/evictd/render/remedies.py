@@ -1,13 +1,18 @@
 """Says what a person can do about a shortage, from the document of `/statusz`, for the page and `evictd status`.
 
 What helps depends on the reason for which no pod is evicted and on who took what is short. Commands stand between backticks.
-Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third of the time of `status`.
+Faults of evictd itself come first. Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third
+of the time of `status`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import errno
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from enum import Enum
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import clean
 from evictd.render.timing import approaches, is_due
@@ -26,6 +31,7 @@ _OUTSIDE_PODS = {
     Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
 }
 """What to do where no pod took what is short."""
+_MISSING = os.strerror(errno.ENOENT)
 _OUTSIDE = "{outside}"
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 
@@ -51,10 +57,57 @@ REMEDIES: Mapping[str, str] = {
     "LayoutUnknown": "restore the container runtime, which says where its images are",
 }
 """What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
+
+
+class OwnFaultKind(Enum):
+    """Faults of evictd itself; a second sentence says what it still does."""
+
+    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
+    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
+    PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
+    LISTED_PODS = (
+        "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
+        "measured; only pods that the runtime listed before can be evicted"
+    )
+    CREDENTIALS = (
+        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
+        "stop pods"
+    )
+
+
+FAULT_REMEDIES: Mapping[OwnFaultKind, str] = {
+    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state",
+    OwnFaultKind.NODE: "restore the readings that are named under Health",
+    **dict.fromkeys(
+        (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
+        "look whether the runtime runs (`systemctl status containerd`, or crio; `journalctl --unit containerd`) and restart it; "
+        "running pods stay",
+    ),
+    OwnFaultKind.CREDENTIALS: (
+        "delete evictd's pod, whose successor has a token of the new service account; with a systemd unit renew the kubeconfig"
+    ),
+}
+"""What to do about each fault."""
+_MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
 _END_DRY_RUN = (
     "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
     "`--set evictd.dryRun=false`)"
 )
+
+
+def tests_thresholds(faults: Iterable[OwnFaultKind]) -> bool:
+    """Whether evictd still tests the thresholds."""
+    return not {OwnFaultKind.STUCK, OwnFaultKind.NODE} & set(faults)
+
+
+def to_do(status: Document) -> str:
+    """Return what a person can do about the gravest fault of evictd and about shortages, as one sentence; empty for nothing."""
+    known = {kind.value: kind for kind in OwnFaultKind}
+    faults = [
+        known[text] for text in status.get("faults", ()) if text in known
+    ]  # of another version it may have others
+    of_fault = [FAULT_REMEDIES[faults[0]]] if faults else []
+    return "; ".join((*of_fault, *(remedies(status) if tests_thresholds(faults) else ())))
 
 
 def remedies(status: Document) -> list[str]:
@@ -66,6 +119,8 @@ def remedies(status: Document) -> list[str]:
         found[_END_DRY_RUN] = None
     near = (approach.entry for approach in approaches(status))
     found |= dict.fromkeys(_before(entry) for entry in near if not grew_elsewhere(entry))
+    if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
+        found[_MAKE_ROOT_DIR] = None
     return list(found)
 
 

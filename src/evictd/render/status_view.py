@@ -14,7 +14,7 @@ from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.errors import SourceKind
-from evictd.render.remedies import remedies
+from evictd.render.remedies import to_do
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 from evictd.render.timing import time_lines
@@ -209,8 +209,8 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if entry.get("notOfPods") is not None:
             yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
     yield from _filled(document)
-    if to_do := "; ".join(remedies(document)).replace("`", ""):
-        yield Text(f"what you can do: {to_do}", style="yellow")
+    if text := to_do(document).replace("`", ""):
+        yield Text(f"what you can do: {text}", style="yellow")
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evictd.core.frozen import frozen
+from evictd.errors import ROOT_DIR_REMEDY
 
 POD_UID = "POD_UID"
 """The environment variable with the uid of the pod that evictd runs in (DaemonSet, `metadata.uid`)."""
@@ -32,7 +33,7 @@ def missing_root_dir(root_dir: Path, shown: Path) -> str:
         return ""
     return (
         f"rootDir {root_dir} does not exist, so the daemon has no reading of nodefs; the amounts shown are of {shown}. "
-        "Without a kubelet, make it or set rootDir to a directory of the disk that pods fill"
+        f"Without a kubelet, {ROOT_DIR_REMEDY}"
     )
 
 
