@@ -95,6 +95,24 @@ def test_a_field_without_effect_is_a_warning(tmp_path: Path, node: Path, capsys:
     assert warnings == ["warning: cgroupDriver has no effect on evictd; only the kubelet obeys it"]
 
 
+def test_a_misspelt_field_is_a_no_and_the_daemon_starts_all_the_same(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, COMPLETE + "evictionHrad: {memory.available: 1Gi}\n")
+    assert outcome(str(path), "--root", str(node)) is ExitCode.NO
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("evictionHrad") == 1
+    assert "error: " in shown
+    assert "which has no effect; did you mean evictionHard? (FieldMisspelt)" in shown
+    assert outcome(str(path), "--syntax") is ExitCode.DONE
+    assert len(load(path).warnings) == 1
+
+
+def test_a_field_that_only_a_newer_kubelet_knows_is_no_no(tmp_path: Path, node: Path) -> None:
+    path = write(tmp_path, COMPLETE + "evictionSignalWindow: 5s\nimageGCPolicy: LRU\n")
+    assert outcome(str(path), "--root", str(node)) is ExitCode.DONE
+
+
 def test_a_warning_is_no_no(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file that kubeadm writes has no PID threshold, which is worth a line and not a failed check."""
     path = write(tmp_path, HEAD + "cgroupDriver: systemd\nevictionPressureTransitionPeriod: 0s\n")

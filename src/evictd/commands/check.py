@@ -12,7 +12,7 @@ from evictd.config.file import load
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.flags import from_args
 from evictd.config.kernel_share import below_kernel_share, kernel_share
-from evictd.config.lint import lint, without_effect
+from evictd.config.lint import lint, misspelt, without_effect
 from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import add_container_fs_thresholds
@@ -120,12 +120,12 @@ def check(
         capacities=capacities,
         available=available,
         warnings=(
-            *settings.warnings,
+            *(each for each in settings.warnings if each not in settings.misspelt),
             *without_effect(settings.without_effect),
             *_unread(amounts, overrides or {}),
             *_untested(thresholds, amounts.formula, overrides or {}),
         ),
-        findings=(*unreadable_files(settings, root), *lint(thresholds, surroundings)),
+        findings=(*misspelt(settings.misspelt), *unreadable_files(settings, root), *lint(thresholds, surroundings)),
         dry_run=settings.evictd.dry_run,
     )
 

@@ -30,7 +30,10 @@ from evictd.config.layers import Layers
 from evictd.config.settings import MEMORY_POLICIES, Settings
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
-from evictd.errors import InputError
+from evictd.errors import InputError, most_similar
+
+_MISSPELT = 0.85
+"""Similarity (`difflib`) from which an unknown field is taken for a misspelt one."""
 
 
 def settings(layers: Layers, flags: Flags) -> Settings:
@@ -71,6 +74,7 @@ def settings(layers: Layers, flags: Flags) -> Settings:
             *_warnings(kubelet, eviction, layers),
             *_pressure_warnings(evictd, eviction),
         ),
+        misspelt=tuple(_newer_field(problem, layers, flags) for problem in newer if _is_misspelt(problem)),
         without_effect=_without_effect(kubelet),
     )
 
@@ -82,6 +86,12 @@ def is_unknown_to_us(problem: ConfigProblem) -> bool:
     wrong document would not count.
     """
     return problem.wrong == UNKNOWN_FIELD and _KINDS.get(problem.path) != EvictdConfiguration.__name__
+
+
+def _is_misspelt(problem: ConfigProblem) -> bool:
+    """Whether an unknown field is so close to a known one that it is hardly a field of a newer kubelet."""
+    meant = problem.remedy.removeprefix("did you mean ").removesuffix("?")
+    return bool(most_similar(problem.path.rpartition(".")[2], [meant], similarity=_MISSPELT))
 
 
 def _newer_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> str:

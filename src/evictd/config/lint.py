@@ -45,6 +45,13 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
     return tuple(sorted(findings, key=lambda finding: -1 if finding.signal is None else order.index(finding.signal)))
 
 
+def misspelt(warnings: Sequence[str]) -> Iterator[LintFinding]:
+    """Yield a finding for each of these warnings of a misspelt field."""
+    for warning in warnings:
+        message, _, remedy = warning.rpartition("; ")
+        yield LintFinding(lint=Lint.FIELD_MISSPELT, message=message, remedy=remedy)
+
+
 def without_effect(fields: Sequence[str]) -> tuple[str, ...]:
     """Warn of fields of the kubelet's configuration that are set but that evictd does not obey.
 

@@ -19,6 +19,8 @@ class Lint(Enum):
 
     FILE_UNREADABLE = "FileUnreadable"
     """A file that the configuration names (`cluster.kubeconfig`, `hooks`) is not on this machine, or cannot be read there."""
+    FIELD_MISSPELT = "FieldMisspelt"
+    """An unknown field of the kubelet's document is spelt almost like a known one; `evictd run` ignores it."""
     FILESYSTEM_WITHOUT_THRESHOLD = "FilesystemWithoutThreshold"
     """A filesystem of this node has no threshold on its space or its inodes."""
     SOFT_NEVER_FIRST = "SoftNeverFirst"
@@ -57,11 +59,17 @@ class Severity(Enum):
     """How bad a finding is; only an error makes `evictd check` end with 1."""
 
     ERROR = "error"
-    """Pods would be evicted that a correct configuration spares."""
+    """Pods would be evicted that a correct configuration spares, or a field that is meant to count does not."""
     WARNING = "warning"
 
 
-_ERRORS = {Lint.MET_ALREADY, Lint.NOT_BELOW_CAPACITY, Lint.ABOVE_HALF_OF_CAPACITY, Lint.RECLAIM_TOO_LARGE}
+_ERRORS = {
+    Lint.FIELD_MISSPELT,
+    Lint.MET_ALREADY,
+    Lint.NOT_BELOW_CAPACITY,
+    Lint.ABOVE_HALF_OF_CAPACITY,
+    Lint.RECLAIM_TOO_LARGE,
+}
 
 
 @frozen

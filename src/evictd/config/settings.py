@@ -61,6 +61,8 @@ class Settings:
     """The fields as the files have them, with which a reload compares those of the new files."""
     warnings: tuple[str, ...] = ()
     """Settings that are valid but surprising; one line each."""
+    misspelt: tuple[str, ...] = ()
+    """Those of `warnings` for an unknown field of the kubelet's document that is spelt almost like a known one."""
     without_effect: tuple[str, ...] = ()
     """Fields of the kubelet's configuration that were set, but that evictd does not obey, by their YAML names."""
 
