@@ -99,6 +99,8 @@ def test_a_policy_is_found_in_any_case_and_a_mistyped_one_is_suggested(capsys: p
     """`--compare kublet` said `No such file or directory`."""
     assert main(["simulate", str(PATH), "--compare", "kublet"]) == 2
     assert "--compare: kublet: is no file and no policy; did you mean Kubelet?" in capsys.readouterr().err
+    assert main(["simulate", str(PATH), "--compare", "policy=Kubelet"]) == 2
+    assert "--compare: policy=Kubelet: is no file and no policy; give a file or a policy: " in capsys.readouterr().err
     assert main(["simulate", str(PATH), "--compare", "kubelet", "--policy", "standard"]) == 0
     assert "policy Kubelet" in capsys.readouterr().out
 

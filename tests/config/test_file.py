@@ -400,3 +400,11 @@ def test_a_manifest_may_be_yaml() -> None:
     for faulty in ("a: [1\n", "a: 1\na: 2\n"):
         with pytest.raises(InputError, match=r"manifest|twice"):
             load_yaml(faulty)
+
+
+def test_a_file_that_is_missing_is_answered_with_a_similar_name_beside_it(tmp_path: Path) -> None:
+    write(tmp_path, KUBELET).rename(tmp_path / "job-beside-a-database.yaml")
+    path = tmp_path / "job-beside-a-databse.yaml"
+    assert refusal(path) == (f"{path}: No such file or directory; did you mean job-beside-a-database.yaml?",)
+    assert refusal(tmp_path / "other") == (f"{tmp_path / 'other'}: No such file or directory",)
+    assert refusal(tmp_path / "nowhere/at-all") == (f"{tmp_path / 'nowhere/at-all'}: No such file or directory",)

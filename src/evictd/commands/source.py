@@ -141,7 +141,8 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
     name, policies = str(args.compare), [policy.value for policy in Policy]
     if name not in policies and not args.compare.exists():
         name = _policy_name(name)
-        if name not in policies and (meant := did_you_mean(name.capitalize(), policies)):
+        if name not in policies and not args.compare.suffix:
+            meant = did_you_mean(name.capitalize(), policies) or f"give a file or a policy: {' or '.join(policies)}"
             raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
     if name in policies:
         same = argparse.Namespace(config=args.config, policy=name)

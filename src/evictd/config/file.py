@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from evictd.config.layers import Layers, drop_in, main_layers
 from evictd.config.settings import Settings
 from evictd.config.written import Written, ends_early
 from evictd.core.model.problem import ConfigProblem, shown
-from evictd.errors import InputError
+from evictd.errors import InputError, did_you_mean
 
 MAX_BYTES = 2**20
 _MAX_DEPTH = 50
+_MOST_NAMES = 1000
+"""Files of a folder among which a similar name is looked for."""
 _MAX_VALUES = 50_000
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "merge", "value")}
@@ -93,7 +96,17 @@ def _read_file(path: Path, max_bytes: int) -> tuple[int, bytes]:
                 raise InputError(f"{path}: is no regular file; save its content in one, or pipe it in and give -")
             return status.st_size, b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        near = did_you_mean(path.name, _beside(path)) if isinstance(error, FileNotFoundError) else ""
+        raise InputError(f"{path}: {error.strerror or error}{near and f'; {near}'}") from error
+
+
+def _beside(path: Path) -> list[str]:
+    """Return the names in the folder of a file, of a large one the first."""
+    try:
+        with os.scandir(path.parent) as found:
+            return [each.name for each in islice(found, _MOST_NAMES)]
+    except OSError:
+        return []
 
 
 def parse_documents(text: str, name: str, *, max_values: int = _MAX_VALUES) -> tuple[list[object], list[ConfigProblem]]:
