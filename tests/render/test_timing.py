@@ -23,6 +23,15 @@ def test_the_next_threshold_of_a_signal_that_falls_is_told_with_its_time() -> No
     assert approaches(status, within=60) == []
 
 
+def test_a_threshold_that_is_far_away_in_time_is_told_nowhere_but_beside_the_headline() -> None:
+    """`status` said `in 46m23s` after one minute of readings, and the page says such times as the nearest one only."""
+    slow = play([6 * GI, 6 * GI - (32 << 20), 6 * GI - (64 << 20)])
+    status = status_of(slow, slow.at)
+    assert approaches(status) == []
+    assert approaches(status, within=7200) != []
+    assert list(time_lines(status)) == []
+
+
 def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
     short = blocked()
     status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)

@@ -175,9 +175,9 @@ def conditions(status: Document) -> Iterator[str]:
 
 
 def time_lines(status: Document) -> Iterator[str]:
-    """Return when thresholds act and when they are met."""
+    """Return when thresholds act and when those that are near are met."""
     said = [each.text for each in graces(status)]
     yield from said
-    for approach in approaches(status, FORESEEN_SECONDS):
+    for approach in approaches(status):
         if not any(text.startswith(approach.text) for text in said):
             yield approach.text
