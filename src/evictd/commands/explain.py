@@ -80,7 +80,7 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     address = settings.evictd.listen_address or DEFAULT_ADDRESS
     daemons = None if own else _daemon_settings(address, settings, args)
     if daemons is None and not settings.eviction.thresholds and not args.config:
-        sys.stderr.write(f"evictd: no evictd answers at {address}; these are the kubelet's default thresholds\n")
+        sys.stderr.write(f"evictd: no evictd answers at {address}; thresholds: the kubelet's defaults\n")
         default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
         settings = replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))
     found = daemons or settings
