@@ -33,6 +33,7 @@ from evictd.daemon.waiter import SIGNALS, Waiter
 from evictd.errors import ExitCode, NodeError
 from evictd.observe.cgroups.cgroup import may_kill_pods
 from evictd.observe.reading.roots import Roots
+from evictd.render.start import start_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,6 +149,9 @@ class Daemon:
             policy=eviction.policy.value,
             dry_run=self._settings.evictd.dry_run,
         )
+        if os.isatty(log.STANDARD_ERROR):
+            evictd = self._settings.evictd
+            self._log.info(start_text(evictd.listen_address, dry_run=evictd.dry_run))
         for warning in self._settings.warnings:
             self._log.warning(warning, source="configuration")
         self.loop.run()

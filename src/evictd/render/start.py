@@ -1,0 +1,12 @@
+"""Says at the start of the daemon, to a person at a terminal, whether it acts, and where to look."""
+
+from evictd.config.settings import EvictdConfiguration
+
+
+def start_text(address: str, *, dry_run: bool) -> str:
+    """Return whether pods are evicted, and what shows the decisions of a daemon with this `listenAddress`."""
+    acts = "dry run: nothing is changed" if dry_run else "this is no dry run: pods are evicted"
+    if not address:
+        return f"{acts}; this log has each decision"
+    option = "" if address == EvictdConfiguration().listen_address else f" --address {address}"
+    return f"{acts}; `evictd status{option}` and http://{address}/ show what evictd sees and decides"
