@@ -86,7 +86,7 @@ def test_without_a_runtime_it_runs_reports_it_and_ends_at_sigterm(tmp_path: Path
         _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "Traceback" not in said
-    assert said.count("container runtime") == 1  # told once, not every cycle
+    assert said.count('"source": "container runtime"') == 1  # told once, not every cycle
     assert (tmp_path / "state" / "state.json").exists()
 
 

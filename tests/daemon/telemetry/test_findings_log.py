@@ -1,6 +1,6 @@
 """What is worth a line: beginnings and ends, never the same thing twice."""
 
-from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason, SignalUnobserved
 from evictd.core.model.observation import Problem
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
@@ -73,6 +73,18 @@ def test_a_derived_threshold_has_a_line_where_its_source_has_another_reason_or_n
 def test_a_signal_without_observation_is_a_warning_once() -> None:
     found, _ = topics_at(4 * GI)
     assert [line.fields["signal"] for line in changes({}, found)] == ["pid.available"]
+
+
+def test_signals_without_observation_share_a_line_that_names_what_cannot_be_read() -> None:
+    unobserved = [SignalUnobserved(signal=Signal.NODEFS_AVAILABLE), SignalUnobserved(signal=Signal.PID_AVAILABLE)]
+    problems = [Problem(source="container runtime", detail="no socket"), Problem(source="nodefs", detail="none")]
+    blind = topics(unobserved, problems)
+    first, *others = changes({}, blind)
+    assert first.event == "signal has a threshold but no observation"
+    assert first.fields == {"signal": "nodefs.available, pid.available", "unreadable": "container runtime, nodefs"}
+    assert [line.event for line in others] == ["cannot be read", "cannot be read"]
+    ended = [line.fields for line in changes(blind, {}) if line.event == "signal is observed again"]
+    assert ended == [{"signal": "nodefs.available, pid.available"}]
 
 
 def test_a_problem_is_logged_when_it_begins_and_ends_whatever_its_detail() -> None:

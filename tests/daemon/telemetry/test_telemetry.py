@@ -49,6 +49,11 @@ def test_a_prefix_comes_before_the_text(ours: LoopOnScript) -> None:
     assert ours.telemetry._recent.all()[0].text == "would report node conditions: MemoryPressure"
 
 
+def test_a_dry_run_does_not_log_that_it_would_report_no_condition(ours: LoopOnScript) -> None:
+    ours.telemetry.decision(ReportConditions(conditions=()), prefix="would ")
+    assert ours.logged == []
+
+
 def test_conditions_are_remembered_where_they_change(ours: LoopOnScript) -> None:
     """The first report of a calm node is logged only; the end of a condition names it."""
     calm = ReportConditions(conditions=())

@@ -4,7 +4,7 @@ The core finds the same things cycle after cycle. Each finding has a key, and on
 node logs nothing, and a node under pressure does not repeat its lines.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, assert_never
 
 from evictd.core.frozen import frozen
@@ -55,6 +55,10 @@ _LOUD = {
 """Reasons for no action that are logged as warnings; the others are the normal course of an eviction."""
 
 
+_ABSENT = "signal has a threshold but does not exist on this node"
+_UNOBSERVED = "signal has a threshold but no observation"
+_OBSERVED = "signal is observed again"
+_UNREADABLE = "cannot be read"
 _NOT_LOOKED = {NoActionReason.WAITING_FOR_VICTIM}
 _OF_A_LOOK = {"met", "unobserved"}
 
@@ -91,9 +95,26 @@ Topics = Mapping[tuple[str, ...], Topic]
 
 
 def changes(before: Topics, after: Topics) -> list[Line]:
-    """List what to log: topics that ended, then topics that began."""
+    """List what to log: topics that ended, then topics that began. Signals without a reading share a line."""
     ended = [topic.ends for key, topic in before.items() if key not in after and topic.ends is not None]
-    return ended + [topic.begins for key, topic in after.items() if key not in before and topic.begins is not None]
+    began = [topic.begins for key, topic in after.items() if key not in before and topic.begins is not None]
+    return [*_of_one_kind(ended), *_of_one_kind(began)]
+
+
+def _of_one_kind(lines: Iterable[Line]) -> Iterator[Line]:
+    """Yield the lines; those that say the same of several signals are one, with what cannot be read since then."""
+    kinds: dict[object, list[Line]] = {}
+    for line in lines:
+        shared = line.event in {_UNOBSERVED, _ABSENT, _OBSERVED}
+        kinds.setdefault(line.event if shared else id(line), []).append(line)
+    causes = [each.fields["source"] for (each, *_) in kinds.values() if each.event == _UNREADABLE]
+    for same in kinds.values():
+        fields = dict(same[0].fields)
+        if len(same) > 1:
+            fields["signal"] = ", ".join(line.fields["signal"] for line in same)
+        if same[0].event == _UNOBSERVED and causes:
+            fields["unreadable"] = ", ".join(causes)
+        yield same[0]._replace(fields=fields)
 
 
 def topics(
@@ -119,7 +140,7 @@ def topics(
             for kind, words in _PROBLEMS.items()
             if problem.source == kind or problem.source.startswith(f"{kind} ")
         )
-        began, ended = next(kinds, ("cannot be read", "can be read again"))
+        began, ended = next(kinds, (_UNREADABLE, "can be read again"))
         found["problem", problem.source] = Topic(
             begins=Line("warning", began, {"source": problem.source, "detail": problem.detail}),
             ends=Line("info", ended, {"source": problem.source}),
@@ -156,14 +177,10 @@ def _of_finding(finding: Finding) -> dict[tuple[str, ...], Topic]:
             return _threshold(finding)
         case SignalUnobserved():
             fields = {"signal": finding.signal.value}
-            begins = (
-                Line("info", "signal has a threshold but does not exist on this node", fields)
-                if finding.absent
-                else Line("warning", "signal has a threshold but no observation", fields)
-            )
+            begins = Line("info", _ABSENT, fields) if finding.absent else Line("warning", _UNOBSERVED, fields)
             topic = Topic(
                 begins=begins,
-                ends=Line("info", "signal is observed again", fields),
+                ends=Line("info", _OBSERVED, fields),
             )
             return {("absent" if finding.absent else "unobserved", finding.signal.value): topic}
         case NoAction():

@@ -78,7 +78,10 @@ class Telemetry:
         text = prefix + decision_text(decision, self._conditions)
         if isinstance(decision, Wait | RecordEvent):
             return  # an event is logged when it is recorded
-        if not changes_nothing(decision, self._conditions):
+        news = not changes_nothing(decision, self._conditions)
+        if prefix and not news:
+            return  # a dry run reports nothing, so that the node has no condition is no news
+        if news:
             self._recent.add(decision, text, self._wall(), dry_run=bool(prefix))
         if isinstance(decision, ReportConditions):
             self._conditions = decision.conditions
