@@ -108,15 +108,9 @@ def build(folder: Path, install: Install = install_environment, *, architecture:
     return package
 
 
-DRY_RUN = "dryRun: true # decide and report, change nothing; set to false to enable evictions"
-
-
 def _default(sample: str) -> str:
-    """Return the configuration with which the package starts: the sample, as a dry run."""
-    lines = [line for line in sample.splitlines() if "yaml-language-server" not in line]
-    (place,) = (number for number, line in enumerate(lines) if line.startswith("dryRun:"))
-    lines[place] = DRY_RUN
-    return "\n".join(lines) + "\n"
+    """Return the configuration with which the package starts: the sample, a dry run, without its reference to the schema."""
+    return "".join(line for line in sample.splitlines(keepends=True) if "yaml-language-server" not in line)
 
 
 def _control(root: Path, architecture: str) -> None:
