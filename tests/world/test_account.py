@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
@@ -127,6 +128,23 @@ def test_shortages_of_two_resources_one_after_the_other_add_up() -> None:
     times = account.short_for
     assert times["memory.available<500Mi"] > 0
     assert account.short == times["memory.available<500Mi"] + times["nodefs.available<5%"]
+
+
+def test_a_threshold_stays_met_while_policy_kubelet_waits_for_the_end_of_a_pod() -> None:
+    """It was `not met any more` from a second after the eviction on, while the kernel killed."""
+    slow = hog(Stops(after=None), rate=100 * MI, memory="256Mi", grace=120)
+    soft = config(
+        hard={"memory.available": "300Mi"},
+        soft={"memory.available": ("2Gi", "10s")},
+        policy=Policy.KUBELET,
+        max_pod_grace_period_seconds=120,
+    )
+    run = play(world(slow, memory=8 * GI), soft)
+    account = account_of(run)
+    assert run.kills
+    assert account.relieved_at is not None
+    assert account.relieved_at > run.kills[-1][0]
+    assert account.short > 20 * SECOND
 
 
 def _evicted_too(run: Run, name: str, at: int) -> Happened:

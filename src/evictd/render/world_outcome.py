@@ -234,9 +234,9 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
     if account.relieved_at is not None:
         yield _relieved_text(run, account, account.relieved_at)
     else:
-        findings = run.cycles[-1].step.findings
-        met = dict.fromkeys(str(each.threshold) for each in _met(findings))
-        reason = next((each for each in findings if isinstance(each, NoAction)), None)
+        *_, (last, tested) = run.tested
+        met = dict.fromkeys(str(each.threshold) for each in _met(tested))
+        reason = next((each for each in last.step.findings if isinstance(each, NoAction)), None)
         why = "" if reason is None else f"; {no_action_text(reason)}"
         yield f"At the end {' and '.join(map(clean, met))} {'is' if len(met) == 1 else 'are'} still met{why}."
         if reason is not None and reason.why is NoActionReason.NOT_SHORT_OF_MEMORY:
@@ -270,9 +270,9 @@ def _relieved_text(run: Run, account: Account, at: int) -> str:
     )
 
 
-def _met(findings: Sequence[object]) -> list[ThresholdFinding]:
+def _met(findings: Sequence[ThresholdFinding]) -> list[ThresholdFinding]:
     """Return the thresholds that are met: those of the configuration, or where none of them is the derived ones."""
-    met = [each for each in findings if isinstance(each, ThresholdFinding) and each.met]
+    met = [each for each in findings if each.met]
     return [each for each in met if each.threshold.origin is not Origin.DERIVED] or met
 
 
@@ -281,7 +281,7 @@ def _met(findings: Sequence[object]) -> list[ThresholdFinding]:
 
 def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what would have happened without evictd: the OOM killer, and how little of what was short would have been left."""
-    signals = {each.threshold.signal for cycle in run.cycles for each in _met(cycle.step.findings)} - STALLS.keys()
+    signals = {each.threshold.signal for _, tested in run.tested for each in _met(tested)} - STALLS.keys()
     # What ran out between two readings was met at none.
     signals |= {
         each.signal for each in own_thresholds(run.config) if _on_its_disk(each.signal, run.world) in run.ran_out

@@ -4,7 +4,7 @@ The timeline has a line for each thing that changed; cycles in which nothing did
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,7 @@ def timeline(run: Run) -> list[TimelineEntry]:
         for each in run.happened
         if not (isinstance(each.event, EvictionRefused) and (each.at, each.event.uid) in again)
     )
-    lines = [*_decided(run.cycles, again), *events]
+    lines = [*_decided(run, again), *events]
     return sorted(lines, key=lambda line: (line.at, not line.decided))
 
 
@@ -83,16 +83,16 @@ def refused_again(run: Run) -> frozenset[tuple[int, str]]:
     return frozenset((at, uid) for at, uid in refused if at != first[uid])
 
 
-def _decided(cycles: Iterable[WorldCycle], refused_again: Collection[tuple[int, str]]) -> Iterator[TimelineEntry]:
+def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[TimelineEntry]:
     met: dict[str, str] = {}
     reasons: frozenset[str] = frozenset()
     before: tuple[NodeCondition, ...] = ()
     evicted = False
-    for cycle in cycles:
+    for cycle, tested in run.tested:
         now_met = {
             str(each.threshold): f"{each.threshold} is met, {_level_text(each)}"
-            for each in cycle.step.findings
-            if isinstance(each, ThresholdFinding) and each.met and each.threshold.origin is not Origin.DERIVED
+            for each in tested
+            if each.met and each.threshold.origin is not Origin.DERIVED
         }
         yield from (_line(cycle, text) for name, text in now_met.items() if name not in met)
         yield from (_line(cycle, f"{name} is not met any more") for name in met if name not in now_met)

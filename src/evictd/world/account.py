@@ -26,7 +26,6 @@ from itertools import pairwise
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
-from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import format_duration
 from evictd.world.behaviours import Usage
@@ -252,9 +251,8 @@ def _resource_of(cause: str) -> Resource:
 def _spans(run: Run) -> Iterator[_Span]:
     """Yield the thresholds that were met from each cycle to the next, and from the last one to the world's end."""
     ends = (*(cycle.at for cycle in run.cycles[1:]), run.world.duration)
-    for cycle, end in zip(run.cycles, ends, strict=True):
-        met = {str(each.threshold) for each in cycle.step.findings if isinstance(each, ThresholdFinding) and each.met}
-        yield cycle.at, end, met
+    for (cycle, tested), end in zip(run.tested, ends, strict=True):
+        yield cycle.at, end, {str(each.threshold) for each in tested if each.met}
 
 
 def _short_for(spans: Iterable[_Span]) -> dict[str, int]:
