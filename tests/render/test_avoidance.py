@@ -14,7 +14,8 @@ from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import avoidance
-from evictd.render.incident import CONTAINER_LOGS, Incident, IncidentRow
+from evictd.render.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_view import row_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from evictd.world.loop import play

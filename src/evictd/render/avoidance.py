@@ -4,7 +4,8 @@ from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin
-from evictd.render.incident import CONTAINER_LOGS, Incident, IncidentRow
+from evictd.render.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident_ranking import IncidentRow
 from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, signal_amount
 from evictd.render.verdict import Need

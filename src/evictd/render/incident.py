@@ -34,6 +34,7 @@ from evictd.render.attribution import recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.evictions import find_eviction
 from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, folded_events
+from evictd.render.incident_ranking import IncidentRow, ranked_pods, ranking_rows
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
 from evictd.render.suspects import suspects_of
@@ -55,21 +56,6 @@ _STOOD_STILL = 10
 CONTAINER_LOGS = "container logs"
 """The part of a pod's disk use that the kubelet rotates."""
 _ASKED = {EventKind.REQUESTED, EventKind.REFUSED}
-
-
-@frozen
-class IncidentRow:
-    """One pod of the ranking at that moment."""
-
-    number: int
-    pod: str
-    usage: int | None
-    request: int
-    priority: int
-    protected: bool
-    chosen: bool
-    skipped: str = ""
-    """Why it was passed over, as `SkipReason`."""
 
 
 @frozen
@@ -283,8 +269,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         capacity=seen.capacity,
         levels=seen.levels,
         points=points_of((records[n] for n in around), signal, record),
-        ranking=tuple(_ranking(record, signal, event.uid)),
-        pods=_ranked(record, signal),
+        ranking=tuple(ranking_rows(record, signal, event.uid)),
+        pods=ranked_pods(record, signal),
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _ASKED),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         gone_after=gone_after,
@@ -349,36 +335,6 @@ def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
         return 0
     kin = (each for each in evictions if each.owner == event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
-
-
-def _ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
-    rankings = (each for each in record.findings if each.get("kind") == "Ranking")
-    return next((each for each in rankings if signal is not None and each.get("signal") == signal.value), {})
-
-
-def _ranked(record: JournalRecord, signal: Signal | None) -> int:
-    found = _ranking_of(record, signal)
-    return int(found.get("pods", len(found.get("rows", ()))))
-
-
-def _ranking(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator[IncidentRow]:
-    skipped = {
-        uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
-    }
-    for number, row in enumerate(_ranking_of(record, signal).get("rows", ()), start=1):
-        try:
-            yield IncidentRow(
-                number=number,
-                pod=clean(f"{row['namespace']}/{row['name']}"),
-                usage=row["usage"],
-                request=row["request"],
-                priority=row["priority"],
-                protected=bool(row["protected"]),
-                chosen=row["uid"] == uid,
-                skipped=skipped.get(row["uid"], ""),
-            )
-        except (KeyError, TypeError):
-            continue
 
 
 def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, str]]:

@@ -16,8 +16,9 @@ from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, IncidentRow, dated_lines
+from evictd.render.incident import Incident, dated_lines
 from evictd.render.incident_now import now_text
+from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_summary import summary_text
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart

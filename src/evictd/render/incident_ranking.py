@@ -1,0 +1,58 @@
+"""Reads the ranking of one cycle from its record: the pods in the order of eviction, with the evicted one marked."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import Signal
+from evictd.render.text import clean
+
+Plain = Mapping[str, Any]
+
+
+@frozen
+class IncidentRow:
+    """One pod of the ranking at that moment."""
+
+    number: int
+    pod: str
+    usage: int | None
+    request: int
+    priority: int
+    protected: bool
+    chosen: bool
+    skipped: str = ""
+    """Why it was passed over, as `SkipReason`."""
+
+
+def _ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
+    rankings = (each for each in record.findings if each.get("kind") == "Ranking")
+    return next((each for each in rankings if signal is not None and each.get("signal") == signal.value), {})
+
+
+def ranked_pods(record: JournalRecord, signal: Signal | None) -> int:
+    """Return how many pods were ranked; the journal keeps the first twenty."""
+    found = _ranking_of(record, signal)
+    return int(found.get("pods", len(found.get("rows", ()))))
+
+
+def ranking_rows(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator[IncidentRow]:
+    """Return the recorded rows; `uid` is that of the evicted pod. Damaged rows are left out."""
+    skipped = {
+        uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
+    }
+    for number, row in enumerate(_ranking_of(record, signal).get("rows", ()), start=1):
+        try:
+            yield IncidentRow(
+                number=number,
+                pod=clean(f"{row['namespace']}/{row['name']}"),
+                usage=row["usage"],
+                request=row["request"],
+                priority=row["priority"],
+                protected=bool(row["protected"]),
+                chosen=row["uid"] == uid,
+                skipped=skipped.get(row["uid"], ""),
+            )
+        except (KeyError, TypeError):
+            continue
