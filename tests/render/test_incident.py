@@ -26,6 +26,7 @@ from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.evictions import evictions_of, find_eviction
 from evictd.render.incident import Incident, incident_of
 from evictd.render.relief import relief_lines
+from evictd.render.verdict import EvictionVerdict, Need
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))
@@ -230,3 +231,27 @@ def test_what_evictd_measured_came_back_where_a_reading_has_less() -> None:
     found = replace(incident(), points=((-10.0, 0), (40.0, 2 * GI)), available=0, clear=None, freed=3 * GI)
     assert found.came_back == 3 * GI
     assert replace(found, freed=GI).came_back == 2 * GI
+
+
+def test_it_knows_whether_the_condition_stood_at_the_end() -> None:
+    records = recorded()
+    assert not incident_of(records, evictions_of(records), "last").pressed
+    cut = next(n for n, each in enumerate(records) if any(d.get("kind") == "EvictPod" for d in each.decisions)) + 1
+    assert incident_of(records[:cut], evictions_of(records), "last").pressed
+
+
+def test_a_full_disk_was_full_since_its_first_reading_without_anything_left() -> None:
+    """The headline left out that the disk had been full for 90 s while evictd paused."""
+    found = replace(incident(), available=0, points=((-120.0, 5), (-90.0, 0), (-30.0, 0), (0.0, 0), (1.0, 7)))
+    assert found.full_since == 90.0
+    assert replace(found, available=5).full_since is None
+    assert replace(found, points=((-90.0, 0), (0.0, 5))).full_since is None
+
+
+def test_the_end_of_pods_is_needed_for_a_time_only_where_no_pod_fills_it() -> None:
+    """A program read `Needed` where the account said `for a time only`."""
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", played=0)
+    found = replace(incident(), verdict=verdict, host_filled=True, met=MetAfter(again=60.0))
+    assert found.need is Need.FOR_A_TIME
+    assert replace(found, host_filled=False).need is Need.NEEDED
+    assert replace(found, verdict=None).need is None

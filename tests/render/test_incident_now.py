@@ -48,3 +48,14 @@ def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_t
         "look at the hostPath volumes of default/writer: if they fill the disk, end the pod and delete the files in them"
     )
     assert now_text(replace(found, host_filled=False)) == ""
+
+
+def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short() -> None:
+    """Nothing was said of what to do where a daemon of the host filled memory."""
+    found = replace(incident(), host_filled=True, pressed=True)
+    assert now_text(found) == (
+        "the node is still short: look at the host: `systemd-cgtop -m` shows the memory of its services, "
+        "and `journalctl -k` shows what the kernel killed"
+    )
+    assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
+    assert now_text(replace(found, pressed=False)) == ""

@@ -130,3 +130,10 @@ def test_a_dry_run_and_an_unknown_relief_have_no_effect() -> None:
     assert summary_text(replace(judged(Need.NEEDED, LEAK), clear=None, points=((0.0, GI // 2),))) == cause
     dry = replace(judged(Need.NEEDED, LEAK), event=replace(incident().event, dry_run=True))
     assert summary_text(dry) == cause.replace(" and went", " and would have gone")
+
+
+def test_a_disk_that_was_full_for_a_while_is_said_to_have_been() -> None:
+    found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, host_filled=True, available=0)
+    full = replace(found, points=((-20.0, 1), (-12.0, 0), (0.0, 0)))
+    assert ", and nothing was left from 00:00:18 on" in summary_text(full)
+    assert "nothing was left" not in summary_text(replace(full, points=((-12.0, 1), (0.0, 0))))

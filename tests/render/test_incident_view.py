@@ -80,11 +80,11 @@ def test_each_kind_is_as_in_the_golden_file() -> None:
     [
         (
             replace(incident(), verdict=NEEDED, host_filled=True, met=MetAfter(again=9.0)),
-            "what filled it belongs to no pod, so the end of pods relieves the node for a time only",
+            "the host filled it, so the end of pods relieves the node for a time only",
         ),
         (
             replace(incident(), verdict=NEEDED, host_filled=True, met=MetAfter(again=9.0), signal=Signal.NODEFS_AVAILABLE),
-            "what filled it belongs to no pod or lies in a hostPath volume, so the end of pods relieves the node for a time only",
+            "the host or a hostPath volume filled it, so the end of pods relieves the node for a time only",
         ),
         (
             replace(incident(), verdict=replace(NEEDED, need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, clear=None,

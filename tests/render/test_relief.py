@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from evictd.render.aftermath import MetAfter
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.relief import relief_lines
+from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 from tests.stories import GI
 
@@ -52,3 +54,28 @@ def test_where_nothing_came_back_no_amount_is_said() -> None:
     points = ((0.0, 512 << 20), (3.0, 512 << 20))
     found = replace(incident(), points=points, clear=None, next_eviction=9.0, met=MetAfter(again=9.0))
     assert "nothing came back" in list(relief_lines(found))
+
+
+def test_what_came_back_for_some_seconds_only_is_said_to() -> None:
+    """`enough` was said of what lasted 12 s."""
+    assert any(line.endswith("enough for 12s") for line in relief_lines(replace(incident(), met=MetAfter(again=12.5))))
+
+
+def test_where_growth_took_what_was_freed_it_is_not_said_that_nothing_was() -> None:
+    """`nothing came back` was said where 300Mi were freed, and growth of 200Mi a second took them."""
+    points = ((0.0, 512 << 20), (3.0, 512 << 20))
+    grower = Grower(pod="", rate=200 << 20)
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), points=points, clear=None, next_eviction=9.0, met=MetAfter(again=9.0), verdict=verdict)
+    assert "no more was available afterwards: what grew took what its end freed" in list(relief_lines(found))
+
+
+def test_memory_that_came_back_without_an_eviction_is_told() -> None:
+    """The kernel killed a daemon of the host, and no command said that its 6GiB came back."""
+    points = ((0.0, GI // 2), (60.0, GI // 2), (90.0, 6 * GI), (120.0, 5 * GI))
+    found = replace(incident(), points=points, capacity=8 * GI, after=())
+    told = "5.5Gi came back until 00:02:00 without an eviction: a process ended, or the kernel killed one (`journalctl -k`)"
+    assert told in list(relief_lines(found))
+    gone = HistoryEvent(at="2026-01-01T00:01:45Z", kind=EventKind.GONE, text="default/other is gone")
+    assert told not in list(relief_lines(replace(found, after=(gone,))))
+    assert told not in list(relief_lines(replace(found, capacity=64 * GI)))

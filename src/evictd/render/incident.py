@@ -39,13 +39,13 @@ from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
 from evictd.render.suspects import suspects_of
 from evictd.render.text import clean, incident_id
-from evictd.render.verdict import EvictionVerdict
+from evictd.render.verdict import EvictionVerdict, Need
 
 Plain = Mapping[str, Any]
 
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
-_SETTLED = 10
+SETTLED = 10
 """Seconds after the end of a pod in which its bytes show up in a reading."""
 _LEAD_SECONDS = 60
 """For how much earlier a threshold is proposed."""
@@ -123,6 +123,8 @@ class Incident:
     """Bytes of deleted files that its processes kept open."""
     swapped: int = 0
     """Bytes of its memory in swap."""
+    pressed: bool = False
+    """Whether the node condition of what was short stood at the end of the journal."""
 
     @property
     def id(self) -> str:
@@ -170,11 +172,31 @@ class Incident:
         return max(*found, 0) if found else None
 
     @property
+    def outgrown(self) -> bool:
+        """Whether something else than the pod grew in the minute before its eviction."""
+        return self.verdict is not None and any(each.pod != self.event.pod for each in self.verdict.growers)
+
+    @property
+    def full_since(self) -> float | None:
+        """Since how many seconds before the eviction nothing at all was available; `None` where something was."""
+        before = [each for each in self.points if each[0] <= 0]
+        last = max((place for place, each in enumerate(before) if each[1]), default=-1) + 1
+        return -before[last][0] if self.available == 0 and last < len(before) else None
+
+    @property
+    def need(self) -> Need | None:
+        """Whether its end was needed; for a time only where what filled the supply belongs to no pod and goes on."""
+        if self.verdict is None:
+            return None
+        only = self.verdict.need in {Need.NEEDED, Need.ANOTHER_POD} and self.host_filled and not self.relieved
+        return Need.FOR_A_TIME if only else self.verdict.need
+
+    @property
     def settled(self) -> bool:
         """Whether what its end gave back has been read: the journal goes on for a while, or another pod was chosen since."""
         if self.gone_after is None:
             return False
-        return self.known_for >= self.gone_after + _SETTLED or self.next_eviction < AFTER / SECOND
+        return self.known_for >= self.gone_after + SETTLED or self.next_eviction < AFTER / SECOND
 
     @property
     def was_clear(self) -> bool:
@@ -292,7 +314,14 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
+        pressed=signal is not None and SIGNALS[signal].condition.value in _conditions_at_end(records),
     )
+
+
+def _conditions_at_end(records: Sequence[JournalRecord]) -> Sequence[str]:
+    """Return the node conditions after the last record."""
+    reported = (each for each in records[-1].decisions if each.get("kind") == "ReportConditions")
+    return next((each.get("conditions", ()) for each in reported), records[-1].state.node_conditions)
 
 
 def _who_filled(record: JournalRecord) -> Attribution | None:

@@ -1,12 +1,17 @@
 """Says in one sentence what an incident was: what made the node short, and what the eviction achieved."""
 
+from evictd.codec.times import rfc3339
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
+from evictd.render.aftermath import time_of
+from evictd.render.attribution import clock_text
 from evictd.render.avoidance import AGAIN, held_by_page_cache
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, counted, usage_text
 from evictd.render.verdict import Need
 
+_A_WHILE = 10
+"""From how many seconds on it is said how long nothing was left."""
 _FILLED = {
     Resource.MEMORY: "memory",
     Resource.EPHEMERAL_STORAGE: "the disk",
@@ -39,7 +44,7 @@ def _cause_text(found: Incident) -> str:
         return f"{pod} was not measured, so its part is not known"
     if found.host_filled:
         volume = " or lies in a hostPath volume" if found.on_disk else ""
-        return f"what filled {_FILLED.get(resource, resource.value)} belongs to no pod{volume}"
+        return f"what filled {_FILLED.get(resource, resource.value)} belongs to no pod{volume}{_full_text(found)}"
     grower = None if verdict is None else verdict.grower
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
@@ -48,6 +53,13 @@ def _cause_text(found: Incident) -> str:
         rate = f"by {usage_text(grower.rate, resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
     return _unsure_cause_text(found, went)
+
+
+def _full_text(found: Incident) -> str:
+    """Write since when nothing at all was left, where that is a while: evictd may have paused meanwhile."""
+    since = found.full_since or 0
+    at = clock_text(rfc3339(time_of(found.event.at) - round(since * SECOND)))
+    return f", and nothing was left from {at} on" if since >= _A_WHILE else ""
 
 
 def _unsure_cause_text(found: Incident, went: str) -> str:

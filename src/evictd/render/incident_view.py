@@ -1,7 +1,7 @@
 """Shows one incident: as text with a chart of the signal, as a document, and as one HTML file to attach to a ticket."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import rfc3339
@@ -80,17 +80,12 @@ def verdict_text(found: Incident) -> str:
     """Write whether the end of the pod was needed; empty where that is not known."""
     if found.verdict is None:
         return ""
-    need = found.verdict.need
-    if need is Need.NEEDED and formula_remedy(found).by:
+    if found.verdict.need is Need.NEEDED and formula_remedy(found).by:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
-    if need in {Need.NEEDED, Need.ANOTHER_POD} and found.host_filled and not found.relieved:
-        whose = "belongs to no pod or lies in a hostPath volume" if found.on_disk else "belongs to no pod"
-        return f"what filled it {whose}, so the end of pods relieves the node for a time only"
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     outside = "the host, a hostPath volume" if found.on_disk else "the host"
-    return found.verdict.text(
-        relieved=found.relieved, too_little=too_little, filled=not found.stands_still, outside=outside
-    )
+    verdict = replace(found.verdict, need=found.need or found.verdict.need)
+    return verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, outside=outside)
 
 
 def events_heading(found: Incident) -> str:
@@ -246,7 +241,7 @@ def incident_document(found: Incident) -> Document:
         "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
         "metAgainSeconds": found.met.again,
         "stillMetSeconds": found.met.still,
-        "need": None if found.verdict is None else found.verdict.need.value,
+        "need": None if found.need is None else found.need.value,
         "account": verdict_text(found),
         "relief": list(relief_lines(found)),
         "events": [{"reason": reason, "message": message} for reason, message in found.events],

@@ -1,17 +1,31 @@
 """Says what came back after an eviction: the missing amount, the freed amount, whether it lasted, and the pods that returned."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
+from evictd.codec.times import rfc3339
 from evictd.core.model.signal import SIGNALS, Resource, Unit
 from evictd.core.units.duration import SECOND, format_duration
-from evictd.render.aftermath import MetAfter
-from evictd.render.incident import Incident
+from evictd.render.aftermath import MetAfter, time_of
+from evictd.render.attribution import clock_text
+from evictd.render.history import EventKind
+from evictd.render.incident import SETTLED, Incident
 from evictd.render.text import amount_text, signal_amount
 
 _SMALLEST = 1 << 10
 """Bytes below which no number is written: "1 was missing" does not say of what."""
 _LONG = 60
 """Seconds that a journal must go on before it says that an owner created no new pod."""
+_MUCH = 10
+"""The part of the memory that has to come back without an eviction to be named."""
+_GIVES_BACK = {
+    EventKind.EVICTED,
+    EventKind.SHORTENED,
+    EventKind.GONE,
+    EventKind.RECLAIMED,
+    EventKind.KUBELET,
+    EventKind.BOOT,
+}
 _NAMED = 3
 """How many new pods of an owner are named."""
 
@@ -39,12 +53,17 @@ def relief_lines(found: Incident) -> Iterator[str]:
         enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else too_little)
         bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
         if found.came_back:
-            yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}"
+            brief = found.met.again is not None and found.met.again < _LONG and enough == ": enough"
+            lasted = f" for {format_duration(max(round(found.met.again or 0), 1) * SECOND)}" if brief else ""
+            yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}{lasted}"
+        elif found.settled and found.outgrown:
+            yield "no more was available afterwards: what grew took what its end freed"
         else:
             yield f"nothing came back{'' if found.settled else ' up to the last reading'}"
     elif not found.event.dry_run:
         yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)
+    yield from _back_alone(found)
     yield from _successors(found)
 
 
@@ -60,6 +79,30 @@ def _lasted(found: Incident) -> Iterator[str]:
         yield f"a threshold of {name} stayed met{stayed} after its eviction"
     if found.met == MetAfter() and found.known_for > found.gone_after:
         yield f"no threshold of {name} was met again up to the journal's last record{_dated(found.known_for)}"
+
+
+def _back_alone(found: Incident) -> Iterator[str]:
+    """Write how much memory came back later without an eviction, where that is a tenth of the node's or more."""
+    if found.resource is not Resource.MEMORY or found.signal is None or found.gone_after is None:
+        return
+    begin = found.gone_after + SETTLED
+    later = [each for each in found.points if each[0] >= begin]
+    rises = ((then, now) for then, now in pairwise(later) if not _explained(found, then[0] - SETTLED, now[0] + 1))
+    then, now = max(rises, key=lambda each: each[1][1] - each[0][1], default=((0.0, 0), (0.0, 0)))
+    if (risen := now[1] - then[1]) > 0 and risen * _MUCH >= (found.capacity or 0) > 0:
+        amount, at = (
+            signal_amount(risen, found.signal),
+            clock_text(rfc3339(time_of(found.event.at) + round(now[0] * SECOND))),
+        )
+        yield f"{amount} came back until {at} without an eviction: a process ended, or the kernel killed one (`journalctl -k`)"
+
+
+def _explained(found: Incident, begin: float, end: float) -> bool:
+    """Whether the journal has an eviction, the end of a pod or a collection in that time, in seconds since the eviction."""
+    at = time_of(found.event.at)
+    return any(
+        begin * SECOND <= time_of(each.at) - at <= end * SECOND for each in found.after if each.kind in _GIVES_BACK
+    )
 
 
 def _dated(seconds: float) -> str:

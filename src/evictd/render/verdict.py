@@ -23,6 +23,8 @@ class Need(Enum):
     """No threshold would have been met."""
     NO_POD_HELPS = "NoPodHelps"
     """No end of any pod relieves the node."""
+    FOR_A_TIME = "ForATime"
+    """What fills it belongs to no pod, so the end of pods relieves the node for a time only."""
 
 
 @frozen
@@ -91,6 +93,9 @@ class EvictionVerdict:
                 return f"its end was not needed: {grown}, the end of {names} in its place would have relieved the node"
             case Need.NOTHING_SHORT:
                 return f"its end was not needed: {grown}, no threshold would have been met"
+            case Need.FOR_A_TIME:
+                filler = outside.replace(", ", " or ")
+                return f"{filler} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
                 return f"{_RELIEVED}, although by the growth that was measured no end of any pod would have"
             case Need.NO_POD_HELPS if not self.growers and not filled:
