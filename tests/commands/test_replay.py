@@ -194,6 +194,43 @@ def test_a_pod_that_goes_earlier_is_said_and_no_growth_of_it_is_recommended(
     assert "--grow" not in out
 
 
+FORMULA = (
+    "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 1Gi}\n"
+    "enforceNodeAllocatable: [none]\n---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
+    "memory: {formula: MemAvailable}\n"
+)
+
+
+def of_page_cache(path: Path, kernels: int | None) -> Path:
+    """A journal of one eviction at 512Mi by the default formula, `kernels` by MemAvailable."""
+    seen = observe(GI // 2, NOW, pods=(HOG, WEB))
+    assert seen.node is not None
+    assert seen.node.memory is not None
+    memory = replace(seen.node.memory, mem_available_bytes=kernels)
+    seen = replace(seen, node=replace(seen.node, memory=memory))
+    path.write_bytes(_line(NOW, State(), seen, CONFIG, synchronize(State(), seen, CONFIG, NOW)))
+    return path
+
+
+def test_another_formula_decides_by_its_own_reading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """MemAvailable was said to change nothing, for the recorded reading by the default formula was taken."""
+    (tmp_path / "new.yaml").write_text(FORMULA)
+    journal = of_page_cache(tmp_path / "journal.jsonl", 6 * GI)
+    assert main(["replay", str(journal), "--config", str(tmp_path / "new.yaml")]) == 0
+    out = capsys.readouterr().out
+    assert "Other victims: then default/hog; now none." in out
+    assert "is as recorded, by" not in out
+
+
+def test_a_formula_whose_reading_is_not_in_the_journal_is_said_to_be_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "new.yaml").write_text(FORMULA)
+    journal = of_page_cache(tmp_path / "journal.jsonl", None)
+    assert main(["replay", str(journal), "--config", str(tmp_path / "new.yaml")]) == 0
+    assert "memory.available of 1 record is as recorded, by memory.formula Auto: " in capsys.readouterr().out
+
+
 def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:
     older = journal_of("min-reclaim", tmp_path / "journal.1.jsonl")
     newer = journal_of("soft-grace", tmp_path / "journal.jsonl")

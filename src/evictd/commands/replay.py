@@ -2,7 +2,8 @@
 
 A journal line holds all arguments of the core, so every entry is decided again and compared with what was decided then. Under
 another configuration or policy it shows what would have been different; the state is then carried on from entry to entry,
-because timers that started then would not have started now. What the node did afterwards is as it was recorded.
+because timers that started then would not have started now, and `memory.available` is by its `memory.formula`. What the node did
+afterwards is as it was recorded.
 """
 
 import argparse
@@ -24,8 +25,17 @@ from evictd.commands.journals import (
 from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot
 from evictd.config.file import load
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import (
+    EvictionConfig,
+    MemoryFormula,
+    Policy,
+    available_by,
+    memory_formula,
+    unallocatable_by,
+)
+from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
+from evictd.core.model.stats import MemoryStats
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
@@ -106,9 +116,42 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
             state = entry.state
         # Cycles without a decision are not in the journal; evictd was absent only where it was when the entry was made.
         seen = replace(state, last_cycle_at=entry.state.last_cycle_at, started_at=entry.state.started_at)
-        step = synchronize(seen, entry.observation, config, entry.now)
+        observation = _by_formula_of(config, entry)
+        step = synchronize(seen, observation or entry.observation, config, entry.now)
         state, last = step.state, entry.now
-        yield Replayed(entry=entry, step=step, same=decided_alike(entry, step))
+        formula = memory_formula(entry.config) if observation is None else None
+        yield Replayed(entry=entry, step=step, same=decided_alike(entry, step), formula=formula)
+
+
+def _by_formula_of(config: EvictionConfig, entry: JournalEntry) -> Observation | None:
+    """Return the observation with `memory.available` by the formula of another configuration; `None` where that is not known."""
+    seen, formula = entry.observation, memory_formula(config)
+    memory = None if seen.node is None else seen.node.memory
+    if seen.node is None or memory is None or formula is memory_formula(entry.config):
+        return seen
+    documented, kernels = _documented(memory, memory_formula(entry.config)), memory.mem_available_bytes
+    if kernels is None or (documented is None and formula is not MemoryFormula.MEM_AVAILABLE):
+        return None
+    found, before, used = available_by(formula, documented, kernels), memory.available_bytes, memory.working_set_bytes
+    if found is None or before is None or used is None:
+        return None
+    changed = replace(
+        memory,
+        available_bytes=found,
+        working_set_bytes=before + used - found,
+        unallocatable_bytes=unallocatable_by(formula, documented, found),
+    )
+    return replace(seen, node=replace(seen.node, memory=changed))
+
+
+def _documented(memory: MemoryStats, recorded: MemoryFormula) -> int | None:
+    """Return capacity minus working set of a reading by the recorded formula; `None` where that does not tell."""
+    available, kernels = memory.available_bytes, memory.mem_available_bytes
+    if available is None or recorded is MemoryFormula.MEM_AVAILABLE:
+        return None
+    if recorded is MemoryFormula.LOWEST and available == kernels:
+        return None
+    return available + (memory.unallocatable_bytes or 0)
 
 
 def _other(recorded: EvictionConfig, given: EvictionConfig | None, policy: Policy | None) -> EvictionConfig:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.frozen import frozen
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
@@ -21,7 +22,7 @@ from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import decision_text
-from evictd.render.text import clean, duration_text, first_of, threshold_text
+from evictd.render.text import clean, counted, duration_text, first_of, threshold_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +41,8 @@ class Replayed:
     entry: JournalEntry
     step: Step
     same: bool
+    formula: MemoryFormula | None = None
+    """The formula by which `memory.available` is as recorded, where that of the other configuration is not known."""
 
 
 def plain_decisions(step: Step) -> list[Plain]:
@@ -272,6 +275,9 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     verdict = f"{entries}, {len(different)} {would}{alone}"
     to.print(verdict, style="bold yellow" if different else "bold green")
     earlier = _earlier_text(replayed)
+    if kept := [one.formula.value for one in replayed if one.formula is not None]:
+        text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "
+        print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
     if different:
         print_line(to, "", victims_text(replayed), "bold")
     if earlier:
