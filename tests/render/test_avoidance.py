@@ -14,6 +14,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import avoidance
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_view import row_text
@@ -343,7 +344,7 @@ def test_a_fall_that_ended_proposes_no_soft_threshold() -> None:
     points = ((-85.0, GI), (-75.0, GI // 2), (-60.0, GI // 2), (-25.0, GI // 2), (-5.0, GI // 2), (0.0, GI // 2))
     still = replace(incident(), points=points)
     assert still.rate == 0
-    assert avoidance(still).not_by[-1].startswith("a soft threshold: the readings before it show no steady fall")
+    assert not any(each.startswith("a soft threshold") for each in avoidance(still).not_by)
 
 
 def test_logs_are_answered_with_rotation_and_a_limit_of_disk_is_no_remedy() -> None:
@@ -352,9 +353,31 @@ def test_logs_are_answered_with_rotation_and_a_limit_of_disk_is_no_remedy() -> N
     said = avoidance(found)
     assert said.by[0].startswith("log rotation: containerLogMaxSize times containerLogMaxFiles")
     assert said.not_by[0] == (
-        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, before the node was short"
+        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, alone, before the node was short"
     )
     assert not any("rotation" in each for each in avoidance(replace(found, most_in="volumes")).by)
+    grown = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=150 << 20)), signal=found.signal)
+    assert (
+        avoidance(replace(grown, most_in=CONTAINER_LOGS))
+        .by[0]
+        .endswith(
+            "it checks every 10 s (containerLogMonitorInterval), so at 150Mi a second each file may hold 1.46Gi more"
+        )
+    )
+
+
+def test_a_pod_that_filled_memory_before_it_stood_still_is_answered_with_a_limit() -> None:
+    """A pod had leaked until a disruption budget had delayed its eviction for a minute: no limit was proposed."""
+    still = judged(Need.NEEDED)
+    assert not any("a limit of" in each for each in avoidance(replace(still, main_grower="")).by)
+    leaked = replace(still, main_grower="default/hog-old", pods_filled=True)
+    assert avoidance(leaked).by[0].startswith("a limit of at most 4.48Gi of memory")
+
+
+def test_a_disruption_budget_is_said_to_have_delayed_the_eviction_only() -> None:
+    refusal = HistoryEvent(at="", kind=EventKind.REFUSED, uid=incident().event.uid, text="")
+    said = avoidance(replace(incident(), before=(refusal, refusal))).not_by
+    assert "a disruption budget: it refused the eviction 2 times, which only delayed it" in said
 
 
 def test_a_pod_that_grows_on_is_ended_at_its_limit_again() -> None:

@@ -10,6 +10,7 @@ from evictd.render.aftermath import MetAfter
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import Incident
 from evictd.render.incident_summary import summary_text
+from evictd.render.incident_view import verdict_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 from tests.stories import GI
@@ -137,3 +138,33 @@ def test_a_disk_that_was_full_for_a_while_is_said_to_have_been() -> None:
     full = replace(found, points=((-20.0, 1), (-12.0, 0), (0.0, 0)))
     assert ", and nothing was left from 00:00:18 on" in summary_text(full)
     assert "nothing was left" not in summary_text(replace(full, points=((-12.0, 1), (0.0, 0))))
+
+
+def grown_within_its_request() -> Incident:
+    """default/web grew within its request of 4Gi, and the pod that went held 6Gi, of which it had requested 1Gi."""
+    found = judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=20 << 20))
+    sizes = {"default/web": (3 * GI, 4 * GI), "default/hog-old": (6 * GI, GI)}
+    rows = []
+    for row in found.ranking:
+        usage, request = sizes.get(row.pod, (row.usage, row.request))
+        rows.append(replace(row, usage=usage, request=request))
+    return replace(found, ranking=tuple(rows))
+
+
+def test_a_pod_that_grew_within_its_request_is_not_said_to_be_to_blame() -> None:
+    """`default/service grew by 20Mi a second, and default/batch went` blamed the pod that was within its request."""
+    found = grown_within_its_request()
+    assert summary_text(found).startswith(
+        "default/web grew within its request (3Gi of 4Gi); default/hog-old held 5Gi more than it requested, and went; "
+    )
+    assert verdict_text(found) == "its end relieved the node; default/web grew within its request (3Gi of 4Gi)"
+
+
+def test_a_grace_period_that_was_shortened_is_told() -> None:
+    """The headline left out that 600 s of grace became one."""
+    found = judged(Need.NEEDED, LEAK)
+    event = replace(found.event, evidence={**found.event.evidence, "gracePeriodSeconds": 600})
+    short = HistoryEvent(at="", kind=EventKind.SHORTENED, uid=event.uid, text="", evidence={"gracePeriodSeconds": 1})
+    assert "; its grace period was shortened from 600s to 1s; " in summary_text(
+        replace(found, event=event, after=(short,))
+    )

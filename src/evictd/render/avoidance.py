@@ -7,7 +7,7 @@ from evictd.core.model.threshold import Origin
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.suspects import suspects_text
-from evictd.render.text import amount_text, signal_amount
+from evictd.render.text import amount_text, counted, signal_amount
 from evictd.render.verdict import Need
 
 _LEAD_SECONDS = 60
@@ -29,6 +29,8 @@ _SMALLER_RECLAIM = (
 _ROTATION = (
     "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
 )
+_LOGS_CHECKED = 10
+"""Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
@@ -55,7 +57,16 @@ def avoidance(found: Incident) -> Avoidance:
     if found.kept_by_min_reclaim:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
-    return _of_owner(found) + _of_host(found) + _of_grower(found, resource) + of_pod + _of_threshold(found, resource)
+    around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
+    return around + of_pod + _of_budget(found) + _of_threshold(found, resource)
+
+
+def _of_budget(found: Incident) -> Avoidance:
+    """Say that a disruption budget put the eviction off and did not prevent it."""
+    if not found.refusals:
+        return Avoidance()
+    times = counted(found.refusals, "time")
+    return Avoidance(not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
 
 
 def _of_no_pod(found: Incident) -> Avoidance:
@@ -153,7 +164,10 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     limit = formula_remedy(found)
     if limit.by:
         return limit
-    if exceeds and not limit.not_by and (found.verdict is None or found.verdict.may_have_grown):
+    grew = (
+        found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
+    )
+    if exceeds and not limit.not_by and grew:
         limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
     if exceeds:
         return (limit if limit.by else limit + _of_excess(found, victim, resource)) + _of_request(
@@ -208,12 +222,27 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     most = amount_text(enough - enough // _ROUNDING, resource)
     limit = f"a limit of at most {most} of {resource.value}"
     if resource is Resource.EPHEMERAL_STORAGE:
-        by = (_ROTATION,) if found.most_in == CONTAINER_LOGS else ()
-        return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, before the node was short",))
+        by = (_rotation_text(found),) if found.most_in == CONTAINER_LOGS else ()
+        return Avoidance(
+            by=by, not_by=(f"{limit}: it would have been evicted for that, alone, before the node was short",)
+        )
     again = (
         ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
     )
     return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again}",))
+
+
+def _rotation_text(found: Incident) -> str:
+    """Write what bounds the logs, and how much a container writes beyond that until the kubelet looks again."""
+    growers = () if found.verdict is None else found.verdict.growers
+    rate = next((each.rate for each in growers if each.pod == found.event.pod), 0)
+    if not rate:
+        return _ROTATION
+    fast, more = (amount_text(each, Resource.EPHEMERAL_STORAGE) for each in (rate, rate * _LOGS_CHECKED))
+    return (
+        f"{_ROTATION}; it checks every {_LOGS_CHECKED} s (containerLogMonitorInterval), so at {fast} a second each file may "
+        f"hold {more} more"
+    )
 
 
 def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
@@ -263,7 +292,7 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     """Say whether a soft threshold or a lead would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
     if rate is None or rate <= 0 or signal is None:
-        return Avoidance(not_by=("a soft threshold: the readings before it show no steady fall to propose one from",))
+        return Avoidance()
     option = _LEADS.get(resource)
     lead = () if option is None else (f"{option}: Auto, which begins an eviction earlier and avoids none",)
     limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS

@@ -172,6 +172,16 @@ class Incident:
         return max(*found, 0) if found else None
 
     @property
+    def within_request(self) -> IncidentRow | None:
+        """Another pod that made most of the growth within its request, while the evicted pod exceeded its own."""
+        grower, victim = None if self.verdict is None else self.verdict.grower, self.victim
+        if grower is None or victim is None:
+            return None
+        row = next((each for each in self.ranking if each.pod == grower.pod and not each.chosen), None)
+        grew_within = row is not None and row.usage is not None and row.usage <= row.request
+        return row if grew_within and (victim.usage or 0) > victim.request else None
+
+    @property
     def outgrown(self) -> bool:
         """Whether something else than the pod grew in the minute before its eviction."""
         return self.verdict is not None and any(each.pod != self.event.pod for each in self.verdict.growers)

@@ -6,6 +6,7 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
 from evictd.render.avoidance import AGAIN, held_by_page_cache
+from evictd.render.history import EventKind
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, counted, usage_text
 from evictd.render.verdict import Need
@@ -22,8 +23,36 @@ _FILLED = {
 
 def summary_text(found: Incident) -> str:
     """Write cause and effect; empty where neither is known."""
-    texts = [each for each in (_cause_text(found), _effect_text(found), _again_text(found)) if each]
+    texts = filter(None, (_cause_text(found), _shortened_text(found), _effect_text(found), _again_text(found)))
     return "; ".join(texts)
+
+
+def within_text(found: Incident) -> str:
+    """Write that the pod that grew was within its request; empty where it was not, or the evicted pod was as well."""
+    row, resource = found.within_request, found.resource
+    if row is None or resource is None:
+        return ""
+    return f"within its request ({amount_text(row.usage, resource)} of {amount_text(row.request, resource)})"
+
+
+def _excess_text(found: Incident) -> str:
+    """Write how much more than it requested the evicted pod held."""
+    victim, resource = found.victim, found.resource
+    if victim is None or resource is None:
+        return ""
+    held = amount_text((victim.usage or 0) - victim.request, resource)
+    return f"{found.event.pod} held {held} " + ("more than it requested" if victim.request else "and requested none")
+
+
+def _shortened_text(found: Incident) -> str:
+    """Write that its grace period was shortened; empty where it was not."""
+    short = next(
+        (each for each in found.after if each.kind is EventKind.SHORTENED and each.uid == found.event.uid), None
+    )
+    if short is None:
+        return ""
+    before, after = (each.evidence.get("gracePeriodSeconds") for each in (found.event, short))
+    return f"its grace period was shortened from {before}s to {after}s"
 
 
 def _again_text(found: Incident) -> str:
@@ -49,6 +78,8 @@ def _cause_text(found: Incident) -> str:
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
         went += f" past a disruption budget, which had refused it {counted(found.refusals, 'time')}"
+    if (within := within_text(found)) and grower is not None:
+        return f"{grower.pod} grew {within}; {_excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
         rate = f"by {usage_text(grower.rate, resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")

@@ -19,7 +19,7 @@ from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident, dated_lines
 from evictd.render.incident_now import now_text
 from evictd.render.incident_ranking import IncidentRow
-from evictd.render.incident_summary import summary_text
+from evictd.render.incident_summary import summary_text, within_text
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.relief import relief_lines
@@ -82,6 +82,8 @@ def verdict_text(found: Incident) -> str:
         return ""
     if found.verdict.need is Need.NEEDED and formula_remedy(found).by:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
+    if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
+        return f"its end relieved the node; {row.pod} grew {within_text(found)}"
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     outside = "the host, a hostPath volume" if found.on_disk else "the host"
     verdict = replace(found.verdict, need=found.need or found.verdict.need)
