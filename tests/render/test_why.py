@@ -9,6 +9,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.deciding import PlaceThen
 from evictd.render.history import EventKind, HistoryEvent, history
 from evictd.render.node_view import explanation_document
 from evictd.render.why import PodWhy, pods_meant, why_document, why_lines
@@ -176,3 +177,15 @@ def test_a_pod_that_no_eviction_concerned_is_told_the_last_reason_for_none() -> 
     known = PodWhy(pod="default/reader", pods=frozenset({"default/reader"}), no_action=stop)
     assert list(why_lines(known))[1:] == ["2026-01-01T00:01:09Z: only page cache holds it met"]
     assert not any("page cache" in line for line in why_lines(replace(known, pods=frozenset())))
+
+
+def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
+    """A pod was not evicted, because evictions paused: only its places at the evictions before were written."""
+    place = PlaceThen(
+        victim="default/web-1", signal="memory.available", number=2, pods=7, why="it stays", dry_run=False
+    )
+    stop = HistoryEvent(at="2026-01-01T00:01:09Z", kind=EventKind.NO_ACTION, text="evictions pause")
+    known = PodWhy(pod="default/web-2", passed=(("2026-01-01T00:01:00Z", place),), no_action=stop)
+    assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
+    earlier = replace(known, no_action=replace(stop, at="2026-01-01T00:00:09Z"))
+    assert not any("pause" in line for line in why_lines(earlier))

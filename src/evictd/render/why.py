@@ -39,6 +39,8 @@ class PodWhy:
     """All evictions of the journal, also of other pods."""
     passed: tuple[tuple[str, PlaceThen], ...] = ()
     """Its place at the evictions of other pods, by their RFC 3339 time."""
+    causes: tuple[str, ...] = ()
+    """What makes it a cause of an eviction of another pod (`cause_lines`)."""
     no_action: HistoryEvent | None = None
     """The journal's last reason for which no pod was evicted."""
     explained: Plain | None = None
@@ -241,6 +243,10 @@ def _passed(why: PodWhy) -> Iterator[str]:
             f"of {place.pods}"
         )
         yield f"  {place.why}"
+    yield from why.causes
+    paused = why.no_action if why.explained is None and why.passed else None
+    if paused is not None and paused.at > why.passed[-1][0]:
+        yield f"{clean(paused.at)}: {event_line(paused)}"
 
 
 def _kin(why: PodWhy) -> Iterator[str]:

@@ -1,0 +1,56 @@
+"""Whether a pod that was not evicted may be why others were."""
+
+from typing import Any
+
+import msgspec
+
+from evictd.codec.journal_record import JournalRecord
+from evictd.render.why_cause import cause_lines
+from tests.render.test_incident import recorded
+from tests.render.test_suspects import record as of_host_path
+from tests.stories import GI
+
+EVICTION = {"kind": "EvictPod", "shortens": False, "pod": {"uid": "uid-web"}}
+
+
+def evicting(record: JournalRecord, signal: str, **attribution: Any) -> JournalRecord:
+    """The cycle, with an eviction for the signal and with other values in its attribution."""
+    held = next(
+        each for one in recorded() for each in one.findings if each.get("kind") == "Attribution" and each["used"]
+    )
+    others = [each for each in record.findings if each.get("kind") != "Attribution"]
+    return msgspec.structs.replace(
+        record,
+        decisions=({**EVICTION, "because": {"signal": signal}},),
+        findings=(*others, {**held, "overNanoseconds": 30 * 10**9, "signal": signal, **attribution}),
+    )
+
+
+def test_a_pod_with_a_host_path_volume_may_be_the_cause_of_a_full_disk() -> None:
+    """Only places in the ranking were written of the writer that filled the disk."""
+    elsewhere = {"held": 9 * GI, "grown": 2 * GI, "pods": 0}
+    record = evicting(of_host_path("nodefs.available"), "nodefs.available", elsewhere=elsewhere)
+    said = cause_lines([record], "default/writer")
+    assert said[0].startswith(
+        "it may be the cause, because its hostPath volume is not measured: of 2Gi that filled the disk"
+    )
+    assert said[1] == "look at that volume: if it fills the disk, end the pod and delete the files in it"
+    assert cause_lines([record], "default/web") == ()
+
+
+def test_a_pod_that_grew_most_is_said_to_with_its_request() -> None:
+    """Nothing was said of the growth of a pod of high priority that stayed within its request."""
+    whole = next(each for each in recorded() if any(one.get("kind") == "EvictPod" for one in each.decisions))
+    grown = {"held": 9 * GI, "grown": 3 * GI, "pods": 2}
+    none = {"held": 0, "grown": 0, "pods": 0}
+    of_pod = {"evictable": grown, "elsewhere": none, "grower": "default/web", "growerGrown": 3 * GI}
+    record = evicting(whole, "memory.available", **of_pod)
+    (said,) = cause_lines([record], "default/web")
+    assert said.startswith("it grew most then: of 3Gi that filled memory")
+    (ranking,) = (each for each in record.findings if each.get("kind") == "Ranking")
+    rows = [{**row, "request": 8 * GI} for row in ranking["rows"]]
+    others = [each for each in record.findings if each is not ranking]
+    within = msgspec.structs.replace(record, findings=({**ranking, "rows": rows}, *others))
+    (said,) = cause_lines([within], "default/web")
+    assert said.startswith("it grew most then, within its request (5Gi of 8Gi): of 3Gi that filled memory")
+    assert cause_lines([within], "default/hog-old") == ()
