@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from rich.table import Table
 
 from evictd.render.console import make_console, print_line
 
@@ -17,6 +18,17 @@ def test_a_width_can_be_given() -> None:
     out = io.StringIO()
     make_console(out, 5).print("one two")
     assert out.getvalue() == "one \ntwo\n"
+
+
+def test_what_is_no_terminal_gets_no_spaces_that_fill_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of a history in a file was as long as its longest one: 338 characters."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    out = io.StringIO()
+    table = Table(box=None, pad_edge=False)
+    for detail in ("short", "much longer"):
+        table.add_row("what", detail)
+    make_console(out).print(table)
+    assert out.getvalue().splitlines()[-2:] == ["what  short", "what  much longer"]
 
 
 def test_a_line_that_is_too_long_goes_on_below_its_text() -> None:

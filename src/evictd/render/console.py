@@ -1,10 +1,11 @@
 """The terminal that tables and pages are written to; rich is imported only when one is made."""
 
 import os
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TextIO, TypeVar, cast
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -13,14 +14,37 @@ _T = TypeVar("_T")
 _LEAST_TEXT = 10
 """Columns that the text has on the narrowest terminal."""
 _LINES = 25
+_TRAILING = re.compile(r" +(?=\n)")
 _UNBOUNDED = 4096
 """Columns of what is no terminal: a program that reads lines wants each row on one."""
+
+
+class _WithoutTrailingSpaces:
+    """A stream that is no terminal; spaces at the ends of lines are not written to it."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self.encoding = out.encoding
+
+    def write(self, text: str) -> int:
+        self._out.write(_TRAILING.sub("", text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def isatty(self) -> bool:
+        return False
+
+    def fileno(self) -> int:
+        return self._out.fileno()
 
 
 def make_console(out: TextIO, width: int | None = None) -> "Console":
     """Make a console: without any escape where `out` is no terminal or NO_COLOR is set; nothing in a text is markup.
 
-    What is no terminal has no width, so that rows are not folded in a pipe; COLUMNS sets one. A reader that goes away is a
+    What is no terminal has no width, so that rows are not folded in a pipe; COLUMNS sets one. Its lines do not end with the
+    spaces that fill the last column of a table. A reader that goes away is a
     `BrokenPipeError`, as with any file, and ends in the command line.
     """
     from rich.console import Console  # noqa: PLC0415 - only commands for people pay for it
@@ -31,14 +55,15 @@ def make_console(out: TextIO, width: int | None = None) -> "Console":
         def on_broken_pipe(self) -> NoReturn:
             raise BrokenPipeError
 
+    file: TextIO = out
     if width is None and not out.isatty() and not os.environ.get("COLUMNS", "").isdigit():
-        width = _UNBOUNDED
+        width, file = _UNBOUNDED, cast("TextIO", _WithoutTrailingSpaces(out))
     # With `no_color` alone rich still writes bold and dim.
     colors = None if os.environ.get("NO_COLOR") else "auto"
     # With a width alone rich takes 80 columns where TERM is `dumb`.
     height = None if width is None else _LINES
     return QuietConsole(
-        file=out,
+        file=file,
         width=width,
         height=height,
         color_system=colors,  # type: ignore[arg-type]
