@@ -55,7 +55,7 @@ def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short
     found = replace(incident(), host_filled=True, pressed=True)
     assert now_text(found) == (
         "the node is still short: look at the host: `systemd-cgtop -m` shows the memory of its services, "
-        "and `journalctl -k` shows what the kernel killed"
+        "`slabtop` the kernel's, and `journalctl -k` what the kernel killed"
     )
     assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
     assert now_text(replace(found, pressed=False)) == ""

@@ -168,3 +168,5 @@ def test_a_grace_period_that_was_shortened_is_told() -> None:
     assert "; its grace period was shortened from 600s to 1s; " in summary_text(
         replace(found, event=event, after=(short,))
     )
+    brief = replace(event, evidence={**event.evidence, "gracePeriodSeconds": 2})
+    assert "shortened" not in summary_text(replace(found, event=brief, after=(short,)))

@@ -9,10 +9,13 @@ from evictd.render.verdict import Need
 _UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 """Kinds whose last change `kubectl rollout undo` takes back."""
 _NAMED = 3
-_KILLED = "`journalctl -k` shows what the kernel killed"
-_ON_DISK = "`lsof +L1` shows deleted files that are open, and `{du} / | sort {by} | tail` the largest directories"
+_ON_DISK = (
+    "`lsof +L1` shows deleted files that are open, and `{du} MOUNT_POINT | sort {by} | tail` the largest directories"
+)
 _ON_HOST: dict[Resource | None, str] = {
-    Resource.MEMORY: f"`systemd-cgtop -m` shows the memory of its services, and {_KILLED}",
+    Resource.MEMORY: (
+        "`systemd-cgtop -m` shows the memory of its services, `slabtop` the kernel's, and `journalctl -k` what the kernel killed"
+    ),
     Resource.EPHEMERAL_STORAGE: _ON_DISK.format(du="du -xhd3", by="-h"),
     Resource.INODES: _ON_DISK.format(du="du -xd3 --inodes", by="-n"),
     Resource.PIDS: "`systemd-cgtop -t` shows the processes of its services",

@@ -13,6 +13,8 @@ from evictd.render.verdict import Need
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
+_BRIEF = 1
+"""By more than how many seconds a grace period has to be shortened to be named."""
 _FILLED = {
     Resource.MEMORY: "memory",
     Resource.EPHEMERAL_STORAGE: "the disk",
@@ -45,14 +47,14 @@ def _excess_text(found: Incident) -> str:
 
 
 def _shortened_text(found: Incident) -> str:
-    """Write that its grace period was shortened; empty where it was not."""
+    """Write that its grace period was shortened; empty where it was not, or by a second."""
     short = next(
         (each for each in found.after if each.kind is EventKind.SHORTENED and each.uid == found.event.uid), None
     )
     if short is None:
         return ""
-    before, after = (each.evidence.get("gracePeriodSeconds") for each in (found.event, short))
-    return f"its grace period was shortened from {before}s to {after}s"
+    before, after = (int(each.evidence.get("gracePeriodSeconds") or 0) for each in (found.event, short))
+    return f"its grace period was shortened from {before}s to {after}s" if before - after > _BRIEF else ""
 
 
 def _again_text(found: Incident) -> str:
