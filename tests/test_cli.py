@@ -72,8 +72,9 @@ def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.C
     assert caught.value.code == ExitCode.USAGE
     error = capsys.readouterr().err
     assert "error:" in error
+    remedy = {"--bogus": "see evictd check --help", "--outp=json": "did you mean --output?"}
     if arguments[0] == "check":
-        assert error == f"evictd check: error: unrecognized arguments: {arguments[1]}; see evictd check --help\n"
+        assert error == f"evictd check: error: unrecognized arguments: {arguments[1]}; {remedy[arguments[1]]}\n"
 
 
 def test_the_result_of_a_command_is_the_exit_status(command: Callable[[Callable[[], object]], None]) -> None:

@@ -17,7 +17,7 @@ from types import ModuleType
 from evictd import __version__
 from evictd.core.model.problem import printable, shown
 from evictd.daemon.host.limits import require_limits
-from evictd.errors import EvictdError, ExitCode, InputError, NodeError, did_you_mean
+from evictd.errors import EvictdError, ExitCode, InputError, NodeError, did_you_mean, most_similar
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evictd.daemon.run", "watch this node and evict pods under resource pressure"),
@@ -101,7 +101,9 @@ def _run(arguments: list[str]) -> int:
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
         command = f"evictd {name}".strip()
-        text = f"{command}: error: unrecognized arguments: {' '.join(unknown)}; see {command} --help"
+        near = most_similar(unknown[0].partition("=")[0], _options(parser, name), similarity=0.7)
+        remedy = f"did you mean {near}?" if near else f"see {command} --help"
+        text = f"{command}: error: unrecognized arguments: {' '.join(unknown)}; {remedy}"
         parser.exit(ExitCode.USAGE, printable(text) + "\n")
     if module is None:  # argparse has already refused everything but a missing command
         _parser("", None).print_help(sys.stderr)
@@ -173,6 +175,13 @@ def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
         if name == chosen and module is not None:
             module.add_arguments(command)
     return parser
+
+
+def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
+    """Return the options of a command; none of an unknown one."""
+    (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    known = commands.choices.get(command)
+    return tuple(option for action in known._actions for option in action.option_strings) if known else ()
 
 
 def _lines(error: EvictdError) -> Sequence[str]:

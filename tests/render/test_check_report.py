@@ -1,6 +1,7 @@
 """The outcome of a check as a table that fits a terminal, and as data."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,15 @@ def test_the_table_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: 
     narrow = _table("80", monkeypatch, capsys)
     assert max(map(len, narrow.splitlines())) <= 80
     assert [line.split() for line in narrow.splitlines()] == [line.split() for line in TABLE.splitlines()]
+
+
+def test_an_error_stands_before_the_warnings(capsys: pytest.CaptureFixture[str]) -> None:
+    error = LintFinding(lint=Lint.MET_ALREADY, message="e", remedy="r")
+    write_report(replace(REPORT, findings=(*REPORT.findings, error)), "table")
+    kinds = [
+        line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if line.endswith(")") or "mind" in line
+    ]
+    assert kinds == ["error", "warning", "warning"]
 
 
 def test_no_thresholds_are_said_to_be_none(capsys: pytest.CaptureFixture[str]) -> None:

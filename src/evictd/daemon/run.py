@@ -115,6 +115,7 @@ class Daemon:
         server = StatusServer(settings.evictd.listen_address, self._pages.by_path(), self.telemetry)
         stack.callback(server.close)
         server.listen()
+        self._served_at = server.served_at
         notifier = SdNotifier.from_environment(os.environ)
         stack.callback(notifier.close)
         liveness = Liveness(notifier, board)
@@ -150,8 +151,7 @@ class Daemon:
             dry_run=self._settings.evictd.dry_run,
         )
         if os.isatty(log.STANDARD_ERROR):
-            evictd = self._settings.evictd
-            self._log.info(start_text(evictd.listen_address, dry_run=evictd.dry_run))
+            self._log.info(start_text(self._served_at, dry_run=self._settings.evictd.dry_run))
         for warning in self._settings.warnings:
             self._log.warning(warning, source="configuration")
         self.loop.run()

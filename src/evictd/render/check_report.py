@@ -92,13 +92,14 @@ def _print_table(report: CheckReport) -> None:
     for threshold in report.thresholds:
         table.add_row(*_row(threshold, report))
     console.print(table if report.thresholds else "no thresholds")
+    errors = [each for each in report.findings if each.severity is Severity.ERROR]
+    for error in errors:
+        print_line(console, "error: ", _finding_text(error), "red")
     for warning in report.warnings:
         print_line(console, "warning: ", warning, "yellow")
     for finding in report.findings:
-        about = "" if finding.signal is None else f"{finding.signal.value}: "
-        text = f"{about}{finding.message}; {finding.remedy} ({finding.lint.value})"
-        style = "red" if finding.severity is Severity.ERROR else "yellow"
-        print_line(console, f"{finding.severity.value}: ", text, style)
+        if finding not in errors:
+            print_line(console, f"{finding.severity.value}: ", _finding_text(finding), "yellow")
     if not report.findings and not report.warnings:
         console.print("no findings", style="green")
     runs = (
@@ -107,6 +108,11 @@ def _print_table(report: CheckReport) -> None:
         else "false: `evictd run` evicts pods; this check changed nothing"
     )
     print_line(console, "", f"dryRun: {runs}")
+
+
+def _finding_text(finding: LintFinding) -> str:
+    about = "" if finding.signal is None else f"{finding.signal.value}: "
+    return f"{about}{finding.message}; {finding.remedy} ({finding.lint.value})"
 
 
 def _row(threshold: Threshold, report: CheckReport) -> tuple[str, ...]:

@@ -4,7 +4,10 @@ from evictd.config.settings import EvictdConfiguration
 
 
 def start_text(address: str, *, dry_run: bool) -> str:
-    """Return whether pods are evicted, and what shows the decisions of a daemon with this `listenAddress`."""
+    """Return whether pods are evicted, and what shows the decisions of a daemon whose pages are at this address; empty: nowhere.
+
+    An address that another daemon has is none of this one.
+    """
     acts = "dry run: nothing is changed" if dry_run else "this is no dry run: pods are evicted"
     if not address:
         return f"{acts}; this log has each decision"

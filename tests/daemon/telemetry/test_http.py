@@ -200,9 +200,11 @@ def test_a_taken_port_is_reported_and_served_once_it_is_free() -> None:
     ours = StatusServer(address, {"/healthz": lambda: Page(body=b"ok\n")}, errors)
     ours.listen()
     assert [source for source, _ in errors] == ["listen"]
+    assert ours.served_at == "", "another daemon's pages are not this one's"
     taken.close()
     ours.listen()
     ours.listen()
+    assert ours.served_at == address
     with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=30):
         assert len(errors) == 1
     ours.close()

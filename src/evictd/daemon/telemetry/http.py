@@ -148,6 +148,11 @@ class StatusServer:
         self._errors = errors
         self._server: HttpServer | None = None
 
+    @property
+    def served_at(self) -> str:
+        """The address; empty while nothing is served."""
+        return self._address if self._server is not None else ""
+
     def listen(self) -> None:
         """Start to serve, unless that has been done."""
         if self._server is not None or not self._address:
