@@ -4,7 +4,7 @@ The world is the file; victims are gone in the next step unless a budget refused
 serves `simulate`, `explain FILE`, the laws and the comparison with the kubelet.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep
@@ -57,13 +57,17 @@ def simulate(scenario: Scenario, config: EvictionConfig) -> Iterator[SimulatedCy
     """Play the steps in order, from a fresh state; victims are gone by the next step."""
     state = State()
     evicted: frozenset[str] = frozenset()
-    for step in scenario.steps:
+    pods = {pod.uid: pod for pod in scenario.pods}
+    for number, step in enumerate(scenario.steps):
+        pods |= {pod.uid: pod for pod in step.pods}
+        if step.state is not None:
+            state = step.state if number == 0 else _informed(state, step.state)
         evicted -= {refusal.uid for refusal in step.refusals}
         seen = replace(state, last_cycle_at=None)  # however far apart the steps are, evictd is there between them
-        turns = [_turn(_observation(scenario, step, evicted), config, seen, step.at)]
+        turns = [_turn(_observation(scenario, step, pods.values(), evicted), config, seen, step.at)]
         decisions = turns[0].step.decisions
         if actions := [action for each in decisions if isinstance(each, ReclaimNode) for action in each.actions]:
-            after = _observation(scenario, step, evicted, actions)
+            after = _observation(scenario, step, pods.values(), evicted, actions)
             turns.append(_turn(after, config, turns[0].step.state, step.at))
         state = turns[-1].step.state
         admissions = tuple((pod, admit(pod, state.node_conditions)) for pod in scenario.admit)
@@ -72,12 +76,40 @@ def simulate(scenario: Scenario, config: EvictionConfig) -> Iterator[SimulatedCy
         yield cycle
 
 
+def _informed(state: State, recorded: State) -> State:
+    """Return the state with what was measured in cycles that are no steps: who holds what, what cleared, which victims ended."""
+    known = {each.uid: each for each in recorded.in_flight}
+    first = recorded.thresholds_first_observed_at
+    cleared = {each for each in recorded.once_clear if each not in first and each not in recorded.thresholds_met}
+    if cleared & {*state.thresholds_first_observed_at, *state.thresholds_met}:
+        state = replace(
+            state,
+            announced=tuple(each for each in state.announced if each in recorded.announced),
+            noticed={supply: each for supply, each in state.noticed.items() if supply in recorded.noticed},
+        )
+    return replace(
+        state,
+        holdings=recorded.holdings or state.holdings,
+        in_flight=tuple(known.get(each.uid, each) for each in state.in_flight),
+        thresholds_first_observed_at={
+            threshold: first.get(threshold, at)
+            for threshold, at in state.thresholds_first_observed_at.items()
+            if threshold not in cleared
+        },
+        thresholds_met=tuple(each for each in state.thresholds_met if each not in cleared),
+    )
+
+
 def _turn(observation: Observation, config: EvictionConfig, state: State, now: int) -> Turn:
     return Turn(observation=observation, step=synchronize(state, observation, config, now))
 
 
 def _observation(
-    scenario: Scenario, step: ScenarioStep, evicted: frozenset[str], actions: Collection[Reclaim] = ()
+    scenario: Scenario,
+    step: ScenarioStep,
+    pods: Iterable[Pod],
+    evicted: frozenset[str],
+    actions: Collection[Reclaim] = (),
 ) -> Observation:
     """Return one reading of a step; earlier victims are gone by now, and so is what these actions freed."""
     after = step.summary_after_reclaim if actions else None
@@ -86,12 +118,12 @@ def _observation(
     reclaimed = tuple(ReclaimOutcome(action=each) for each in actions if each is not Reclaim.PAGE_CACHE)
     return Observation(
         node=node,
-        pods=tuple(pod for pod in scenario.pods if pod.uid not in gone and not pod.terminal),
+        pods=tuple(pod for pod in pods if pod.uid not in gone and not pod.terminal),
         pod_stats={uid: _measured(each, step) for uid, each in stats.items()},
         filesystems=scenario.filesystems,
         outcomes=Outcomes(
             reclaimed=reclaimed or None,
-            cleaned_up=evicted,
+            cleaned_up=evicted - step.ending,
             answers=_answers(step),
             page_cache=ReclaimOutcome(action=Reclaim.PAGE_CACHE) if Reclaim.PAGE_CACHE in actions else None,
         ),

@@ -1,10 +1,13 @@
 """Scenario files: read, written, and refused with the path of what is wrong."""
 
+import json
 from typing import Any
 
 import pytest
 
 from evictd.codec.scenario import BudgetAnswer, MeasurementAges, decode_scenario, encode_scenario
+from evictd.codec.state import encode_state
+from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 
@@ -76,3 +79,30 @@ def test_all_faulty_pods_are_named_at_once() -> None:
     with pytest.raises(InputError) as caught:
         decode_scenario(document(pods=[bad, POD, bad]))
     assert [problem.partition(":")[0] for problem in caught.value.problems] == ["pods[0]", "pods[2]"]
+
+
+def test_what_a_journal_knows_beside_the_summaries_is_read_and_written_again() -> None:
+    pod = {"metadata": {"name": "a", "namespace": "x", "uid": "a", "deletionGracePeriodSeconds": 3}, "spec": {}}
+    node = {"memory": {"availableBytes": 1, "workingSetBytes": 2}}
+    scenario = decode_scenario(
+        document(
+            steps=[
+                {
+                    "at": "0s",
+                    "summary": {"node": node},
+                    "measured": {"fillRates": {"memory.available": 7}, "stopTime": 9},
+                    "state": encode_state(State(last_cycle_at=5)),
+                },
+                {"at": "1s", "pods": [pod], "ending": ["b"]},
+            ]
+        )
+    )
+    first, second = scenario.steps
+    assert first.summary is not None
+    assert first.summary[0].memory is not None
+    assert (first.summary[0].memory.fill_rate, first.summary[0].stop_time) == (7, 9)
+    assert first.state == State(last_cycle_at=5)
+    assert [each.deletion_grace_period_seconds for each in second.pods] == [3]
+    assert [each.deletion_grace_period_seconds for each in scenario.last_pods if each.uid == "a"] == [3]
+    assert second.ending == {"b"}
+    assert decode_scenario(json.loads(json.dumps(encode_scenario(scenario)))) == scenario

@@ -1,10 +1,12 @@
 """This node, or a journal, as a scenario file."""
 
+import argparse
 import json
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,10 +16,14 @@ from evictd.cli import main
 from evictd.codec.checksum import unsealed
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.decision import encode_decision
+from evictd.codec.journal import encode_entry
 from evictd.codec.scenario import decode_scenario, encode_scenario
+from evictd.codec.times import rfc3339
 from evictd.commands.capture import CapturedReading, config_fields, exact_value_text, scenario_of, scenario_of_journal
-from evictd.commands.source import own_config
+from evictd.commands.journals import read_journals
+from evictd.commands.source import own_config, read_scenario, read_story, scenario_config
 from evictd.config.file import read_documents
+from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.model.config import (
     EvictionConfig,
     FastFill,
@@ -27,15 +33,20 @@ from evictd.core.model.config import (
     Policy,
     Preferences,
 )
+from evictd.core.model.decision import Wait, begun_evictions
 from evictd.core.model.observation import Observation
+from evictd.core.model.state import State
 from evictd.core.model.threshold import ThresholdValue
 from evictd.core.units.duration import SECOND
 from evictd.core.units.percentage import parse_percentage
+from evictd.render.replayed import recorded_victims
 from evictd.simulation import SimulatedCycle, simulate
+from evictd.world.file import WorldFile
+from evictd.world.loop import play
 from tests.commands.test_replay import journal_of
 from tests.parity.compare import VECTORS
 from tests.parity.evaluate import read_lines
-from tests.stories import SCENARIOS, played
+from tests.stories import ROOT, SCENARIOS, played
 
 
 @pytest.mark.usefixtures("memory_cgroups")
@@ -88,6 +99,70 @@ def test_a_journal_becomes_a_scenario_that_decides_the_same(name: str, policy: P
         for c in simulate(scenario, own_config(scenario))
     ]
     assert again == original
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with plain integers, as a node is read: a world file has kinds of integers of its own."""
+    if isinstance(value, int) and type(value) is not bool:
+        return int(value)
+    if type(value) is tuple:
+        return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.init})
+    return value
+
+
+def _journal_of_incident(number: str, to: Path) -> Path:
+    """Write the journal that a daemon would have written of an incident: the cycles that decided something."""
+    (path,) = (ROOT / "config" / "incidents").glob(f"{number}-*.yaml")
+    file = read_story(path)
+    assert isinstance(file, WorldFile)
+    config = scenario_config(file, path, argparse.Namespace(config=None, policy=None, compare=None))
+    before, gone = State(), frozenset[str]()
+    with to.open("wb") as journal:
+        for cycle in play(_plain(file.world), config).cycles:
+            observation, step = cycle.observation, cycle.step
+            decided = [each for each in step.decisions if not isinstance(each, Wait)]
+            ended = bool(ended_reclaims(before, step.state, observation.outcomes))
+            if decided or ended or not observation.outcomes.cleaned_up <= gone:
+                at, wall = cycle.at, rfc3339(cycle.at)
+                line = encode_entry(now=at, wall=wall, state=before, observation=observation, config=config, step=step)
+                journal.write(line)
+                gone = observation.outcomes.cleaned_up
+            before = step.state
+    return to
+
+
+@pytest.mark.parametrize("number", ["02", "04", "05", "07", "15", "16", "22", "30", "32", "45"])
+def test_a_captured_incident_evicts_the_pods_of_its_journal(
+    number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """State from before the first record, later deletions, fill rates and deleted files were lost, so other pods went."""
+    journal, out = _journal_of_incident(number, tmp_path / "journal.jsonl"), tmp_path / "captured.yaml"
+    assert main(["capture", "--from-journal", str(journal), "-o", str(out)]) == 0
+    assert capsys.readouterr().err == ""
+    entries, _ = read_journals([journal])
+    scenario = read_scenario(out)
+    again = [
+        each.pod.full_name
+        for cycle in simulate(scenario, own_config(scenario))
+        for each in begun_evictions(cycle.decisions)
+    ]
+    assert again == [pod for entry in entries for pod in recorded_victims(entry.decisions)]
+
+
+def test_a_capture_that_evicts_other_pods_says_so_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = journal_of("memory-with-priorities", tmp_path / "journal.jsonl")
+    lines = [json.loads(unsealed(line)) for line in journal.read_bytes().splitlines()]
+    for line in lines:
+        line["decisions"] = [each for each in line["decisions"] if each["kind"] != "EvictPod"]
+    journal.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert main(["capture", "--from-journal", str(journal), "-o", str(tmp_path / "captured.yaml")]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("evictd: the scenario decides differently than the journal: journal: no more evictions; ")
+    assert "scenario: evicts default/report at " in said
 
 
 def test_from_a_journal_on_the_command_line(tmp_path: Path) -> None:

@@ -71,8 +71,15 @@ _FORM = Form(
 
 def encode_observation(observation: Observation) -> Plain:
     """Encode everything that decisions depend on; gauges are left out, because no decision uses them."""
-    node, pod_stats = observation.node, observation.pod_stats
-    statistics = _Statistics(
+    return {
+        **_FORM.encode(_Statistics, _statistics(observation.node, observation.pod_stats)),
+        **_FORM.encode(Outcomes, observation.outcomes),
+        **_FORM.encode(Observation, observation),
+    }
+
+
+def _statistics(node: NodeStats | None, pod_stats: Mapping[str, PodStats]) -> _Statistics:
+    return _Statistics(
         summary=encode_summary(node or NodeStats(), pod_stats),
         summary_failed=node is None,
         measured_at={uid: (each.time, each.disk_time, each.layers_time) for uid, each in pod_stats.items()},
@@ -81,10 +88,31 @@ def encode_observation(observation: Observation) -> Plain:
         collect_time=None if node is None else node.collect_time,
         hidden={uid: each for uid, stats in pod_stats.items() if (each := _hidden(stats)) != _Hidden()} or None,
     )
-    return {
-        **_FORM.encode(_Statistics, statistics),
-        **_FORM.encode(Outcomes, observation.outcomes),
-        **_FORM.encode(Observation, observation),
+
+
+def encode_beside(node: NodeStats, pod_stats: Mapping[str, PodStats]) -> Plain:
+    """Encode what was measured and has no field in a summary; times of measurements are left out."""
+    plain = _FORM.encode(_Statistics, _statistics(node, pod_stats))
+    return {key: plain[key] for key in ("fillRates", "stopTime", "collectTime", "hidden") if plain.get(key)}
+
+
+def add_beside(
+    node: NodeStats, pod_stats: Mapping[str, PodStats], plain: Plain
+) -> tuple[NodeStats, Mapping[str, PodStats]]:
+    """Return the statistics of a summary with what `encode_beside` wrote; raises `InputError`."""
+    known = {
+        "fillRates": {},
+        "stopTime": None,
+        "collectTime": None,
+        **plain,
+        "summary": {},
+        "summaryFailed": False,
+        "measuredAt": {},
+    }
+    beside: _Statistics = _FORM.decode(_Statistics, known, "measured")
+    hidden = beside.hidden or {}
+    return _with_measured(node, beside), {
+        uid: _completed(stats, (), hidden.get(uid)) for uid, stats in pod_stats.items()
     }
 
 

@@ -11,11 +11,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
+from evictd.codec.observation import add_beside, encode_beside
 from evictd.codec.pod import decode_pod, encode_pod
+from evictd.codec.state import decode_state, encode_state
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import Pod
+from evictd.core.model.state import State
 from evictd.core.model.stats import NodeStats, PodStats
 from evictd.core.units.duration import format_duration, parse_duration
 from evictd.errors import InputError, InvalidValueError
@@ -61,6 +64,12 @@ class ScenarioStep:
     """By pod uid; pods that are not named were measured at the step's own time."""
     refusals: tuple[BudgetAnswer, ...] = ()
     """Evictions that budgets have refused since the last step: these pods stay."""
+    pods: tuple[Pod, ...] = ()
+    """Pods that are new or have changed, for example were deleted; they stay so in later steps."""
+    ending: frozenset[str] = frozenset()
+    """Uids of evicted pods that have not ended yet."""
+    state: State | None = None
+    """The recorded state before this step. Of a later step only what was measured counts (`evictd.simulation`)."""
 
 
 @frozen
@@ -81,6 +90,13 @@ class Scenario:
     evicted_pods_stay_active: bool = False
     begin: int | None = None
     """Wall clock of time 0 in nanoseconds, where it is known; not in a file."""
+
+    @property
+    def last_pods(self) -> tuple[Pod, ...]:
+        """The pods as they are in the last step."""
+        return tuple(
+            {pod.uid: pod for pods in (self.pods, *(step.pods for step in self.steps)) for pod in pods}.values()
+        )
 
 
 class _Wire(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
@@ -111,6 +127,11 @@ class _WireStep(_Wire, frozen=True):
     absent: tuple[str, ...] = ()
     ages: dict[str, _WireAges] = {}
     refusals: tuple[_WireRefusal, ...] = ()
+    measured: dict[str, Any] = {}
+    measured_after_reclaim: dict[str, Any] = {}
+    pods: tuple[dict[str, Any], ...] = ()
+    ending: tuple[str, ...] = ()
+    state: dict[str, Any] | None = None
 
 
 class _WireScenario(_Wire, frozen=True):
@@ -136,17 +157,16 @@ def decode_scenario(document: Mapping[str, Any]) -> Scenario:
         raise InputError(f"kind: {wire.kind}: not a scenario; a scenario has `kind: {KIND}`")
     if not wire.steps:
         raise InputError("steps: there is none; a scenario needs at least one")
-    pods = _pods("pods", wire.pods)
-    _check_unique(pods)
+    _check_unique(_pods("pods", wire.pods))
     nodes = _node_names(wire.steps)
     return Scenario(
         name=wire.name,
         config=wire.config,
         evictd=wire.evictd,
         filesystems=Filesystems(**asdict(wire.filesystems)),
-        pods=tuple(pod for pod, plain in zip(pods, wire.pods, strict=True) if _is_here(plain, nodes)),
+        pods=_here("pods", wire.pods, nodes),
         admit=_pods("admit", wire.admit),
-        steps=_steps(wire.steps),
+        steps=_steps(wire.steps, nodes),
         evicted_pods_stay_active=wire.evicted_pods_stay_active,
     )
 
@@ -162,6 +182,11 @@ def _pods(path: str, documents: tuple[dict[str, Any], ...]) -> tuple[Pod, ...]:
     if problems:
         raise InputError(tuple(problems))
     return tuple(pods)
+
+
+def _here(path: str, documents: tuple[dict[str, Any], ...], nodes: frozenset[str]) -> tuple[Pod, ...]:
+    """Return the pods that are not bound to another node."""
+    return tuple(pod for pod, plain in zip(_pods(path, documents), documents, strict=True) if _is_here(plain, nodes))
 
 
 def _node_names(steps: tuple[_WireStep, ...]) -> frozenset[str]:
@@ -188,7 +213,7 @@ def _check_unique(pods: tuple[Pod, ...]) -> None:
         seen.add(pod.uid)
 
 
-def _steps(wires: tuple[_WireStep, ...]) -> tuple[ScenarioStep, ...]:
+def _steps(wires: tuple[_WireStep, ...], nodes: frozenset[str]) -> tuple[ScenarioStep, ...]:
     steps: list[ScenarioStep] = []
     for index, wire in enumerate(wires):
         path = f"steps[{index}]"
@@ -196,11 +221,14 @@ def _steps(wires: tuple[_WireStep, ...]) -> tuple[ScenarioStep, ...]:
             at = _duration("at", wire.at) or 0
             step = ScenarioStep(
                 at=at,
-                summary=_summary(wire.summary),
-                summary_after_reclaim=_summary(wire.summary_after_reclaim),
+                summary=_summary(wire.summary, wire.measured),
+                summary_after_reclaim=_summary(wire.summary_after_reclaim, wire.measured_after_reclaim),
                 absent=frozenset(wire.absent),
                 ages={uid: _ages(f"ages.{uid}", ages) for uid, ages in wire.ages.items()},
                 refusals=tuple(_refusal(f"refusals[{i}]", each) for i, each in enumerate(wire.refusals)),
+                pods=_here("pods", wire.pods, nodes),
+                ending=frozenset(wire.ending),
+                state=None if wire.state is None else decode_state(wire.state),
             )
         except InputError as error:
             raise InputError(tuple(f"{path}.{problem}" for problem in error.problems)) from error
@@ -227,8 +255,8 @@ def _refusal(path: str, wire: _WireRefusal) -> BudgetAnswer:
     return BudgetAnswer(uid=wire.uid, retry_after=after, message=wire.message)
 
 
-def _summary(document: dict[str, Any] | None) -> Summary | None:
-    return None if document is None else decode_summary(document)
+def _summary(document: dict[str, Any] | None, measured: dict[str, Any]) -> Summary | None:
+    return None if document is None else add_beside(*decode_summary(document), measured)
 
 
 def encode_scenario(scenario: Scenario) -> dict[str, Any]:
@@ -262,6 +290,11 @@ def _encode_step(step: ScenarioStep) -> dict[str, Any]:
             {"uid": each.uid, "retryAfter": _plain_duration(each.retry_after), "message": each.message}
             for each in step.refusals
         ],
+        "measured": step.summary and encode_beside(*step.summary),
+        "measuredAfterReclaim": step.summary_after_reclaim and encode_beside(*step.summary_after_reclaim),
+        "pods": [encode_pod(pod) for pod in step.pods],
+        "ending": sorted(step.ending),
+        "state": None if step.state is None else encode_state(step.state),
     }
     return {"at": format_duration(step.at), **{name: part for name, part in parts.items() if part}}
 

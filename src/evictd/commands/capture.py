@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +24,31 @@ from evictd.codec.scenario import (
     Scenario,
     ScenarioStep,
     Summary,
+    decode_scenario,
     encode_scenario,
 )
 from evictd.commands.explain import settings_for_node
 from evictd.commands.journals import expanded, read_journals, report_skipped
-from evictd.commands.source import add_policy_argument
+from evictd.commands.source import add_policy_argument, own_config
 from evictd.config.file import dump_yaml, shown_path
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import ReclaimNode
+from evictd.core.model.decision import ReclaimNode, begun_evictions
 from evictd.core.model.observation import EvictionAnswerKind, Filesystems, Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.core.model.state import State
+from evictd.core.model.state_times import moved_in_time
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND, format_duration, parse_duration
 from evictd.core.units.percentage import parse_percentage
 from evictd.errors import ExitCode, InputError, InvalidValueError, did_you_mean
 from evictd.observe.live import LiveNode
 from evictd.render.replayed import recorded_victims
-from evictd.render.text import first_of
+from evictd.render.text import clean, duration_text, first_of
+from evictd.simulation import simulate
 
 
 @frozen
@@ -53,6 +58,10 @@ class CapturedReading:
     now: int
     observation: Observation
     after: Observation | None = None
+    state: State | None = None
+    """The state before it, where it was recorded; of a later reading only if cycles before it were not."""
+    ending: frozenset[str] = frozenset()
+    """Uids of victims that have not ended yet."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +90,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.until is not None and not args.from_journal:
         raise InputError("--until: needs a journal that has the eviction; give --from-journal JOURNAL too")
     if args.from_journal:
-        scenario = scenario_of_journal(args.from_journal, until=args.until)
+        entries = _entries(args.from_journal, args.until)
+        scenario = _scenario_of_entries(args.from_journal[-1].stem, entries)
+        if difference := first_difference(entries, scenario):
+            sys.stderr.write(f"evictd: the scenario decides differently than the journal: {difference}\n")
     else:
         length, every = _duration("--for", args.length), _duration("--every", args.every)
         settings = settings_for_node(args)
@@ -125,9 +137,14 @@ def _looks(node: LiveNode, length: int, every: int) -> Iterator[CapturedReading]
 def scenario_of(name: str, config: EvictionConfig, readings: Sequence[CapturedReading]) -> Scenario:
     """Make a scenario: times from the first reading on, every pod once, and in each step the pods that were absent."""
     pods: dict[str, Pod] = {}
-    for pod in (pod for reading in readings for pod in reading.observation.pods):
-        if pod.uid not in pods or not pod.terminal:  # a victim on its way out was a candidate before
-            pods[pod.uid] = pod
+    changes: list[tuple[Pod, ...]] = []
+    latest: dict[str, Pod] = {}
+    for reading in readings:
+        # A victim on its way out was a candidate before.
+        seen = {p.uid: p for p in reading.observation.pods if p.uid not in latest or not p.terminal}
+        changes.append(tuple(pod for uid, pod in seen.items() if latest.get(uid, pod) != pod))
+        latest |= seen
+        pods |= {uid: pod for uid, pod in seen.items() if uid not in pods}
     kubelet, evictd = config_fields(config)
     layouts = [reading.observation.filesystems for reading in readings]
     known = next((layout for layout in reversed(layouts) if layout.dedicated_image_fs is not None), Filesystems())
@@ -145,8 +162,11 @@ def scenario_of(name: str, config: EvictionConfig, readings: Sequence[CapturedRe
                 absent=frozenset(pods.keys() - {pod.uid for pod in reading.observation.pods}),
                 ages=_ages(reading),
                 refusals=_refusals(reading.observation),
+                pods=changed,
+                ending=reading.ending,
+                state=None if reading.state is None else moved_in_time(reading.state, -readings[0].now),
             )
-            for reading in readings
+            for reading, changed in zip(readings, changes, strict=True)
         ),
     )
 
@@ -181,6 +201,30 @@ def scenario_of_journal(paths: Sequence[Path], *, until: str | None = None) -> S
 
     `until` names a pod: the scenario ends with the entry in which it was evicted last.
     """
+    return _scenario_of_entries(paths[-1].stem, _entries(paths, until))
+
+
+def first_difference(entries: Sequence[JournalEntry], scenario: Scenario) -> str:
+    """Return the first eviction in which the written scenario differs from the journal; empty if it decides the same."""
+    read = decode_scenario(encode_scenario(scenario))
+    then = [(entry.now - entries[0].now, pod) for entry in entries for pod in recorded_victims(entry.decisions)]
+    now = [
+        (cycle.at, clean(each.pod.full_name))
+        for cycle in simulate(read, own_config(read))
+        for each in begun_evictions(cycle.decisions)
+    ]
+    for recorded, simulated in zip_longest(then, now):
+        if recorded is None or simulated is None or recorded[1] != simulated[1]:
+            return f"journal: {_eviction_text(recorded)}; scenario: {_eviction_text(simulated)}"
+    return ""
+
+
+def _eviction_text(eviction: tuple[int, str] | None) -> str:
+    return "no more evictions" if eviction is None else f"evicts {eviction[1]} at {duration_text(eviction[0])}"
+
+
+def _entries(paths: Sequence[Path], until: str | None) -> list[JournalEntry]:
+    """Return the entries of the last boot, those up to the last eviction of `until`; raises `InputError`."""
     entries, problems = read_journals(expanded(paths))
     report_skipped(problems)
     if not entries:
@@ -188,20 +232,49 @@ def scenario_of_journal(paths: Sequence[Path], *, until: str | None = None) -> S
     if until is not None:
         entries = _until(entries, until, paths[0])
     boot = max((i for i in range(1, len(entries)) if entries[i].now < entries[i - 1].now), default=0)
-    entries = entries[boot:]
+    return list(entries[boot:])
+
+
+def _scenario_of_entries(name: str, entries: Sequence[JournalEntry]) -> Scenario:
     readings: list[CapturedReading] = []
     asked = False
+    before: JournalEntry | None = None
     for entry in entries:
         # The outcome of a reclaim stays in the observations after it: it ends a step only if that step asked for it.
         if asked and entry.observation.outcomes.reclaimed is not None:
             readings[-1] = replace(readings[-1], after=entry.observation)
             asked = False
         else:
-            readings.append(CapturedReading(now=entry.now, observation=entry.observation))
+            readings.append(_recorded(entry, before))
             asked = any(each.get("kind") == ReclaimNode.__name__ for each in entry.decisions)
-    scenario = scenario_of(paths[-1].stem, entries[-1].config, readings)
+        before = entry
+    scenario = scenario_of(name, entries[-1].config, readings)
     # The active pods are recorded, whatever was decided: a dry run evicts none.
     return replace(scenario, evicted_pods_stay_active=True)
+
+
+_MEASURED = (
+    "holdings",
+    "in_flight",
+    "once_clear",
+    "thresholds_first_observed_at",
+    "thresholds_met",
+    "announced",
+    "noticed",
+)
+"""The parts of a recorded state that a later step takes from it."""
+
+
+def _recorded(entry: JournalEntry, before: JournalEntry | None) -> CapturedReading:
+    """Return the reading of an entry, with what the scenario needs of the state."""
+    state: State | None = None
+    if before is None:
+        state = entry.state
+    elif entry.state.last_cycle_at != before.now:  # cycles without a decision are not in the journal
+        state = State(**{name: getattr(entry.state, name) for name in _MEASURED})
+    cleaned_up = entry.observation.outcomes.cleaned_up
+    ending = frozenset(each.uid for each in entry.state.in_flight if each.gone_at is None) - cleaned_up
+    return CapturedReading(now=entry.now, observation=entry.observation, state=state, ending=ending)
 
 
 def _until(entries: Sequence[JournalEntry], pod: str, path: Path) -> list[JournalEntry]:

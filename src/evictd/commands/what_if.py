@@ -58,7 +58,7 @@ def grown(
     """Decide all readings but the last one, then play on from that; raises `InputError` if it does not have a pod."""
     last = scenario.steps[-1]
     behaviours: dict[str, tuple[Behaviour, ...]] = {}
-    uids = {pod.full_name: pod.uid for pod in scenario.pods}
+    uids = {pod.full_name: pod.uid for pod in scenario.last_pods}
     node, known = _reading_of(scenario, [growth.pod for growth in growths])
     for growth in growths:
         uid = uids[growth.pod]
@@ -69,7 +69,7 @@ def grown(
     over = max(growth.over for growth in growths)
     world = world_of(
         node,
-        scenario.pods,
+        scenario.last_pods,
         known,
         name=scenario.name,
         filesystems=scenario.filesystems,
@@ -88,7 +88,7 @@ def grown(
 
 def _reading_of(scenario: Scenario, names: Sequence[str]) -> tuple[NodeStats, Mapping[str, PodStats]]:
     """Return the last reading; raises `InputError` if it does not have the memory of each of these pods."""
-    summary, uids = scenario.steps[-1].summary, {pod.full_name: pod.uid for pod in scenario.pods}
+    summary, uids = scenario.steps[-1].summary, {pod.full_name: pod.uid for pod in scenario.last_pods}
     for name in names:
         if name not in uids:
             raise InputError(f"--grow: {name}: there is no such pod{_meant(scenario, name)}")
@@ -102,7 +102,7 @@ def _reading_of(scenario: Scenario, names: Sequence[str]) -> tuple[NodeStats, Ma
 
 def _meant(scenario: Scenario, name: str) -> str:
     """Return the pod with the most similar name, if there is one."""
-    meant = did_you_mean(name, (clean(pod.full_name) for pod in scenario.pods))
+    meant = did_you_mean(name, (clean(pod.full_name) for pod in scenario.last_pods))
     return f"; {meant}" if meant else ""
 
 
