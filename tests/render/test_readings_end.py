@@ -7,9 +7,12 @@ import pytest
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.readings_end import WhatIf, ends_document, readings_end_text
 from evictd.render.replayed import Replayed
@@ -53,6 +56,20 @@ def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_sh
         "  evictd capture --from-journal journals/n1 --until default/hog --out incident.yaml",
         "  evictd simulate incident.yaml --grow default/hog+800Mi/8s --config new.yaml",
     ]
+
+
+def test_each_pod_that_grew_then_grows_on() -> None:
+    """The growth of five pods was put on the evicted one."""
+    used = {"hog": 300, "fast": 600, "calm": 50}
+    lowest = {"hog": 200, "fast": 300, "calm": 50}
+    holdings = SupplyHoldings(at=60 * SECOND, used=used, lowest=lowest, lowest_before=lowest)
+    one = replayed(eviction(rate=100 * MI))
+    entry = replace(one.entry, observation=Observation(node=None, pods=tuple(pod(name) for name in used)))
+    state = State(holdings={Signal.MEMORY_AVAILABLE: holdings})
+    one = replace(one, entry=entry, step=replace(one.step, state=state))
+    _, found, _, simulate = readings_end_text([one], WHAT_IF)
+    assert found == "To find out, let the pods grow on from there, as fast as memory filled then:"
+    assert "--grow default/fast+666Mi/8s --grow default/hog+133Mi/8s --config" in simulate
 
 
 @pytest.mark.parametrize(

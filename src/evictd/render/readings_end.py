@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evictd.codec.decision import decode_decision
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod, begun_evictions
-from evictd.core.model.signal import MEMORY_SIGNALS
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.errors import InputError
 from evictd.render.console import print_line
@@ -26,6 +26,9 @@ _COMMAND = "  evictd "
 _MI = 1 << 20
 _ASSUMED = 300
 """Seconds of the growth that is suggested where none was measured."""
+_MOST_GROWING = 5
+_LITTLE_PART = 10
+"""A pod that grows by less than this part of what the fastest grows by is left out."""
 _LONGEST = 18_000
 """Seconds of the longest growth that is suggested; `--grow` takes no more than 20,000."""
 
@@ -44,6 +47,8 @@ class ReadingsEnd:
 
     wall: str
     evicted: EvictPod
+    growing: tuple[tuple[str, int], ...] = ()
+    """The pods whose memory grew the fastest then, and by how many bytes a second."""
     earlier: str = ""
     """When this pod is evicted now, if that is in an earlier cycle: then the journal need not be played on for it."""
 
@@ -64,7 +69,21 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
             except InputError:  # a damaged decision, which the difference shows
                 continue
             for each in begun_evictions([then]):
-                yield ReadingsEnd(wall=one.entry.wall, evicted=each, earlier=since.get(each.pod.uid, ""))
+                yield ReadingsEnd(
+                    wall=one.entry.wall,
+                    evicted=each,
+                    growing=_growing(one),
+                    earlier=since.get(each.pod.uid, ""),
+                )
+
+
+def _growing(one: Replayed) -> tuple[tuple[str, int], ...]:
+    """Return the pods that grew the fastest, at most a few; none whose growth is little beside the fastest."""
+    holdings = one.step.state.holdings.get(Signal.MEMORY_AVAILABLE)
+    names = {pod.uid: pod.full_name for pod in one.entry.observation.pods}
+    rates = {} if holdings is None else {uid: each.rate for uid, each in holdings.growing.items() if uid in names}
+    fastest = sorted(rates, key=lambda uid: (-rates[uid], names[uid]))[:_MOST_GROWING]
+    return tuple((names[uid], rates[uid]) for uid in fastest if rates[uid] * _LITTLE_PART >= rates[fastest[0]])
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
@@ -91,13 +110,14 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS:
         world = "To find out, describe the node and what grows in a world (docs/worlds.md), and play it:"
         return *earlier, end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
-    growth, source = _growth(last.evicted)
+    grow, source = _growths(last)
+    grows = "the pod" if len(grow) == 1 else "the pods"
     return (
         *earlier,
         end,
-        f"To find out, let the pod grow on from there, {source}:",
+        f"To find out, let {grows} grow on from there, {source}:",
         capture,
-        f"{_COMMAND}simulate incident.yaml --grow {quote(f'{pod}+{growth}')} {what_if.options}",
+        f"{_COMMAND}simulate incident.yaml {' '.join(f'--grow {quote(each)}' for each in grow)} {what_if.options}",
     )
 
 
@@ -116,14 +136,21 @@ def ends_document(replayed: Sequence[Replayed]) -> list[Document]:
     return [{"wall": each.wall, "pod": each.evicted.pod.full_name} for each in found]
 
 
-def _growth(evicted: EvictPod) -> tuple[str, str]:
-    """Return what `--grow` takes: twice what was left, at the recorded fill rate; and where the rate is from."""
-    cause = evicted.because
+def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
+    """Return what `--grow` takes: twice what was left, at the recorded fill rate; and where the rate is from.
+
+    The pods that grew share it by their growth; where none did, the evicted pod takes all of it.
+    """
+    cause = end.evicted.because
     left = 0 if cause.available is None else cause.available.value()
     amount = max(2 * left // _MI, 1)
     if not cause.fill_rate:
-        return f"{amount}Mi/{format_duration(_ASSUMED * SECOND)}", "at a rate that is assumed, for none was recorded"
-    seconds = max(amount * _MI // cause.fill_rate, 1)
-    if seconds > _LONGEST:
-        return f"{amount}Mi/{format_duration(_LONGEST * SECOND)}", "faster than it was recorded, to have an end"
-    return f"{amount}Mi/{format_duration(seconds * SECOND)}", "as fast as memory filled then"
+        seconds, source = _ASSUMED, "at a rate that is assumed, for none was recorded"
+    elif (seconds := max(amount * _MI // cause.fill_rate, 1)) > _LONGEST:
+        seconds, source = _LONGEST, "faster than it was recorded, to have an end"
+    else:
+        source = "as fast as memory filled then"
+    growing = [(pod, rate) for pod, rate in end.growing if rate] or [(end.evicted.pod.full_name, 1)]
+    total = sum(rate for _, rate in growing)
+    over = format_duration(seconds * SECOND)
+    return [f"{clean(pod)}+{max(amount * rate // total, 1)}Mi/{over}" for pod, rate in growing], source
