@@ -10,10 +10,11 @@ from evictd.cli import main
 from evictd.commands.raw_files import raw_scenario
 from evictd.commands.source import own_config
 from evictd.commands.what_if import Growth, grown, parse_growth
+from evictd.core.model.decision import EvictPod
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InputError
 from tests.commands.raw_node import GI, pods_json, summary_json
-from tests.playbook import pod
+from tests.playbook import config, pod
 
 
 @pytest.fixture
@@ -43,6 +44,14 @@ def test_a_calm_node_evicts_nothing_and_a_pod_that_grows_is_evicted_in_time(
     assert at.startswith("4m37.6"), (
         "3 GiB less 100 Mi at 13.65 Mi a second are gone after 217.7 s, that is at 60 s + 217.7 s"
     )
+
+
+def test_a_grace_period_goes_on_between_the_readings(tmp_path: Path) -> None:
+    """The minute between two readings counted as an absence of evictd, so the pod went later."""
+    scenario = raw_scenario(pods_json(tmp_path), [summary_json(tmp_path, at, web=2 * GI) for at in (1, 2)])
+    soft = config(soft={"memory.available": ("6Gi", "50s")})
+    _, run = grown(scenario, soft, [Growth(pod="default/web", amount=GI, over=5 * MINUTE)])
+    assert [each.pod.name for each in run.cycles[0].step.decisions if isinstance(each, EvictPod)] == ["web"]
 
 
 def test_a_victim_gives_back_what_it_used(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MINUTE
@@ -62,3 +63,16 @@ def test_a_slow_fall_and_a_single_reading_say_nothing() -> None:
     assert continued_texts((), run) == ()
     unread = replace(before[0].turns[0], observation=Observation(node=None))
     assert continued_texts([replace(before[0], turns=(unread,))], run) == ()
+
+
+def test_a_threshold_that_was_met_before_the_last_reading_is_named_with_its_time() -> None:
+    """`30s memory.available is met` stood above an eviction at 40s after a grace period of 30s."""
+    soft = config(soft={"memory.available": ("2Gi", "70s")})
+    first = reading("1Gi of 8Gi", "50Gi of 100Gi", "1Gi")
+    step = synchronize(State(), first, soft, 0)
+    before = SimulatedCycle(at=0, turns=(Turn(observation=first, step=step),))
+    _, run = went_on(first, first)
+    run = play(run.world, soft, replace(step.state, last_cycle_at=None))
+    met, at_once = continued_texts([before], run)
+    assert met == "Met at the readings before 1m0s: memory.available<2Gi since 0s."
+    assert at_once == "Evicted pods end at once here: a reading does not say how long they take."

@@ -81,8 +81,8 @@ def grown(
     )
     if not before:
         return (), play(world, config)
-    # The victims are gone, and the world's times are not those of the summaries.
-    state = replace(before[-1].state, in_flight=(), collections={}, last_seen={})
+    # The victims are gone, the world's times are not those of the summaries, and evictd is there between the readings.
+    state = replace(before[-1].state, in_flight=(), collections={}, last_seen={}, last_cycle_at=None)
     return before, play(world, config, state)
 
 

@@ -7,6 +7,7 @@ from evictd.core.model.decision import begun_evictions
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.model.stats import PodStats
+from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
 from evictd.render.text import clean, duration_text, first_of, pod_name, signal_amount
 from evictd.simulation import SimulatedCycle
@@ -15,7 +16,29 @@ from evictd.world.loop import Run
 
 def continued_texts(before: Sequence[SimulatedCycle], run: Run) -> tuple[str, ...]:
     """Write which pods were evicted at the readings before, and what filled the node then and does not any more."""
-    return (*_evicted_texts(before, run), *_still_texts(before, run)) if before else ()
+    if not before:
+        return tuple(_at_once_texts(run))
+    return (*_evicted_texts(before, run), *_met_texts(before, run), *_still_texts(before, run), *_at_once_texts(run))
+
+
+def _met_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
+    """Write which thresholds were met before the last reading, so that their grace periods had begun."""
+    then = before[-1].state.thresholds_first_observed_at
+    met = {
+        clean(str(threshold)): duration_text(at)
+        for threshold, at in run.cycles[0].step.state.thresholds_first_observed_at.items()
+        if then.get(threshold) == at and threshold.origin is not Origin.DERIVED
+    }
+    if met:
+        since = first_of([f"{threshold} since {at}" for threshold, at in met.items()])
+        yield f"Met at the readings before {duration_text(run.world.begin)}: {since}."
+
+
+def _at_once_texts(run: Run) -> Iterator[str]:
+    """Write that evicted pods end at once, where one had a longer grace period."""
+    evicted = (each for cycle in run.cycles for each in begun_evictions(cycle.step.decisions))
+    if any(each.grace_period_seconds > 1 for each in evicted):
+        yield "Evicted pods end at once here: a reading does not say how long they take."
 
 
 def _evicted_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
