@@ -11,6 +11,7 @@ from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import NANO
+from evictd.render.host_growth import host_growth_texts
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 from evictd.render.world_warnings import never_met, warnings_text
@@ -57,7 +58,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
     sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *_relief_texts(run, account)]
-    sentences += _stayed_texts(run, account, evicted)
+    sentences += [*_stayed_texts(run, account, evicted), *host_growth_texts(run)]
     if unattended is not None:
         sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(run, account, unattended, evicted)]
     return [*sentences, *warnings_text(run)]
