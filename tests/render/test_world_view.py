@@ -15,7 +15,7 @@ from evictd.world.behaviours import Usage
 from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import play
 from evictd.world.model import ApiServer, Disk, DisruptionBudget, NodeImage, NodeSpec, Owner
-from tests.playbook import config
+from tests.playbook import config, pod
 from tests.render.played_worlds import played
 from tests.world.worlds import HARD, hog, holder, quiet, world
 
@@ -130,3 +130,13 @@ def test_the_reason_for_which_nothing_is_evicted_names_its_signal() -> None:
     ]
     assert stops
     assert all(each.startswith(("memory.available: ", "allocatableMemory.available: ")) for each in stops)
+
+
+def test_a_pod_that_is_evicted_at_once_is_started_before() -> None:
+    """`evict default/agent-1` stood above `default/agent-1 is started`."""
+    agent = replace(holder("agent", 300 << 20), pod=pod("agent", owner="default/DaemonSet/agent"))
+    owner = Owner(name="default/DaemonSet/agent", tolerates=True)
+    run = play(world(agent, holder("big", 3400 << 20, priority=10), owners=(owner,)), config(hard=HARD))
+    lines = [line.text for line in timeline(run)]
+    evicted = next(number for number, text in enumerate(lines) if text.startswith("evict default/agent-1 "))
+    assert "default/agent-1 is started" in lines[:evicted]

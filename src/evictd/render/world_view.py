@@ -62,16 +62,22 @@ class TimelineEntry:
 def timeline(run: Run) -> list[TimelineEntry]:
     """Return the changes in order of time; decisions come before their effects at the same time.
 
-    Of the requests to evict one pod that are refused only the first is shown.
+    A pod is started before it is evicted. Of the requests to evict one pod that are refused only the first is shown.
     """
     again = refused_again(run)
-    events = (
-        TimelineEntry(at=each.at, text=_event_text(each.event))
-        for each in run.happened
-        if not (isinstance(each.event, EvictionRefused) and (each.at, each.event.uid) in again)
-    )
-    lines = [*_decided(run, again), *events]
-    return sorted(lines, key=lambda line: (line.at, not line.decided))
+    evicted = {
+        (cycle.at, each.pod.full_name)
+        for cycle in run.cycles
+        for each in cycle.step.decisions
+        if isinstance(each, EvictPod)
+    }
+    causes, effects = list[TimelineEntry](), list[TimelineEntry]()
+    for each in run.happened:
+        if isinstance(each.event, EvictionRefused) and (each.at, each.event.uid) in again:
+            continue
+        starts = isinstance(each.event, PodArrival) and (each.at, each.event.name) in evicted
+        (causes if starts else effects).append(TimelineEntry(at=each.at, text=_event_text(each.event)))
+    return sorted([*causes, *_decided(run, again), *effects], key=lambda line: line.at)
 
 
 def refused_again(run: Run) -> frozenset[tuple[int, str]]:
