@@ -196,6 +196,12 @@ def test_each_fault_has_a_place_and_a_remedy(lines: str, problem: str) -> None:
     assert any(each.startswith(problem) for each in caught.value.problems), caught.value.problems
 
 
+def test_a_field_of_the_node_beside_it_is_told_its_place() -> None:
+    """The remedy was to remove it."""
+    with pytest.raises(InputError, match=r"images: unknown field; it is a field of `node`: `node\.images`"):
+        decode_world({"kind": "World", "duration": "1m", "images": [{"name": "app", "size": "1Gi"}]})
+
+
 def test_a_rate_that_is_negative_is_not_reported_as_zero_as_well() -> None:
     with pytest.raises(InputError) as caught:
         read("kind: World\npods: [{name: a, behaviours: [{grow: {of: memory, rate: -1}}]}]")

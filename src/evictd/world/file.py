@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
-from evictd.codec.strict import Span, decode
+from evictd.codec.strict import UNKNOWN_FIELD, Span, decode, struct_fields
 from evictd.codec.world_fields import (
     KIND,
     BehaviourFields,
@@ -83,7 +83,7 @@ class WorldFile:
 def decode_world(document: Mapping[str, Any]) -> WorldFile:
     """Decode a world from plain values (parsed JSON or YAML); raises `InputError` with every fault."""
     fields, problems = decode(WorldFields, document)
-    reader = _Reader(list(problems))
+    reader = _Reader([_placed(each) for each in problems])
     if fields.kind != KIND:
         reader.wrong("kind", fields.kind, "is no world", f"a world has `kind: {KIND}`")
     found = WorldFile(world=reader.world(fields), config=fields.config, evictd=fields.evictd, expect=fields.expect)
@@ -92,6 +92,16 @@ def decode_world(document: Mapping[str, Any]) -> WorldFile:
     if reader.problems:
         raise InputError(tuple(str(problem) for problem in reader.problems))
     return found
+
+
+def _placed(problem: ConfigProblem) -> ConfigProblem:
+    """Return the problem of an unknown field; of one of the node with its place."""
+    of_node = problem.wrong == UNKNOWN_FIELD and problem.path in {
+        each.encode_name for each in struct_fields(NodeFields)
+    }
+    return (
+        dataclasses.replace(problem, remedy=f"it is a field of `node`: `node.{problem.path}`") if of_node else problem
+    )
 
 
 @dataclass(slots=True)
