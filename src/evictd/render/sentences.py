@@ -42,7 +42,6 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import NANO, Quantity
 from evictd.render.deciding import contender, deciding_key, passed_over_because
 from evictd.render.text import (
@@ -229,7 +228,7 @@ def _fill_text(decision: EvictPod) -> str:
     early = because.available is not None and because.limit is not None and because.available >= because.limit
     what = "acts before the threshold is crossed" if early else "killed without grace"
     what = "frozen first" if decision.freeze else what
-    return f"; {what}: {rate}/s are taken, so what is left lasts {because.time_left // MILLISECOND}ms"
+    return f"; {what}: {rate}/s are taken, so what is left lasts {duration_text(because.time_left)}"
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------

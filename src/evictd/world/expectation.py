@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from evictd.codec.world_fields import ExpectFields
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoAction, PodSkipped, ThresholdFinding
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import MILLISECOND, format_duration
 from evictd.world.account import OOM_KILLED, Account
 from evictd.world.loop import Run
 
@@ -90,10 +90,7 @@ def _relieved(limit: int, account: Account) -> Iterator[str]:
     if account.relieved_at is None:
         yield "a threshold is met at the end"
     elif account.relieved_at > limit:
-        yield (
-            f"a threshold was met until {format_duration(account.relieved_at)}, "
-            f"it should be relieved at {format_duration(limit)}"
-        )
+        yield (f"a threshold was met until {_time(account.relieved_at)}, it should be relieved at {_time(limit)}")
 
 
 def _evicted(expected: Collection[str], account: Account) -> Iterator[str]:
@@ -108,4 +105,9 @@ def _late(account: Account, limit: int) -> Iterator[str]:
         if at is None:
             yield f"the culprit {slot} was not ended"
         elif at > limit:
-            yield f"the culprit {slot} was gone at {format_duration(at)}, it should be at {format_duration(limit)}"
+            yield f"the culprit {slot} was gone at {_time(at)}, it should be at {_time(limit)}"
+
+
+def _time(at: int) -> str:
+    """Write a time to the millisecond."""
+    return format_duration(round(at / MILLISECOND) * MILLISECOND)
