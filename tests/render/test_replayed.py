@@ -13,6 +13,7 @@ from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
 from evictd.render.replayed import (
     Replayed,
+    _changed_words,
     met_earlier,
     print_replayed,
     recorded_text,
@@ -95,3 +96,18 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     assert replay_document([one])["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 86.0}]
     calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI), same=True)
     assert replay_document([calm])["entries"][0]["metEarlier"] == []
+
+
+def test_words_that_one_side_lacks_are_not_shown_as_replaced() -> None:
+    """`just under -> nothing, 500Mi -> 1.94Gi (2Gi less what no process can allocate` could not be read."""
+    rest = "left, threshold 500Mi; it uses 1.37Gi, requests none"
+    assert (
+        _changed_words(f"(grace period 1s) for memory: 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}")
+        == "1s -> 30s"
+    )
+    assert (
+        _changed_words(
+            f"(grace period 1s) for memory: just under 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}"
+        )
+        == ""
+    )

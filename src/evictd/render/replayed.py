@@ -88,17 +88,17 @@ def _agree(now: object, then: object) -> bool:
 
 
 def _changed_words(then: str, now: str) -> str:
-    """Return the words in which two sentences differ; empty where they have little in common."""
+    """Return the words that are replaced by others; empty where the sentences have little in common or one has more words."""
     old, new = then.split(), now.split()
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return ""
     changed = [
-        f"{' '.join(old[a:b]).strip(_MARKS) or 'nothing'} -> {' '.join(new[c:d]).strip(_MARKS) or 'nothing'}"
+        (" ".join(old[a:b]).strip(_MARKS), " ".join(new[c:d]).strip(_MARKS))
         for kind, a, b, c, d in matcher.get_opcodes()
         if kind != "equal"
     ]
-    return ", ".join(changed)
+    return ", ".join(f"{then} -> {now}" for then, now in changed) if all(map(all, changed)) else ""
 
 
 _FIELDS = {
