@@ -29,11 +29,14 @@ whether a pod would go under the new values is for `evictd replay --config` and 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods, Uncovered
+from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.errors import InvalidValueError
 
 LEAST_EVICTIONS = 5
 """Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily."""
@@ -41,6 +44,8 @@ LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
 SOFT_GRACE = 30 * SECOND
 """The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
+_SAME_INCIDENT = 10 * MINUTE
+"""Most time between two evictions of one incident."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 _POD_GRACE = 30
@@ -58,6 +63,8 @@ class SignalAdvice:
     now: tuple[int, int] | None
     """The least and the greatest hard threshold of these nodes."""
     episodes: int
+    one_incident: bool
+    """Whether all evictions were on one node and close in time."""
     too_late: int
     """Evictions after which less than the reserve was left."""
     worst: Episode
@@ -233,6 +240,15 @@ def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
         )
 
 
+def _are_close(episodes: Sequence[Episode]) -> bool:
+    """Whether each eviction followed the one before it within a short time; false where a time cannot be read."""
+    try:
+        times = sorted(parse_time(each.wall) for each in episodes)
+    except InvalidValueError:
+        return False
+    return all(later - earlier <= _SAME_INCIDENT for earlier, later in pairwise(times))
+
+
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
     by_node = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
     # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
@@ -265,6 +281,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         hard=hard,
         now=(min(limits), max(limits)) if limits else None,
         episodes=len(found),
+        one_incident=len(worst) == 1 and _are_close(found),
         too_late=sum(e.too_late for e in found),
         worst=neediest,
         not_covered=tuple(

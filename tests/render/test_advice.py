@@ -210,3 +210,14 @@ def test_a_list_to_copy_says_which_signals_it_would_drop() -> None:
     assert "keep your evictionHard of nodefs.available: a list" in " ".join(shown(*whole, cover=80).split())
     assert advice_document(advise(whole, 80))["keep"] == {"evictionHard": ["nodefs.available"]}
     assert "keep your" not in shown(*NODES, cover=80)
+
+
+def test_evictions_of_one_incident_are_said_to_be_one() -> None:
+    """A threshold fell to a tenth on the evidence of five evictions within a second."""
+    seen = [
+        replace(each, wall=f"2026-01-31T12:00:{each.at // SECOND:02}Z")
+        for at in range(0, 50, 10)
+        for each in (reading(at, 480, evict=f"p{at}"), reading(at + 2, 400, gone=f"p{at}"))
+    ]
+    assert "proposed from 5 evictions on 1 node, of one incident" in shown_on_a_line(node_evidence("n", seen))
+    assert "of one incident" not in shown_on_a_line(*NODES)

@@ -211,7 +211,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} on"
         yield _evidence(each.worst)
         return
-    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
+    incident = ", of one incident" if each.one_incident else ""
+    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}{incident}"
     yield _evidence(each.worst)
     yield _changed(each)
     if each.most_of_owner is not None:
