@@ -11,6 +11,7 @@ from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import NANO
+from evictd.render.clear_again import clear_again_text
 from evictd.render.host_growth import host_growth_texts
 from evictd.render.sentences import no_action_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
@@ -292,7 +293,8 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
-        yield f"Without evictd the OOM killer would not have come {_within(run.world)}{_unless_share(unattended)}."
+        again = _unless_share(unattended) or clear_again_text(run, unattended)
+        yield f"Without evictd the OOM killer would not have come {_within(run.world)}{again}."
     # The kernel kills only once the swap is full; the readings are from before.
     known = MEMORY_SIGNALS | ({Signal.SWAP_AVAILABLE} if killed else set())
     for signal in sorted(signals - known, key=lambda each: each.value):
