@@ -278,3 +278,25 @@ def test_a_source_installation_is_removed_with_what_it_installed() -> None:
     for path in (*program, "/etc/evictd", *unit):
         assert any(path in line for line in made), path
         assert f" {path}" in removed, path
+
+
+@pytest.mark.parametrize(("begin", "capacity"), [("# small.yaml: ", 2 << 30), ("# large.yaml: ", 64 << 30)])
+def test_pods_within_their_requests_stay_on_a_node_that_reserves_what_the_page_says(
+    begin: str, capacity: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page had the hard threshold reserved only: the soft one evicted them, and so did the hard one on all pods' limit."""
+    (block,) = re.findall(rf"^    {begin}.*\n(?:    .*\n)*", text_of("tuning.md"), re.MULTILINE)
+    file, path = tmp_path / "config.yaml", tmp_path / "world.yaml"
+    file.write_text(dedent(block))
+    kubelet = 100 << 20
+    (soft,) = (
+        each.value.quantity.value() for each in load(file).eviction.thresholds if not each.hard and each.value.quantity
+    )
+    limit = capacity - (soft - kubelet)
+    hold = [{"hold": {"of": "memory", "amount": limit - kubelet}}]
+    pod = {"name": "web", "requests": {"memory": limit - kubelet}, "behaviours": hold}
+    node = {"memory": capacity, "allocatableMemory": limit}
+    path.write_text(yaml.safe_dump({"kind": "World", "name": "full", "duration": "5m", "node": node, "pods": [pod]}))
+    assert main(["simulate", str(path), "--config", str(file)]) == 0
+    assert "No pod was evicted." in capsys.readouterr().out
+    assert f"by {(soft - kubelet) >> 20}Mi" in text_of("tuning.md")
