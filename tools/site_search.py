@@ -11,10 +11,17 @@ _EVIDENCE = {"parity.md", "kubelet.md", "laws.md", "faults.md", "incidents.md", 
 _EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md", "vm.md"}
 _WORDS = {
     "benchmarks.md": ("performance", "overhead"),
+    "charts.md": ("helm",),
     "concepts.md": ("belongs",),
+    "install.md": ("install",),
+    "metrics.md": ("Grafana",),
+    "operations.md": ("retention",),
     "platforms.md": ("CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations"),
-    "security.md": ("permissions", "RBAC"),
-    "troubleshooting.md": ("FAQ", "PDB"),
+    "rollout.md": ("50",),
+    "runtime.md": ("runtime down",),
+    "scenarios.md": ("rehearse",),
+    "security.md": ("permissions", "RBAC", "ClusterRole"),
+    "troubleshooting.md": ("FAQ", "PDB", "exit code 137", "innocent eviction"),
     "tuning.md": ("protect",),
 }
 

@@ -63,6 +63,16 @@ def browser(address: str) -> Iterator[Any]:
         ("belongs to no pod", "concepts.html"),
         ("protect a pod", "tuning.html"),
         ("no space left on device", "troubleshooting.html"),
+        ("grafana", "metrics.html"),
+        ("rehearse", "scenarios.html"),
+        ("retention", "operations.html"),
+        ("clusterrole", "security.html"),
+        ("innocent eviction", "troubleshooting.html"),
+        ("helm install", "charts.html"),
+        ("install 50 nodes", "rollout.html"),
+        ("install", "install.html"),
+        ("exit code 137", "troubleshooting.html"),
+        ("runtime down", "runtime.html"),
     ],
 )
 def test_the_words_that_people_type_find_their_page_first(browser: Any, address: str, words: str, found: str) -> None:
