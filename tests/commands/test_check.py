@@ -257,8 +257,8 @@ def test_the_kubelet_s_threshold_that_cannot_be_met_is_named_beside_evictd_s(tmp
     meminfo.write_text(meminfo.read_text() + "SUnreclaim: 600000 kB\n")
     (node / "proc/zoneinfo").write_text("Node 0, zone DMA\n  min 10\n  managed 100\n")
     kubelet = write(tmp_path, '{"kubeletconfig": {"evictionHard": {"memory.available": "100Mi"}}}', "configz.json")
-    (found,) = check(load(write(tmp_path, COMPLETE)), node, kubelet_config=kubelet).findings
-    assert found.lint.value == "MemoryThresholdNeverMet"
+    findings = check(load(write(tmp_path, COMPLETE)), node, kubelet_config=kubelet).findings
+    (found,) = [one for one in findings if one.lint.value == "MemoryThresholdNeverMet"]
     assert found.message.startswith("the kubelet's 100Mi cannot be met: ")
 
 
@@ -279,3 +279,18 @@ def test_a_slice_of_pods_in_which_systemd_oomd_kills_is_a_warning(node: Path, tm
     (finding,) = check(load(write(tmp_path, COMPLETE)), node).findings
     assert (finding.lint, finding.severity) == (Lint.OOMD_KILLS, Severity.WARNING)
     assert "kubepods.slice has ManagedOOMMemoryPressure=kill" in finding.message
+
+
+def test_what_the_kubelet_of_this_node_reserves_is_compared_with_evictd_s_thresholds(
+    tmp_path: Path, node: Path
+) -> None:
+    def found(reserved: str, enforced: str) -> list[str]:
+        hard = '"evictionHard": {"memory.available": "100Mi"}, "kubeReserved": {"memory": "100Mi"}'
+        text = f'{{"kubeletconfig": {{{hard}, "systemReserved": {{"memory": "{reserved}"}}, {enforced}}}}}'
+        kubelet = write(tmp_path, text, "configz.json")
+        findings = check(load(write(tmp_path, COMPLETE)), node, kubelet_config=kubelet).findings
+        return [str(one.signal and one.signal.value) for one in findings if one.lint.value == "RequestsMeetThreshold"]
+
+    assert found("299Mi", '"enforceNodeAllocatable": ["none"]') == ["memory.available"]
+    assert found("300Mi", '"enforceNodeAllocatable": ["none"]') == []
+    assert found("300Mi", '"enforceNodeAllocatable": ["pods"]') == ["allocatableMemory.available"]

@@ -227,7 +227,10 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
     (block,) = re.findall(rf"^    {begin}.*\n(?:    .*\n)*", text_of("tuning.md"), re.MULTILINE)
     path, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
     path.write_text(dedent(block))
-    kubelet.write_text(json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD)}}))
+    reserved = {"memory": {"2Gi": "100Mi", "64Gi": "924Mi"}[capacities[0]]}
+    kubelet.write_text(
+        json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD), "systemReserved": reserved}})
+    )
     memory, disk = capacities
     command = (
         f"evictd check {begin[2:-2]} --memory-capacity {memory} --nodefs-capacity {disk} --imagefs-capacity {disk}"
@@ -236,6 +239,7 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
     assert main(["check", str(path), "--kubelet-config", str(kubelet), *command.split()[3:], "--output", "json"]) == 0
     found = "".join(capsys.readouterr())
     assert '"KubeletActsFirst"' not in found
+    assert '"RequestsMeetThreshold"' not in found
     assert '"MemoryThresholdNeverMet"' not in found
     settings = load(path)
     assert settings.evictd.dry_run

@@ -20,8 +20,9 @@ from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Threshold
+from evictd.core.model.threshold_config import NODE_ALLOCATABLE_ENFORCEMENT_KEY
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.quantity import Quantity, parse_quantity
+from evictd.core.units.quantity import ZERO, Quantity, parse_quantity
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.named_files import unreadable_files
 from evictd.observe.node_capacity import (
@@ -102,6 +103,7 @@ def check(
     available = {signal: left for signal, left in amounts.available.items() if signal not in (overrides or {})}
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
+    kubelet = _kubelet(settings, root, kubelet_config)
     surroundings = Surroundings(
         capacities=capacities,
         available=available,
@@ -112,7 +114,10 @@ def check(
         formula=amounts.formula,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
         oomd=amounts.oomd,
-        kubelet=_kubelet_thresholds(settings, root, kubelet_config),
+        kubelet=None if kubelet is None else kubelet.eviction.thresholds,
+        kubelet_reserved=None if kubelet is None else sum(kubelet.kubelet.reserved_memory, ZERO),
+        kubelet_limits_pods=kubelet is not None
+        and NODE_ALLOCATABLE_ENFORCEMENT_KEY in kubelet.kubelet.enforce_node_allocatable,
     )
     return CheckReport(
         source=settings.source,
@@ -161,14 +166,14 @@ def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> t
     return tuple(threshold for threshold in derived if threshold.operator is Operator.LESS_THAN)
 
 
-def _kubelet_thresholds(settings: Settings, root: Path, given: Path | None) -> Sequence[Threshold] | None:
-    """Return the thresholds of the kubelet on this node, unless its file is the very one that is checked."""
+def _kubelet(settings: Settings, root: Path, given: Path | None) -> Settings | None:
+    """Return the configuration of the kubelet on this node, unless its file is the very one that is checked."""
     path = given or below(root, _KUBELET_CONFIG)
     if given is None and (
         not path.is_file() or (settings.source and settings.source.exists() and path.samefile(settings.source))
     ):
         return None
-    return load(path).eviction.thresholds
+    return load(path)
 
 
 def _overrides(args: argparse.Namespace) -> dict[Signal, Quantity]:

@@ -2,8 +2,8 @@
 
 Each lint covers a fault from operators' reports: a disk without a threshold, a soft threshold that is never met before the hard
 one, a memory threshold below the kernel's own reserve, no PID threshold or one that the kernel's reserve of PIDs keeps from being
-met, evictd and the kubelet acting on the same amount, and systemd-oomd beside evictd. Some would
-evict pods of a healthy node: they are met already, met always, or have a minimum reclaim out of reach.
+met, evictd and the kubelet acting on the same amount, a kubelet that reserves too little, and systemd-oomd beside evictd. Some
+would evict pods of a healthy node: they are met already, met always, or have a minimum reclaim out of reach.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
+from evictd.config.reserved import requests_meet
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
@@ -37,6 +38,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_pid_threshold_never_met(active, surroundings),
         *_not_observed(active, surroundings),
         *_kubelet_acts_first(active, surroundings),
+        *requests_meet(active, surroundings),
         *(kill.finding for kill in surroundings.oomd),
         *without_unit(active),
         *_lethal(active, surroundings),

@@ -41,6 +41,8 @@ class Lint(Enum):
     """A threshold of `swap` cannot be met here: the node has no swap."""
     KUBELET_ACTS_FIRST = "KubeletActsFirst"
     """The kubelet on this node (its file, or `--kubelet-config`) has a threshold that none of evictd's, as quick, is above."""
+    REQUESTS_MEET_THRESHOLD = "RequestsMeetThreshold"
+    """Pods within their requests may meet a memory threshold: the kubelet on this node reserves less for it."""
     OOMD_KILLS = "OomdKills"
     """systemd-oomd runs and may kill in a slice with pods: `ManagedOOMSwap=kill` or `ManagedOOMMemoryPressure=kill`."""
     WITHOUT_UNIT = "AmountWithoutUnit"
@@ -130,6 +132,10 @@ class Surroundings:
     """Number of PIDs that count as available but that the kernel never assigns."""
     kubelet: Sequence[Threshold] | None = None
     """The thresholds of the kubelet on the same node; `None` without a kubelet."""
+    kubelet_reserved: Quantity | None = None
+    """Memory that this kubelet reserves; `None` without a kubelet."""
+    kubelet_limits_pods: bool = False
+    """Whether this kubelet limits the memory of all pods together (its `enforceNodeAllocatable` has `pods`)."""
     oomd: Sequence[OomdKill] = ()
     """The slices with pods in which systemd-oomd may kill."""
 

@@ -1,0 +1,47 @@
+"""Finds memory thresholds that pods within their requests meet, because the kubelet reserves less than these.
+
+The scheduler fills a node up to Allocatable: capacity minus the reservations and `evictionHard` of the kubelet. The kubelet
+limits all pods together to capacity minus the reservations alone, which is its `evictionHard` above Allocatable.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, limit_on
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.quantity import ZERO, Quantity
+
+_MI = 1 << 20
+
+
+def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    """Return a finding for the node's memory and one for that of all pods, if their highest threshold is not reserved."""
+    if around.kubelet is None or around.kubelet_reserved is None:
+        return
+    hard = _highest([one for one in around.kubelet if one.hard], Signal.MEMORY_AVAILABLE, around) or ZERO
+    ours = _highest(thresholds, Signal.MEMORY_AVAILABLE, around)
+    reserved = hard + around.kubelet_reserved
+    if ours is not None and reserved < ours:
+        yield LintFinding(
+            lint=Lint.REQUESTS_MEET_THRESHOLD,
+            signal=Signal.MEMORY_AVAILABLE,
+            message=f"pods within their requests may meet {ours}: the kubelet keeps {_mi(reserved)} from them",
+            remedy=f"raise systemReserved of the kubelet by {_mi(ours - reserved)}, and by what daemons use",
+        )
+    ours = _highest(thresholds, Signal.ALLOCATABLE_MEMORY_AVAILABLE, around)
+    if ours is not None and hard < ours and around.kubelet_limits_pods:
+        yield LintFinding(
+            lint=Lint.REQUESTS_MEET_THRESHOLD,
+            signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE,
+            message=f"pods within their requests may meet {ours}: the kubelet limits them to {_mi(hard)} more",
+            remedy=f"set enforceNodeAllocatable: [none], and evictionHard on allocatableMemory.available: {_mi(hard)}",
+        )
+
+
+def _highest(thresholds: Sequence[Threshold], signal: Signal, around: Surroundings) -> Quantity | None:
+    limits = [limit_on(one, around.capacities) for one in thresholds if one.signal is signal]
+    return max((limit for limit in limits if limit is not None), default=None)
+
+
+def _mi(quantity: Quantity) -> str:
+    return f"{-(-quantity.value() // _MI)}Mi"

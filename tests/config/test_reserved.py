@@ -1,0 +1,54 @@
+"""Memory thresholds that pods within their requests meet."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.config.lint_model import Lint, Severity, Surroundings
+from evictd.config.reserved import requests_meet
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes
+
+MI = 1 << 20
+
+
+def memory(limit: int, signal: Signal = Signal.MEMORY_AVAILABLE) -> Threshold:
+    return Threshold(signal=signal, value=ThresholdValue(quantity=of_bytes(limit * MI)))
+
+
+KUBELET = Surroundings(kubelet=[memory(100)], kubelet_reserved=of_bytes(0), kubelet_limits_pods=True)
+SOFT = replace(memory(1024), grace_period=90 * SECOND)
+
+
+def test_a_soft_threshold_that_the_kubelet_does_not_reserve_is_found_with_what_is_missing() -> None:
+    (found,) = requests_meet([memory(500), SOFT], KUBELET)
+    assert (found.lint, found.severity, found.signal) == (
+        Lint.REQUESTS_MEET_THRESHOLD,
+        Severity.WARNING,
+        Signal.MEMORY_AVAILABLE,
+    )
+    assert found.message == "pods within their requests may meet 1Gi: the kubelet keeps 100Mi from them"
+    assert found.remedy == "raise systemReserved of the kubelet by 924Mi, and by what daemons use"
+
+
+@pytest.mark.parametrize(("reserved", "findings"), [(923, 1), (924, 0)])
+def test_what_is_reserved_counts(reserved: int, findings: int) -> None:
+    around = replace(KUBELET, kubelet_reserved=of_bytes(reserved * MI))
+    assert len(list(requests_meet([SOFT], around))) == findings
+
+
+def test_a_threshold_on_all_pods_above_the_kubelets_is_found_whatever_is_reserved() -> None:
+    around = replace(KUBELET, kubelet_reserved=of_bytes(4096 * MI))
+    (found,) = requests_meet([memory(500, Signal.ALLOCATABLE_MEMORY_AVAILABLE)], around)
+    assert found.message == "pods within their requests may meet 500Mi: the kubelet limits them to 100Mi more"
+    assert found.remedy == "set enforceNodeAllocatable: [none], and evictionHard on allocatableMemory.available: 100Mi"
+    assert not list(requests_meet([memory(100, Signal.ALLOCATABLE_MEMORY_AVAILABLE)], around))
+    assert not list(
+        requests_meet([memory(500, Signal.ALLOCATABLE_MEMORY_AVAILABLE)], replace(around, kubelet_limits_pods=False))
+    )
+
+
+def test_without_a_kubelet_nothing_is_found() -> None:
+    assert not list(requests_meet([memory(500), SOFT], Surroundings()))
