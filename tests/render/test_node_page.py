@@ -251,12 +251,13 @@ def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() ->
     head = text.partition("</header>")[0]
     wrong = "evictd cannot see new pods: the container runtime does not answer (for 5m2s, since 22:52:50 UTC)."
     assert f'<h1 class="blind">{wrong} No threshold is met.</h1>' in head
-    only = "only pods that the runtime listed before can be evicted"
+    only = "only pods that the runtime listed before can be evicted, and no container or image can be removed"
     still = f"<li>Thresholds are tested and the usage of pods is measured; {only}.</li>"
     asks = "To evict a pod, evictd asks the runtime again and again to stop it."
     assert f"{still}<li>{asks} At the end of the grace period evictd kills the pod&#39;s processes itself.</li>" in head
     assert "<strong>What you can do:</strong> look whether the runtime runs" in head
-    assert head.index("again and again") < head.index("<li>Nearest by distance: memory.available")
+    assert head.index("again and again") < head.index("What you can do") < head.index("<li>Nearest by distance: memory")
+    assert "<span>3 pods as the runtime listed them before 22:52:50 UTC</span>" in head
     assert "Order of eviction <small>(pods as the runtime listed them before 22:52:50 UTC)</small>" in text
     assert text.count("UNAVAILABLE") == 1
     rejected = replace(
@@ -269,9 +270,6 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     text = page(recovered())
     assert 'class="mark"' in text
     assert "default/hog evicted 10m" in text
-    assert "This node is calm" in text
-    assert "<li>Last eviction: default/hog for memory.available, 10m2s ago.</li>" in text.partition("</header>")[0]
-    assert "Last eviction" not in page(recovered(), later=HOUR), "more than an hour ago"
     assert '<a href="#incident-uid-hog">' in text
     assert text.count('id="incident-uid-hog"') == 1
     assert "<code>evictd incident uid-hog</code> shows everything around it" in text
@@ -281,11 +279,28 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     )
 
 
+def test_a_node_that_is_calm_again_says_what_was_evicted_who_filled_it_and_what_to_do() -> None:
+    """Its headline was that of a node that had never been short, and the cause stood only among the last decisions."""
+    text = page(recovered())
+    head = text.partition("</header>")[0]
+    assert "Calm again: default/hog was evicted 10m2s ago for memory.available; no threshold is met.</h1>" in head
+    why = "<li>Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request"
+    share = "<li>Of 1.93Gi that filled memory since 22:31:20, pods took 0; 1.93Gi belong to no pod.</li>"
+    assert 0 < head.index(why) < head.index(share) < head.index("What you can do")
+    assert "<code>evictd incident uid-hog</code> says what would have avoided that eviction.</p>" in head
+    assert text.count("Of 1.93Gi that filled memory") == 1
+    assert "was evicted" not in page(recovered(), later=HOUR).partition("</header>")[0], "more than an hour ago"
+    soon = page(play([5 * GI, 4 * GI, GI // 2, 6 * GI, 6 * GI], gone_at=3)).partition("</header>")[0]
+    assert (
+        "Calm again: default/hog was evicted 1m2s ago for memory.available; no threshold is met; MemoryPressure" in soon
+    )
+
+
 def test_a_dry_run_says_which_pod_would_be_evicted_and_that_it_does_nothing() -> None:
     text = page(rehearsed())
     short = "memory.available is below its hard threshold (512Mi left, limit 1Gi)"
-    assert f"Dry run: {short}; default/hog would be evicted.</h1>" in text
-    assert "evictd is in a dry run: it logs what it would do, and does none of it" in text
+    assert f"Dry run: {short}; default/hog would have been evicted 32s ago for memory.available.</h1>" in text
+    assert "evictd is in a dry run and evicts no pod; a kubelet on this node still acts at its own thresholds" in text
     assert "Conditions <small>(a dry run reports none)</small>" in text
     would = "would be reported since 2023-11-14 22:31:50 UTC; would stay at least 4m58s more"
     assert f'<li class="would"><strong>MemoryPressure</strong> {would}</li>' in text
@@ -435,12 +450,14 @@ def test_a_row_says_once_what_a_pod_uses() -> None:
     assert '<th scope="col">requests</th>' in page(calm())
 
 
-def test_what_a_person_can_do_stands_directly_below_the_headline() -> None:
-    """It stood third, below the rates and the next pod."""
-    for snapshot in (pressed(), approaching(), blocked(), blind()):
-        head = page(snapshot).partition("</header>")[0]
-        after = head.partition("</h1>")[2].replace('<p id="last" role="status"></p>', "").strip()
-        assert after.startswith('<p class="todo"><strong>What you can do:</strong>')
+def test_the_headline_is_followed_by_the_time_that_is_left_and_then_by_what_a_person_can_do() -> None:
+    """The 8.4 s until memory was gone stood below advice that takes longer, as did what evictd still does."""
+    firsts = ("At the rate of the last 30s", None, "At the rate of the last 30s", "Thresholds are tested")
+    for snapshot, first in zip((pressed(), approaching(), blocked(), blind()), firsts, strict=True):
+        after = page(snapshot).partition("</header>")[0].partition('<p id="last" role="status"></p>')[2].strip()
+        todo = '<p class="todo"><strong>What you can do:</strong>'
+        assert after.startswith(todo if first is None else f'<ul class="next"><li>{first}')
+        assert after.partition("</ul>")[2].strip().startswith(todo) or first is None
     assert "What you can do" not in page(calm())
 
 

@@ -12,7 +12,7 @@ from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import shown_entries
-from evictd.render.text import first_of, gap_text, seconds_text, signal_amount
+from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, approaches, graces
 
 Document = Mapping[str, Any]
@@ -92,17 +92,36 @@ _KILLS = {
 """What happens then, by whether evictd may kill the processes of pods."""
 
 
-def last_eviction(status: Document) -> str:
-    """Return the last eviction and its signal; empty if it was more than an hour ago, or a pod is being evicted."""
+def last_eviction(status: Document) -> Document | None:
+    """Return the decision of the last eviction for a signal; `None` after an hour, and while a pod is being evicted."""
     if any(not row["gone"] for row in status["leaving"]):
-        return ""
-    marks = [(mark, signal) for signal, found in eviction_marks(status).items() for mark in found if mark.pod]
-    same = (each for each in marks if each[0].dry_run == status["dryRun"])
-    last, signal = min(same, key=lambda each: each[0].ago, default=(None, ""))
-    if last is None or last.ago > FORESEEN_SECONDS:
-        return ""
-    what = "The dry run would last have evicted" if last.dry_run else "Last eviction:"
-    return f"{what} {last.pod} for {signal}, {seconds_text(last.ago)} ago."
+        return None
+    for decision in reversed(status["decisions"]):
+        if decision["pod"] and decision.get("signal") and decision.get("dryRun", False) == status["dryRun"]:
+            ago = seconds_ago(status, decision["at"])
+            return decision if ago is not None and ago <= FORESEEN_SECONDS else None
+    return None
+
+
+def last_eviction_text(status: Document, last: Document) -> str:
+    """Write which pod was evicted, when, and for which signal."""
+    was = "would have been" if status["dryRun"] else "was"
+    ago = seconds_text(seconds_ago(status, last["at"]) or 0)
+    return f"{clean(last['pod'])} {was} evicted {ago} ago for {last['signal']}"
+
+
+def after_eviction(status: Document) -> tuple[str, ...]:
+    """Return why the pod was chosen whose eviction the headline of a calm node says, and who had filled what was short."""
+    last, of_node = last_eviction(status), _of_node(status)
+    if last is None or of_node.level == "hard" or last_eviction_text(status, last) not in of_node.text:
+        return ()
+    return tuple(filter(None, (last["why"], last["filled"])))
+
+
+def look_back(status: Document) -> str:
+    """Return how to learn from the last eviction; empty where it has no incident."""
+    incident = clean((last_eviction(status) or {}).get("incident", ""))
+    return f"`evictd incident {incident}` says what would have avoided that eviction" if incident else ""
 
 
 def _of_node(status: Document) -> Headline:
@@ -134,15 +153,21 @@ def _begun(status: Document, leaving: int) -> str:
 
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
+    last = None if status["dryRun"] else last_eviction(status)
+    again = "" if last is None else f"Calm again: {last_eviction_text(status, last)}; "
+    no = "no" if again else no
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
-            text=f"{prefix}{no} threshold is met; {pressed[0]['type']} {verb} reported{more}.", level="soft"
+            text=f"{prefix}{again}{no} threshold is met; {pressed[0]['type']} {verb} reported{more}.",
+            level="soft",
         )
     if signals := unread(status):
-        text = f"{prefix}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
+        text = f"{prefix}{again}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
         return Headline(text=text, level="soft")
+    if again:
+        return Headline(text=f"{again}no threshold is met.", level="calm")
     calm = "This node is calm: no threshold is met and no pod is being evicted."
     return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
 
@@ -162,12 +187,18 @@ def _now(status: Document, entry: Document) -> str:
     """Write what evictd does first below a hard threshold, after its name, or why it evicts no pod."""
     if status["phase"]["name"] != PhaseName.RECLAIMING.value:
         if entry["next"] is not None:
-            return f"; {entry['next']['pod']} would be evicted." if status["dryRun"] else "."
+            return f"; {_would_be(status, entry['next']['pod'])}." if status["dryRun"] else "."
         verb = "would evict" if status["dryRun"] else "evicts"
         return f". evictd {verb} no pod: {why}." if (why := brief_stop(entry)) else "."
     now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
     goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
     return f". evictd {now} what no pod needs{goes}."
+
+
+def _would_be(status: Document, pod: str) -> str:
+    """Write that a dry run would evict a pod, and since when it would have."""
+    last = last_eviction(status)
+    return f"{pod} would be evicted" if last is None or last["pod"] != pod else last_eviction_text(status, last)
 
 
 _FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")

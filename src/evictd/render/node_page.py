@@ -21,9 +21,12 @@ from evictd.errors import SourceKind
 from evictd.render.headline import (
     Headline,
     OwnFault,
+    after_eviction,
     beside_faults,
     headline,
     last_eviction,
+    last_eviction_text,
+    look_back,
     name_last,
     nearest,
     unread,
@@ -38,6 +41,7 @@ from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
     clean,
+    counted,
     gap_text,
     not_of_pods_text,
     pods_text,
@@ -80,18 +84,21 @@ def node_page(
     faulty = {fault.detail for fault in faults}
     tested = tests_thresholds(each.kind for each in faults)
     falls = ends(status, trends) if tested else {}
+    over = after_eviction(status) if tested else ()
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
         "access": _access(status["node"]),
+        "first": (first := (*beside_faults(status, faults), *(f"{text}." for text in falls.values()), *over)),
         "lines": (
-            *(beside := tuple(_beside(status, falls, faults, head))),
+            *(beside := tuple(_beside(status, faults, head))),
             *(_next(status, explained, head, faults) if tested else ()),
             *(growers(status) if tested else ()),
             *(holders := tuple(held_by(status, explained)) if tested else ()),
         ),
-        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]}),
+        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]})
+        or (look_back(status) if over else ""),
         "signals": [
             signal_card(
                 entry,
@@ -109,7 +116,8 @@ def node_page(
         "unseen": (unseen := any(fault.kind is OwnFaultKind.NODE for fault in faults)),
         "reported": _reported(status["problems"]) if unseen else "",
         "stale": not tested,
-        "listed": _listed(faults),
+        "listed": (listed := _listed(faults)),
+        "pods": f"{counted(status['pods'], 'pod')} {listed}" if listed else pods_text(status),
         "absent": [entry["signal"] for entry in shown if entry.get("absent")],
         "conditions": [_condition(entry, dry_run=status["dryRun"], tested=tested) for entry in status["conditions"]],
         "phase": "" if _awaits_end(status) else _phase(status["phase"]),
@@ -120,9 +128,10 @@ def node_page(
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": sorted(
-            (_queue(each, (*beside, *holders), nothing) for each in explained["queues"]), key=itemgetter("unmeasured")
+            (_queue(each, (*first, *beside, *holders), nothing) for each in explained["queues"]),
+            key=itemgetter("unmeasured"),
         ),
-        "decisions": page_decisions(status, {*beside, *(row["why"] for row in leaving)}, trends),
+        "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
         "notes": [note for note in explained["notes"] if note not in nothing],
         "faults": [fault.detail for fault in faults],
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
@@ -145,7 +154,6 @@ def page_template(name: str) -> "Template":
     environment.filters["clean"] = clean
     environment.filters["commands"] = _with_commands
     environment.filters["seconds"] = seconds_text
-    environment.filters["pods"] = pods_text
     environment.filters["name_last"] = name_last
     return environment.get_template(name)
 
@@ -160,15 +168,14 @@ def _with_commands(text: str) -> "Markup":
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _beside(status: Document, falls: Mapping[str, str], faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
-    """Return what evictd still does with a fault, the nearest threshold of a calm node, and who filled what is short."""
-    yield from beside_faults(status, faults)
+def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
+    """Return the nearest threshold of a calm node, the last eviction, and who filled what is short."""
     if tests_thresholds(each.kind for each in faults):
         if (headline(status) if faults else head).level == "calm":
             yield from filter(None, (nearest(status),))
-        if head.level != "hard":
-            yield from filter(None, (last_eviction(status),))
-        yield from (f"{text}." for text in falls.values())
+        last = None if head.level == "hard" else last_eviction(status)
+        if last is not None and (text := last_eviction_text(status, last)) not in head.text:
+            yield f"{text}."
         yield from filled(status)
 
 
@@ -185,7 +192,7 @@ def _listed(faults: Sequence[OwnFault]) -> str:
     fault = next((each for each in faults if each.kind is OwnFaultKind.LISTED_PODS), None)
     if fault is None:
         return ""
-    return f"pods as the runtime listed them {f'before {fault.since[11:19]} UTC' if fault.since else 'last'}"
+    return f"as the runtime listed them {f'before {fault.since[11:19]} UTC' if fault.since else 'last'}"
 
 
 _SOURCES = {
@@ -250,7 +257,7 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
             stops.setdefault(entry["stop"], []).append(entry["signal"])
     stopped = [f"{', '.join(signals)}: {stop}" for stop, signals in stops.items()]
     if status["dryRun"] and due:
-        yield "evictd is in a dry run: it logs what it would do, and does none of it"
+        yield "evictd is in a dry run and evicts no pod; a kubelet on this node still acts at its own thresholds"
     yield from stopped
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:

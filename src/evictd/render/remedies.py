@@ -67,7 +67,7 @@ class OwnFaultKind(Enum):
     PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
     LISTED_PODS = (
         "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
-        "measured; only pods that the runtime listed before can be evicted"
+        "measured; only pods that the runtime listed before can be evicted, and no container or image can be removed"
     )
     CREDENTIALS = (
         "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
