@@ -223,6 +223,11 @@ def test_what_came_back_is_judged_only_once_it_was_read() -> None:
     later = replace(short, known_for=20.0)
     assert later.settled
     assert "nothing came back" in list(relief_lines(later))
+    open_end = replace(later, met=MetAfter(still=11.0))
+    last = "a threshold of memory.available was still met at the journal's last record, 11s later"
+    assert last in list(relief_lines(open_end)), "`stayed met for 11s` reads as if it had ended then"
+    ended = replace(open_end, clear=70.0, met=MetAfter(still=70.0))
+    assert "a threshold of memory.available stayed met for 1m10s after its eviction" in list(relief_lines(ended))
     assert replace(short, next_eviction=2.0).settled, "another pod was chosen, which waits for what comes back"
     assert not replace(later, gone_after=None).settled
 

@@ -74,7 +74,9 @@ def _lasted(found: Incident) -> Iterator[str]:
     name = found.signal.value
     if found.met.again is not None:
         yield f"{_later(found.met.again)} a threshold of {name} was met again"
-    if found.met.still is not None and found.settled:
+    if found.met.still is not None and found.settled and found.clear is None:
+        yield f"a threshold of {name} was still met at the journal's last record{_dated(found.met.still)}"
+    elif found.met.still is not None and found.settled:
         stayed = "" if found.met.still < 1 else f" for {format_duration(round(found.met.still) * SECOND)}"
         yield f"a threshold of {name} stayed met{stayed} after its eviction"
     if found.met == MetAfter() and found.known_for > found.gone_after:
