@@ -186,6 +186,25 @@ def test_a_program_gets_everything() -> None:
     assert incident_list_document([incident().event])["incidents"][0]["pod"] == "default/hog-old"
 
 
+def test_the_headline_of_the_file_is_cause_and_effect_and_the_choice_stands_below() -> None:
+    """Its largest text was that of two equal pods the name decides, of a disk that no pod had filled."""
+    event = replace(incident().event, owner="DaemonSet/hog")
+    found = replace(incident(), event=event, host_filled=True, of_owner=117)
+    text = incident_page(found)
+    short = "What filled memory belongs to no pod; the eviction relieved the node; 117 pods of"
+    assert f'<h1 class="hard">{short}' in text
+    assert "In short" not in text
+    assert text.count(found.event.why) == 1 + sum(found.event.why in message for _, message in found.events)
+    assert '<span class="key mark"></span>the eviction (00:00:30)</li>' in text
+    assert "<span>default/hog-old</span>" in text
+    again = incident_page(replace(found, host_filled=False, verdict=NEEDED))
+    assert (
+        "Now: undo the last change of DaemonSet/hog (<code>kubectl -n default rollout undo daemonset/hog</code>)"
+        in again
+    )
+    assert "`" not in again.partition("</style>")[2]
+
+
 def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     found = incident()
     text = incident_page(replace(found, verdict=NEEDED))

@@ -16,6 +16,7 @@ from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
+from evictd.render.holders import capital
 from evictd.render.incident import Incident, dated_lines
 from evictd.render.incident_now import now_text
 from evictd.render.incident_ranking import IncidentRow
@@ -273,9 +274,12 @@ def incident_page(found: Incident) -> str:
     return page_template("incident.html").render(
         style=asset("page.css").decode(),
         found=found,
-        summary=summary_text(found),
+        headline=f"{capital(summary)}."
+        if (summary := summary_text(found))
+        else found.event.why or event_line(found.event),
         now=now_text(found),
         text=event_line(found.event),
+        clock=_clock(found, 0),
         signal="" if found.signal is None else found.signal.value,
         levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],
         chart=chart,

@@ -129,7 +129,7 @@ def _clock(now: int | None, ago: float) -> str:
 def _labels(limits: Sequence[int], top: int, signal: Signal) -> tuple[tuple[str, float], ...]:
     """Place the amounts so that none covers another: those of the thresholds first, from below, then the edges'."""
     placed: list[tuple[str, float]] = []
-    below = 100 + _LABEL
+    below = 100.0  # 0 stands there
     for limit in sorted({limit for limit in limits if 0 < limit < top}):
         below = min(100 * (1 - limit / top), below - _LABEL)
         if below >= 0:
