@@ -329,12 +329,13 @@ def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
 
 def test_it_says_whether_what_a_leaving_pod_held_is_enough() -> None:
     """It said only what follows if that is not enough."""
-    assert "<br>When it was chosen it held 5Gi and 512Mi was missing: enough, if nothing takes more.</li>" in page(
-        pressed()
+    assert (
+        "<br>When it was chosen it held 5Gi and 512Mi was missing to the threshold: enough, if nothing takes more.</li>"
+        in page(pressed())
     )
     small = replace(pressed().state.in_flight[0], missing=6 * GI)
     short = replace(pressed(), state=replace(pressed().state, in_flight=(small,)))
-    assert "it held 5Gi and 6Gi was missing: too little alone." in page(short)
+    assert "it held 5Gi and 6Gi was missing to the threshold: too little alone." in page(short)
     unmeasured = replace(short, state=replace(short.state, in_flight=(replace(small, owed={}),)))
     assert "When it was chosen" not in page(unmeasured)
 
@@ -432,12 +433,12 @@ def test_a_node_that_cannot_be_read_keeps_its_name() -> None:
     assert "as tested last" not in page(seen)
 
 
-def test_a_pod_that_is_never_evicted_has_no_number() -> None:
-    """A static pod was 1, above the pod that would go first."""
+def test_a_pod_that_is_never_evicted_has_no_number_and_is_last() -> None:
+    """A static pod was 1, above the pod that would go first; then it stood between 1 and 2."""
     order = page(pressed()).partition('<h2 id="order">')[2].partition("</article>")[0]
     assert re.findall(r'class="number">(.*?)</td>\s*<th scope="row">(.*?)<', order) == [
-        ("\u2013", "default/etcd"),
         ("1", "default/web"),
+        ("\u2013", "default/etcd"),
     ]
 
 
@@ -470,7 +471,7 @@ def test_the_foot_has_the_commands_that_find_the_pod_of_this_node() -> None:
 
 
 def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:
-    """Pods that are never evicted can fill the first rows, and the largest pod can be the last."""
+    """The largest pod can be the last of those that may be evicted."""
     static = tuple(replace(STATIC, name=f"static-{number}", uid=f"static-{number}") for number in range(8))
     large = replace(WEB, name="large", uid="large", priority=900)
     small = tuple(pod(f"small-{number:02}", request=0, priority=number) for number in range(20))
@@ -478,4 +479,4 @@ def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:
     memory = text.partition('<h2 id="order">')[2].partition("<details")[0]
     assert "large</th>" in memory
     assert "small-00</th>" in memory
-    assert "the other 22 pods by memory" in text
+    assert "the other 23 pods by memory" in text

@@ -294,7 +294,7 @@ def _suffices(row: Document) -> str:
         return ""
     held, missing = (gap_text(row[each], Signal(row["signal"])) for each in ("held", "missing"))
     enough = "enough, if nothing takes more" if row["held"] >= row["missing"] else "too little alone"
-    return f"When it was chosen it held {held} and {missing} was missing: {enough}."
+    return f"When it was chosen it held {held} and {missing} was missing to the threshold: {enough}."
 
 
 # --- conditions and pods ------------------------------------------------------------------------------------------
@@ -335,8 +335,9 @@ def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> 
     """
     held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
-    rows = list(zip(_rows(queue["rows"], resource), _shown(queue["rows"], queue["next"] or ""), strict=True))
-    unmeasured = bool(queue["rows"]) and all(row["usage"] is None for row in queue["rows"])
+    ordered = sorted(queue["rows"], key=lambda row: bool(row["protected"]))  # those that are never evicted are last
+    rows = list(zip(_rows(ordered, resource), _shown(ordered, queue["next"] or ""), strict=True))
+    unmeasured = bool(ordered) and all(row["usage"] is None for row in ordered)
     return {
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
