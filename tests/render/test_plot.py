@@ -11,7 +11,7 @@ from evictd.commands.source import check_plot, own_config
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 from evictd.render import plot
-from evictd.render.chart import Chart, Mark, MarkKind
+from evictd.render.chart import Chart, Mark, MarkKind, chart_of
 from evictd.render.plot import draw
 from evictd.simulation import simulate
 from tests.stories import GI, ROOT, SCENARIOS, memory_step, memory_story, played, pod
@@ -81,6 +81,17 @@ def test_dollars_in_names_are_no_formula(tmp_path: Path) -> None:
     scenario = memory_story([memory_step("0s", GI // 4, {name: 7 * GI})], [pod(name)])
     draw("$\\bad{$", tuple(simulate(scenario, own_config(scenario))), tmp_path / "x.svg")
     assert any(name in words for words in _words(tmp_path / "x.svg"))
+
+
+def test_a_line_at_zero_does_not_lie_on_the_axis() -> None:
+    """It could not be told from the axis."""
+    feet = []
+    for last in (0, 2 * GI):
+        story = memory_story([memory_step("0s", 4 * GI, {}), memory_step("10s", last, {})], [])
+        figure = plot._figure("", "", chart_of(tuple(simulate(story, own_config(story)))), None)
+        feet.append(figure.axes[0].get_ylim()[0])
+    assert feet[0] < 0
+    assert feet[1] == 0, "nothing is near the axis"
 
 
 def test_labels_do_not_lie_over_one_another() -> None:

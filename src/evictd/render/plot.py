@@ -240,11 +240,10 @@ def _clock(seconds: int) -> str:
 def _draw_amount_axis(axes: "Axes", panel: Panel, signal: Signal) -> None:
     values = [value for _, value in panel.points if value is not None]
     highest = max([*values, *(level.limit for level in panel.levels)])
-    lowest = min([0, *values])
-    in_bytes = SIGNALS[signal].unit is Unit.BYTES
-    step = nice_step(max(highest, 1), binary=in_bytes)
+    lowest, near = min(values, default=highest), highest // 50  # a line at 0 shall not lie on the axis
+    step = nice_step(max(highest, 1), binary=SIGNALS[signal].unit is Unit.BYTES)
     ticks = list(range(0, int(highest * _HEADROOM) + 1, step))
-    axes.set_ylim(lowest * 1.1, max(highest, 1) * _HEADROOM)
+    axes.set_ylim(min(lowest, 0) * 1.1 - (near if lowest < near else 0), max(highest, 1) * _HEADROOM)
     axes.set_yticks(ticks, [signal_amount(tick, signal) for tick in ticks])
     axes.grid(visible=True, axis="y", color=_GRID, linewidth=0.7)
 
