@@ -119,8 +119,9 @@ def after_eviction(status: Document) -> tuple[str, ...]:
 
 
 def look_back(status: Document) -> str:
-    """Return how to learn from the last eviction; empty where it has no incident."""
-    incident = clean((last_eviction(status) or {}).get("incident", ""))
+    """Return how to learn from the eviction that a calm node's headline says; empty without one, and without an incident."""
+    last = last_eviction(status) if after_eviction(status) else None
+    incident = "" if last is None else clean(last.get("incident", ""))
     return f"`evictd incident {incident}` says what would have avoided that eviction" if incident else ""
 
 

@@ -81,24 +81,21 @@ def node_page(
     marks = eviction_marks(status)
     shown = shown_entries(status)
     near = {each.entry["signal"] for each in approaches(status)}
-    faulty = {fault.detail for fault in faults}
     tested = tests_thresholds(each.kind for each in faults)
     falls = ends(status, trends) if tested else {}
-    over = after_eviction(status) if tested else ()
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     context = {
         "status": status,
         "headline": (head := headline(status, faults)),
         "access": _access(status["node"]),
-        "first": (first := (*beside_faults(status, faults), *(f"{text}." for text in falls.values()), *over)),
+        "first": (first := _first(status, falls, faults)),
         "lines": (
             *(beside := tuple(_beside(status, faults, head))),
             *(_next(status, explained, head, faults) if tested else ()),
             *(growers(status) if tested else ()),
             *(holders := tuple(held_by(status, explained)) if tested else ()),
         ),
-        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]})
-        or (look_back(status) if over else ""),
+        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]}) or look_back(status),
         "signals": [
             signal_card(
                 entry,
@@ -133,7 +130,7 @@ def node_page(
         ),
         "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
         "notes": [note for note in explained["notes"] if note not in nothing],
-        "faults": [fault.detail for fault in faults],
+        "faults": (faulty := [fault.detail for fault in faults]),
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
     }
     return page_template("page.html").render(context).encode("utf-8", errors="replace")
@@ -166,6 +163,12 @@ def _with_commands(text: str) -> "Markup":
 
 
 # --- beside the headline ----------------------------------------------------------------------------------------------
+
+
+def _first(status: Document, falls: Mapping[str, str], faults: Sequence[OwnFault]) -> tuple[str, ...]:
+    """Return what stands above what a person can do: it says how long there is time for that."""
+    over = after_eviction(status) if tests_thresholds(each.kind for each in faults) else ()
+    return (*beside_faults(status, faults), *(f"{text}." for text in falls.values()), *over)
 
 
 def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
