@@ -31,8 +31,9 @@ def imported(path: Path) -> dict[str, str]:
     }
 
 
-JUDGES = {"world.oracle"}
-"""The observer who knows every byte: it judges afterwards which ends were needed, in the order of the ranking."""
+JUDGES = {"world.oracle", "world.tested"}
+"""The observer who knows every byte: it judges afterwards which ends were needed, in the order of the ranking, and when
+thresholds were met, also in cycles that tested none."""
 SHELL = [path for path in sorted(SOURCE.rglob("*.py")) if path.relative_to(SOURCE).parts[0] != "core"]
 
 

@@ -23,6 +23,7 @@ from evictd.world.lifecycle import EvictionRefused
 from evictd.world.loop import Run
 from evictd.world.model import World, WorldPod
 from evictd.world.process import Process
+from evictd.world.tested import cycles_with_thresholds
 
 MOST_NAMES = 4
 """Pods that one sentence names."""
@@ -236,7 +237,7 @@ def _relief_texts(run: Run, account: Account) -> Iterator[str]:
     if account.relieved_at is not None:
         yield _relieved_text(run, account, account.relieved_at)
     else:
-        *_, (last, tested) = run.tested
+        *_, (last, tested) = cycles_with_thresholds(run)
         met = dict.fromkeys(str(each.threshold) for each in _met(tested))
         reason = next((each for each in last.step.findings if isinstance(each, NoAction)), None)
         why = "" if reason is None else f"; {no_action_text(reason)}"
@@ -283,7 +284,9 @@ def _met(findings: Sequence[ThresholdFinding]) -> list[ThresholdFinding]:
 
 def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what would have happened without evictd: the OOM killer, and how little of what was short would have been left."""
-    signals = {each.threshold.signal for _, tested in run.tested for each in _met(tested)} - STALLS.keys()
+    signals = {
+        each.threshold.signal for _, tested in cycles_with_thresholds(run) for each in _met(tested)
+    } - STALLS.keys()
     # What ran out between two readings was met at none.
     signals |= {
         each.signal for each in own_thresholds(run.config) if _on_its_disk(each.signal, run.world) in run.ran_out

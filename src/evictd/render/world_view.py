@@ -27,6 +27,7 @@ from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd, RanOut
 from evictd.world.loop import Run, WorldCycle
+from evictd.world.tested import cycles_with_thresholds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,7 +95,7 @@ def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[T
     reasons: frozenset[str] = frozenset()
     before: tuple[NodeCondition, ...] = ()
     evicted = False
-    for cycle, tested in run.tested:
+    for cycle, tested in cycles_with_thresholds(run):
         now_met = {
             str(each.threshold): f"{each.threshold} is met, {_level_text(each)}"
             for each in tested

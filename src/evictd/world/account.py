@@ -34,6 +34,7 @@ from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, relief
+from evictd.world.tested import cycles_with_thresholds
 
 OOM_KILLED = "OOMKilled"
 
@@ -251,7 +252,7 @@ def _resource_of(cause: str) -> Resource:
 def _spans(run: Run) -> Iterator[_Span]:
     """Yield the thresholds that were met from each cycle to the next, and from the last one to the world's end."""
     ends = (*(cycle.at for cycle in run.cycles[1:]), run.world.duration)
-    for (cycle, tested), end in zip(run.tested, ends, strict=True):
+    for (cycle, tested), end in zip(cycles_with_thresholds(run), ends, strict=True):
         yield cycle.at, end, {str(each.threshold) for each in tested if each.met}
 
 

@@ -9,7 +9,7 @@ comes or goes otherwise brings the next cycle forward to a second after the last
 """
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field, replace
 from enum import Enum
@@ -19,11 +19,9 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions, Wait, WithdrawEviction
-from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome, signal_observations
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, Step
-from evictd.core.model.threshold import is_met
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.api_server import SimulatedApiServer
 from evictd.world.behaviours import OF_MEMORY
@@ -71,19 +69,6 @@ class Run:
     """The least amount of each signal that ever was available, also between two cycles; only of a run without thresholds."""
 
     @property
-    def tested(self) -> Iterator[tuple[WorldCycle, tuple[ThresholdFinding, ...]]]:
-        """Each cycle with the states of the thresholds.
-
-        A cycle in which policy Kubelet waits for the end of a pod tests none; those of the cycle before are compared with what
-        was read.
-        """
-        last: tuple[ThresholdFinding, ...] = ()
-        for cycle in self.cycles:
-            tested = tuple(each for each in cycle.step.findings if isinstance(each, ThresholdFinding))
-            last = tested or _compared(last, cycle.observation)
-            yield cycle, last
-
-    @property
     def kills(self) -> list[tuple[int, OomKill]]:
         """The kills for want of memory with their times; a pod's own limit is not the node's."""
         happened = ((each.at, each.event) for each in self.happened)
@@ -97,17 +82,6 @@ class Run:
             if isinstance(each.event, RanOut):
                 found.setdefault(each.event.signal, each.at)
         return found
-
-
-def _compared(findings: Iterable[ThresholdFinding], observation: Observation) -> tuple[ThresholdFinding, ...]:
-    """Return the states of thresholds at another reading; those whose signal was not read stay as they are."""
-    seen = {} if observation.node is None else signal_observations(observation.node)
-    return tuple(
-        each
-        if (now := seen.get(each.threshold.signal)) is None
-        else replace(each, available=now.available, met=is_met(each.threshold, now))
-        for each in findings
-    )
 
 
 def play(
