@@ -129,6 +129,22 @@ def judged(need: Need, *growers: Grower) -> Incident:
     return replace(with_request("default/web"), verdict=verdict, met=MetAfter(again=9.0))
 
 
+def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
+    """Five pods with a limit of the 2.73Gi that were proposed lost three of them all the same (world 30)."""
+    rate = 3 << 20
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=rate), Grower(pod="default/web", rate=rate))
+    assert avoidance(found).by[0] == (
+        "limits of memory of default/hog-old, default/web, at most 9.45Gi together: the kernel would have ended each there, "
+        "before the node was short"
+    )
+    assert avoidance(found).not_by[0] == (
+        "a limit of at most 4.48Gi of memory for this pod alone: default/web grew as well and would have made the node "
+        "short later"
+    )
+    beside = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=rate), Grower(pod="", rate=rate))
+    assert not any("limit" in each for each in avoidance(beside).by)
+
+
 def test_a_lower_threshold_is_proposed_too_where_no_growth_is_known_yet() -> None:
     """The first eviction for a threshold above the normal level proposed less use by the host alone (world 23)."""
     found = judged(Need.NO_POD_HELPS)

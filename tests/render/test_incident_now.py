@@ -7,7 +7,7 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.render.incident import Incident
 from evictd.render.incident_now import now_text
-from evictd.render.verdict import EvictionVerdict, Need
+from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 
 
@@ -23,9 +23,9 @@ def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
     [
         (
             "DaemonSet/leak",
-            "undo the last change of DaemonSet/leak (`kubectl -n default rollout undo daemonset/leak`)",
+            "mend DaemonSet/leak (if its last change is the cause: `kubectl -n default rollout undo daemonset/leak`)",
         ),
-        ("ReplicaSet/web-5d9", "undo the last change of what owns ReplicaSet/web-5d9"),
+        ("ReplicaSet/web-5d9", "mend what owns ReplicaSet/web-5d9"),
         ("Job/import", "stop Job/import"),
     ],
 )
@@ -59,3 +59,19 @@ def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short
     )
     assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
     assert now_text(replace(found, pressed=False)) == ""
+
+
+def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
+    """Four of five pods with the same leak were evicted, and nothing was said of the fifth."""
+    leaks = (Grower(pod="default/hog-old", rate=3 << 20), Grower(pod="default/web", rate=3 << 20))
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=leaks, played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    rows = tuple(replace(row, request=0) if row.pod == "default/web" else row for row in found.ranking)
+    found = replace(found, ranking=rows)
+    assert "default/web" in found.running
+    assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert now_text(replace(found, running=frozenset())) == ""
+    within = tuple(replace(row, request=1 << 40) for row in rows)
+    assert now_text(replace(found, ranking=within)) == "", "one within its request"
+    slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20)))
+    assert now_text(replace(found, verdict=slow)) == ""

@@ -1,5 +1,7 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
+from collections.abc import Sequence
+
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -7,11 +9,13 @@ from evictd.core.model.threshold import Origin
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.suspects import suspects_text
-from evictd.render.text import amount_text, counted, signal_amount
-from evictd.render.verdict import Need
+from evictd.render.text import amount_text, counted, first_of, signal_amount
+from evictd.render.verdict import Grower, Need
 
 _LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
+_NAMED = 3
+"""How many pods that grew are named."""
 _ROUNDING = 200
 """A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
 AGAIN = 3
@@ -221,6 +225,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     enough = victim.usage - found.missing
     most = amount_text(enough - enough // _ROUNDING, resource)
     limit = f"a limit of at most {most} of {resource.value}"
+    if resource is Resource.MEMORY and (others := other_growers(found)):
+        return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         by = (_rotation_text(found),) if found.most_in == CONTAINER_LOGS else ()
         return Avoidance(
@@ -230,6 +236,29 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
     )
     return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again}",))
+
+
+def other_growers(found: Incident) -> tuple[Grower, ...]:
+    """Return what else grew in the minute before the eviction, by at least a tenth of all growth."""
+    growers = () if found.verdict is None else found.verdict.growers
+    total = sum(each.rate for each in growers)
+    return tuple(each for each in growers if each.pod != found.event.pod and each.rate * 10 >= total)
+
+
+def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], alone: str) -> Avoidance:
+    """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to."""
+    names = tuple(each.pod or "what belongs to no pod" for each in others)
+    not_by = (f"{alone}: {first_of(names, _NAMED)} grew as well and would have made the node short later",)
+    usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
+    if len(usages) < len(others) or victim.usage is None or found.missing is None:
+        return Avoidance(not_by=not_by)
+    enough = victim.usage + sum(usages) - found.missing
+    most = amount_text(enough - enough // _ROUNDING, Resource.MEMORY)
+    pods = first_of((victim.pod, *names), _NAMED)
+    limits = f"limits of memory of {pods}, at most {most} together"
+    return Avoidance(
+        by=(f"{limits}: the kernel would have ended each there, before the node was short",), not_by=not_by
+    )
 
 
 def _rotation_text(found: Incident) -> str:

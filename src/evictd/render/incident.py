@@ -25,6 +25,7 @@ from evictd.render.aftermath import (
     freed_after,
     met_after,
     next_eviction,
+    running_at_end,
     says_met,
     siblings_of,
     successors_of,
@@ -125,6 +126,8 @@ class Incident:
     """Bytes of its memory in swap."""
     pressed: bool = False
     """Whether the node condition of what was short stood at the end of the journal."""
+    running: frozenset[str] = frozenset()
+    """`namespace/name` of the pods that ran at the end of the journal."""
 
     @property
     def id(self) -> str:
@@ -325,6 +328,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
         pressed=signal is not None and SIGNALS[signal].condition.value in _conditions_at_end(records),
+        running=running_at_end(records[-1], evictions),
     )
 
 

@@ -1,9 +1,9 @@
-"""Says what to do now about an incident that is not over: an owner whose pods are evicted again and again, a hidden writer."""
+"""Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
 from evictd.core.model.signal import Resource
-from evictd.render.avoidance import AGAIN, held_by_page_cache
+from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
 from evictd.render.incident import Incident
-from evictd.render.text import first_of
+from evictd.render.text import first_of, usage_text
 from evictd.render.verdict import Need
 
 _UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
@@ -33,13 +33,30 @@ def now_text(found: Incident) -> str:
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _ON_HOST.get(found.resource, "")
         return f"the node is still short: look at the host{f': {shown}' if shown else ''}"
-    if found.of_owner < AGAIN or found.host_filled or found.verdict is None or found.verdict.need is not Need.NEEDED:
+    needed = found.verdict is not None and found.verdict.need is Need.NEEDED
+    if found.of_owner >= AGAIN and needed and not found.host_filled:
+        mended = _mended(found.event.owner, found.event.pod.partition("/")[0])
+        return f"{mended}, or keep its pods off this node until it is mended"
+    return "" if found.host_filled else _still_growing(found)
+
+
+def _still_growing(found: Incident) -> str:
+    """Write which other pods grew at least as fast, beyond their request, and still run; empty where none does."""
+    resource, verdict = found.resource, found.verdict
+    if resource is None or verdict is None or not verdict.grew or found.event.dry_run:
         return ""
-    return f"{_mended(found.event.owner, found.event.pod.partition('/')[0])}, or keep its pods off this node until it is mended"
+    own = next(each.rate for each in verdict.growers if each.pod == found.event.pod)
+    beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
+    # Two pods that grow alike are measured with a small difference.
+    alike = [each for each in other_growers(found) if each.rate * 10 >= own * 9 and each.pod in found.running & beyond]
+    names = [f"{each.pod} grew by {usage_text(each.rate, resource)} a second" for each in alike]
+    runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"
+    return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
 
 
 def _mended(owner: str, namespace: str) -> str:
     kind, _, name = owner.partition("/")
     if kind in _UNDONE:
-        return f"undo the last change of {owner} (`kubectl -n {namespace} rollout undo {kind.lower()}/{name}`)"
-    return f"undo the last change of what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"
+        undo = f"`kubectl -n {namespace} rollout undo {kind.lower()}/{name}`"
+        return f"mend {owner} (if its last change is the cause: {undo})"
+    return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"

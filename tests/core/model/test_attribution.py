@@ -29,6 +29,7 @@ def test_the_pod_that_took_most_of_what_the_pods_took_is_named() -> None:
     assert ", pods took 1.17Gi (most of it shop/checkout, 900Mi); " in growth_text(grown)
     assert "(all of it shop/checkout)" in growth_text(replace(grown, grower_grown=1195 * MI))
     assert "shop" not in growth_text(replace(grown, grower_grown=500 * MI)), "less than half"
+    assert "shop" not in growth_text(replace(grown, grower_grown=600 * MI)), "half is not most"
     assert "shop" not in growth_text(replace(HOST, grower="shop/checkout", grower_grown=30 * MI)), (
         "the pods took little of all"
     )

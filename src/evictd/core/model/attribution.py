@@ -111,9 +111,9 @@ class Attribution:
 
     @property
     def main_grower(self) -> str:
-        """The pod that took at least half of what the pods took; empty if none did, or if the pods took little of all."""
+        """The pod that took more than half of what the pods took; empty if none did, or if the pods took little of all."""
         of_pods = self.of_pods
-        return self.grower if self.grower_grown * 2 >= of_pods and of_pods * _FEW > self.filled else ""
+        return self.grower if self.grower_grown * 2 > of_pods and of_pods * _FEW > self.filled else ""
 
 
 def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> str:
