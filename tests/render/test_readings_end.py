@@ -48,8 +48,8 @@ def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_sh
     end, found, *commands = readings_end_text([replayed(eviction(rate=100 * MI))] * 2, WHAT_IF)
     assert end == (
         "The recorded readings end at each of 2 evictions that would not have been: the last is that of default/hog for "
-        "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z, which relieved the node. So the journal does not show what "
-        "would have been without it."
+        "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z. The readings after it are those without that pod, so the journal "
+        "does not show what would have been with it."
     )
     assert found == "To find out, let the pod grow on from there, as fast as memory filled then:"
     assert commands == [
@@ -70,6 +70,16 @@ def test_each_pod_that_grew_then_grows_on() -> None:
     _, found, _, simulate = readings_end_text([one], WHAT_IF)
     assert found == "To find out, let the pods grow on from there, as fast as memory filled then:"
     assert "--grow default/fast+666Mi/8s --grow default/hog+133Mi/8s --config" in simulate
+
+
+def test_no_growth_of_a_pod_is_suggested_where_no_pod_grew() -> None:
+    """`--grow default/web-1+999Mi/49s` was suggested for memory that the kernel had taken (world 07)."""
+    one = replayed(eviction(rate=100 * MI))
+    calm = State(holdings={Signal.MEMORY_AVAILABLE: SupplyHoldings(at=60 * SECOND)})
+    one = replace(one, step=replace(one.step, state=calm))
+    _, found, simulate = readings_end_text([one], WHAT_IF)
+    assert "docs/worlds.md" in found
+    assert "--grow" not in simulate
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,11 @@ def test_whether_a_victim_differs_is_said() -> None:
     never = Replayed(entry=entry(evicts), step=calm, same=False)
     late = Replayed(entry=entry(calm), step=evicts, same=False)
     assert victims_text([same]) == "No victim differs: the same pods at the same times: default/hog."
-    assert victims_text([never]) == "Other victims: then default/hog; now none."
+    assert victims_text([never]) == (
+        "Other victims: then default/hog; whether any pod goes now, these readings cannot tell: they end at each."
+    )
+    dry = replace(never, entry=replace(never.entry, extra={"dryRun": True}))
+    assert victims_text([dry]) == "Other victims: then default/hog; now none.", "the readings go on"
     assert victims_text([never, late]) == "The same victims, at other times: default/hog."
 
 

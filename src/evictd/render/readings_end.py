@@ -1,6 +1,6 @@
 """Says where the readings of a journal end for another configuration, and how to play on from there.
 
-An eviction relieves the node, so the readings after it do not show what a configuration without that eviction would have met.
+The readings after an eviction are those without that pod, so they do not show what a configuration without it would have met.
 A pod that this configuration evicts earlier is none of these: it is gone by then.
 """
 
@@ -47,14 +47,14 @@ class ReadingsEnd:
 
     wall: str
     evicted: EvictPod
-    growing: tuple[tuple[str, int], ...] = ()
-    """The pods whose memory grew the fastest then, and by how many bytes a second."""
+    growing: tuple[tuple[str, int], ...] | None = None
+    """The pods whose memory grew the fastest then, and by how many bytes a second; `None`: not known."""
     earlier: str = ""
     """When this pod is evicted now, if that is in an earlier cycle: then the journal need not be played on for it."""
 
 
 def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
-    """Yield the evictions after which the readings are those of a relieved node; a dry run relieves none."""
+    """Yield the evictions after which the readings are those without the pod; a dry run ends none."""
     since: dict[str, str] = {}
     """When each pod is evicted now."""
     for one in replayed:
@@ -77,11 +77,13 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                 )
 
 
-def _growing(one: Replayed) -> tuple[tuple[str, int], ...]:
+def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
     """Return the pods that grew the fastest, at most a few; none whose growth is little beside the fastest."""
     holdings = one.step.state.holdings.get(Signal.MEMORY_AVAILABLE)
+    if holdings is None:
+        return None
     names = {pod.uid: pod.full_name for pod in one.entry.observation.pods}
-    rates = {} if holdings is None else {uid: each.rate for uid, each in holdings.growing.items() if uid in names}
+    rates = {uid: each.rate for uid, each in holdings.growing.items() if uid in names and each.rate}
     fastest = sorted(rates, key=lambda uid: (-rates[uid], names[uid]))[:_MOST_GROWING]
     return tuple((names[uid], rates[uid]) for uid in fastest if rates[uid] * _LITTLE_PART >= rates[fastest[0]])
 
@@ -104,10 +106,11 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     threshold = "" if cause.threshold is None else f" for {threshold_text(cause.threshold)}"
     end = (
         f"The recorded readings end at {of} that would not have been: the last is that of {pod}{threshold} at "
-        f"{clean(last.wall)}, which relieved the node. So the journal does not show what would have been without it."
+        f"{clean(last.wall)}. The readings after it are those without that pod, so the journal does not show what would have "
+        "been with it."
     )
     capture = f"{_COMMAND}capture --from-journal {what_if.journals} --until {quote(pod)} --out incident.yaml"
-    if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS:
+    if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS or last.growing == ():
         world = "To find out, describe the node and what grows in a world (docs/worlds.md), and play it:"
         return *earlier, end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
     grow, source = _growths(last)
@@ -139,7 +142,7 @@ def ends_document(replayed: Sequence[Replayed]) -> list[Document]:
 def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
     """Return what `--grow` takes: twice what was left, at the recorded fill rate; and where the rate is from.
 
-    The pods that grew share it by their growth; where none did, the evicted pod takes all of it.
+    The pods that grew share it by their growth; where that is not known, the evicted pod takes all of it.
     """
     cause = end.evicted.because
     left = 0 if cause.available is None else cause.available.value()
@@ -150,7 +153,7 @@ def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
         seconds, source = _LONGEST, "faster than it was recorded, to have an end"
     else:
         source = "as fast as memory filled then"
-    growing = [(pod, rate) for pod, rate in end.growing if rate] or [(end.evicted.pod.full_name, 1)]
+    growing = end.growing or [(end.evicted.pod.full_name, 1)]
     total = sum(rate for _, rate in growing)
     over = format_duration(seconds * SECOND)
     return [f"{clean(pod)}+{max(amount * rate // total, 1)}Mi/{over}" for pod, rate in growing], source

@@ -241,6 +241,10 @@ def victims_text(replayed: Sequence[Replayed]) -> str:
     if then == now:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
+    if not now and not any((one.entry.extra or {}).get("dryRun") for one in replayed):
+        return (
+            f"Other victims: then {recorded}; whether any pod goes now, these readings cannot tell: they end at each."
+        )
     return f"Other victims: then {recorded}; now {decided}."
 
 
