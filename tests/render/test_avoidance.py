@@ -369,7 +369,7 @@ def test_logs_are_answered_with_rotation_and_a_limit_of_disk_is_no_remedy() -> N
     said = avoidance(found)
     assert said.by[0].startswith("log rotation: containerLogMaxSize times containerLogMaxFiles")
     assert said.not_by[0] == (
-        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, alone, before the node was short"
+        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, alone"
     )
     assert not any("rotation" in each for each in avoidance(replace(found, most_in="volumes")).by)
     grown = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=150 << 20)), signal=found.signal)

@@ -170,3 +170,11 @@ def test_a_grace_period_that_was_shortened_is_told() -> None:
     )
     brief = replace(event, evidence={**event.evidence, "gracePeriodSeconds": 2})
     assert "shortened" not in summary_text(replace(found, event=brief, after=(short,)))
+
+
+def test_the_rate_of_the_pod_that_alone_grew_is_that_of_the_signal() -> None:
+    """130Mi a second stood beside the true 100Mi: the layers of a pod are measured less often (world 33)."""
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=110 << 20))
+    assert summary_text(found).startswith("default/hog-old grew by 85.3Mi a second")
+    other = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=500 << 20))
+    assert summary_text(other).startswith("default/hog-old grew by 500Mi a second"), "too far from it to be the same"

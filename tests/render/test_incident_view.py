@@ -216,3 +216,13 @@ def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")
     hostile = replace(found, event=replace(found.event, why='<script>alert("1")</script>'))
     assert "<script>" not in incident_page(hostile)
+
+
+def test_an_unmeasured_pod_whose_end_relieved_the_node_held_what_was_missing() -> None:
+    """It said that by the growth that was measured no end of any pod would have, below the end that did (world 24)."""
+    no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    found = replace(incident(), measured=False, verdict=no_pod)
+    assert verdict_text(found) == (
+        "default/hog-old was not measured; up to 5.5Gi came back with its end, so it held what was missing"
+    )
+    assert "by the growth that was measured" in verdict_text(replace(found, measured=True))

@@ -229,9 +229,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         by = (_rotation_text(found),) if found.most_in == CONTAINER_LOGS else ()
-        return Avoidance(
-            by=by, not_by=(f"{limit}: it would have been evicted for that, alone, before the node was short",)
-        )
+        return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, alone",))
     again = (
         ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
     )

@@ -9,7 +9,7 @@ from evictd.render.avoidance import AGAIN, held_by_page_cache
 from evictd.render.history import EventKind
 from evictd.render.incident import Incident
 from evictd.render.text import amount_text, counted, usage_text
-from evictd.render.verdict import Need
+from evictd.render.verdict import Grower, Need
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
@@ -83,9 +83,19 @@ def _cause_text(found: Incident) -> str:
     if (within := within_text(found)) and grower is not None:
         return f"{grower.pod} grew {within}; {_excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
-        rate = f"by {usage_text(grower.rate, resource)} a second"
+        rate = f"by {usage_text(_rate(found, grower), resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
     return _unsure_cause_text(found, went)
+
+
+def _rate(found: Incident, grower: Grower) -> int:
+    """Return by how much a second a pod grew: what the signal fell by where it alone grew.
+
+    The use of a disk by a pod is measured less often than the signal, so its own rate is less exact.
+    """
+    alone = found.verdict is not None and len(found.verdict.growers) == 1
+    fell = found.rate or 0
+    return fell if alone and fell <= grower.rate * 2 and grower.rate <= fell * 2 else grower.rate
 
 
 def _full_text(found: Incident) -> str:

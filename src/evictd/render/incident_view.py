@@ -85,6 +85,11 @@ def verdict_text(found: Incident) -> str:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
     if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
         return f"its end relieved the node; {row.pod} grew {within_text(found)}"
+    if found.relieved and not found.measured and found.verdict.need is Need.NO_POD_HELPS and found.signal is not None:
+        came_back = signal_amount(found.came_back or 0, found.signal)
+        return (
+            f"{found.event.pod} was not measured; up to {came_back} came back with its end, so it held what was missing"
+        )
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     outside = "the host, a hostPath volume" if found.on_disk else "the host"
     verdict = replace(found.verdict, need=found.need or found.verdict.need)
