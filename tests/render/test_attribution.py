@@ -11,7 +11,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
-from evictd.render.attribution import filled_text
+from evictd.render.attribution import filled_text, recorded_filled_text
 from evictd.render.history import history
 from evictd.render.node_page import node_page
 from evictd.render.node_view import explanation_document
@@ -77,3 +77,19 @@ def test_every_view_says_it() -> None:
     assert FILLED in shown(status, width=120)
     assert FILLED[1:].encode() in node_page(status, explained, {})
     assert f"  {FILLED}" in why_lines(PodWhy(pod="default/web", explained=explained, status=status))
+
+
+def test_a_pod_that_was_not_measured_is_named_where_no_measured_pod_grew() -> None:
+    """It said that 828Mi belong to no measured pod, and did not say which pod was not measured (world 24)."""
+    record = decode_record(filled()[1])
+    missing = {"kind": "StatsMissing", "pods": [{"namespace": "default", "name": "leak"}]}
+    text = recorded_filled_text((*record.findings, missing), record.wall, {})
+    assert text == f"O{FILLED[1:]} (not measured: default/leak)."
+
+
+def test_the_holders_are_named_where_little_grew_beside_what_was_missing() -> None:
+    """A new pod of 50Mi was named as what filled a disk on which 1Gi was missing (world 13)."""
+    record = decode_record(filled()[1])
+    because = {"limit": "100Gi", "available": "1Gi"}
+    text = recorded_filled_text(record.findings, record.wall, because)
+    assert text.startswith("Of 7.9Gi used of memory, evictable pods hold 1.03Gi, protected pods hold 1Gi; ")

@@ -143,6 +143,8 @@ def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
     )
     beside = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=rate), Grower(pod="", rate=rate))
     assert not any("limit" in each for each in avoidance(beside).by)
+    unmeasured = avoidance(replace(beside, measured=False))
+    assert unmeasured.by[0].startswith("a limit of at most 4.48Gi"), "what it took belongs to no measured pod"
 
 
 def test_a_lower_threshold_is_proposed_too_where_no_growth_is_known_yet() -> None:

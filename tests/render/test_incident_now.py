@@ -75,3 +75,14 @@ def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
     assert now_text(replace(found, ranking=within)) == "", "one within its request"
     slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20)))
     assert now_text(replace(found, verdict=slow)) == ""
+
+
+def test_an_owner_whose_pods_go_in_vain_is_kept_off_the_node() -> None:
+    """Three pods of 50Mi went while 91Gi were used outside pods, and nothing was said of what to do (world 13)."""
+    found = replace(
+        again("ReplicaSet/pinned", need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, outside=91 << 30
+    )
+    assert now_text(found) == (
+        "keep ReplicaSet/pinned off this node; free the disk or lower the threshold: 91Gi are used outside pods"
+    )
+    assert now_text(replace(found, outside=None)) == ""

@@ -54,3 +54,17 @@ def test_a_pod_that_grew_most_is_said_to_with_its_request() -> None:
     (said,) = cause_lines([within], "default/web")
     assert said.startswith("it grew most then, within its request (5Gi of 8Gi): of 3Gi that filled memory")
     assert cause_lines([within], "default/hog-old") == ()
+
+
+def test_a_pod_that_took_little_of_what_was_missing_is_not_named_as_the_cause() -> None:
+    """A new pod of 50Mi "grew most" on a disk on which 1Gi was missing (world 13)."""
+    whole = next(each for each in recorded() if any(one.get("kind") == "EvictPod" for one in each.decisions))
+    little = {"held": GI, "grown": GI // 20, "pods": 1}
+    none = {"held": 0, "grown": 0, "pods": 0}
+    record = evicting(
+        whole, "memory.available", evictable=little, elsewhere=none, grower="default/web", growerGrown=GI // 20
+    )
+    assert cause_lines([record], "default/web")
+    because = {"signal": "memory.available", "limit": "10Gi", "available": "9Gi"}
+    short = msgspec.structs.replace(record, decisions=({**EVICTION, "because": because},))
+    assert cause_lines([short], "default/web") == ()

@@ -4,13 +4,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM, encode_finding
-from evictd.codec.times import rfc3339
+from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
-from evictd.core.model.finding import Finding
+from evictd.core.model.finding import Finding, StatsMissing
 from evictd.core.model.signal import SIGNALS
+from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.documents import Document
-from evictd.render.text import clean
+from evictd.render.text import clean, first_of
+
+_LITTLE_PART = 10
+"""Growth is little if it is less than this part of what was missing."""
+
+_NAMED = 3
+"""How many pods that were not measured are named."""
 
 
 def attribution_document(held: Attribution | None, wall: int | None) -> Document | None:
@@ -42,6 +49,17 @@ def filled_sentence(held: Attribution, wall: int) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
+def little_grew(held: Attribution, because: Mapping[str, Any]) -> bool:
+    """Whether what grew is little beside what was missing at an eviction with this recorded cause, so it is not why."""
+    try:
+        missing = (
+            parse_quantity(str(because.get("limit"))).value() - parse_quantity(str(because.get("available"))).value()
+        )
+    except InvalidValueError:  # a limit of the pod's own has none
+        return False
+    return held.filled * _LITTLE_PART < missing
+
+
 def _growth(held: Attribution, wall: int | None) -> str:
     since = "" if wall is None or held.over is None else clock_text(rfc3339(wall - held.over))
     return clean(growth_text(held, since=since))
@@ -58,6 +76,23 @@ def recorded_attribution(findings: Sequence[Mapping[str, Any]]) -> Attribution |
             continue
         return held
     return None
+
+
+def recorded_filled_text(findings: Sequence[Mapping[str, Any]], wall: str, because: Mapping[str, Any]) -> str:
+    """Write who took what was short at a recorded eviction, or who holds it where little grew; empty where that is not known."""
+    held = recorded_attribution(findings)
+    try:
+        if held is None or not (text := filled_sentence(held, parse_time(wall))):
+            return ""
+        if little_grew(held, because):
+            holders = clean(holders_text(held))
+            return f"{holders[:1].upper()}{holders[1:]}."
+    except (InvalidValueError, ArithmeticError, ValueError):  # a damaged time
+        return ""
+    unmeasured = [pod for each in findings if each.get("kind") == StatsMissing.__name__ for pod in each.get("pods", ())]
+    names = [clean(f"{pod.get('namespace')}/{pod.get('name')}") for pod in unmeasured if isinstance(pod, Mapping)]
+    named = names and held.elsewhere.grown * 2 >= held.filled
+    return f"{text[:-1]} (not measured: {first_of(names, _NAMED)})." if named else text
 
 
 def clock_text(time: str) -> str:

@@ -240,7 +240,8 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
     """Return what else grew in the minute before the eviction, by at least a tenth of all growth."""
     growers = () if found.verdict is None else found.verdict.growers
     total = sum(each.rate for each in growers)
-    return tuple(each for each in growers if each.pod != found.event.pod and each.rate * 10 >= total)
+    own = {found.event.pod} if found.measured else {found.event.pod, ""}  # what it took then belongs to no measured pod
+    return tuple(each for each in growers if each.pod not in own and each.rate * 10 >= total)
 
 
 def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], alone: str) -> Avoidance:

@@ -17,7 +17,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.errors import InvalidValueError
-from evictd.render.attribution import clock_text, filled_sentence, recorded_attribution
+from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
@@ -158,7 +158,8 @@ class _Reader:
         because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
         why = " ".join(filter(None, (because, _past_budget(record, decision))))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
-        return replace(event, why=why, filled=_filled(record) if why else "", owner=clean(owner))
+        filled = recorded_filled_text(record.findings, record.wall, evidence.get("because") or {})
+        return replace(event, why=why, filled=filled if why else "", owner=clean(owner))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
@@ -197,15 +198,6 @@ def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
         text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}"
     name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""
     return _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
-
-
-def _filled(record: JournalRecord) -> str:
-    """Return the sentence about who took what was short, from the cycle's attribution."""
-    held = recorded_attribution(record.findings)
-    try:
-        return "" if held is None else filled_sentence(held, parse_time(record.wall))
-    except (InvalidValueError, ArithmeticError, ValueError):  # a damaged time
-        return ""
 
 
 def _event(

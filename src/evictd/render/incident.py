@@ -31,7 +31,7 @@ from evictd.render.aftermath import (
     successors_of,
     time_of,
 )
-from evictd.render.attribution import recorded_attribution
+from evictd.render.attribution import little_grew, recorded_attribution
 from evictd.render.deciding import evicted_because
 from evictd.render.evictions import find_eviction
 from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, folded_events
@@ -112,6 +112,8 @@ class Incident:
     `None` where that is not known."""
     host_filled: bool = False
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
+    outside: int | None = None
+    """What belonged to no pod, where what grew is little beside what was missing."""
     suspects: tuple[str, ...] = ()
     """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
     pods_filled: bool = False
@@ -324,6 +326,9 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         of_owner=_of_owner(evictions, event),
         min_reclaim=_min_reclaim(event, seen.capacity),
         host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
+        outside=held.elsewhere.held
+        if held is not None and little_grew(held, event.evidence.get("because", {}))
+        else None,
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,

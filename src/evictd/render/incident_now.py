@@ -3,7 +3,7 @@
 from evictd.core.model.signal import Resource
 from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
 from evictd.render.incident import Incident
-from evictd.render.text import first_of, usage_text
+from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
 _UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
@@ -33,6 +33,15 @@ def now_text(found: Incident) -> str:
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _ON_HOST.get(found.resource, "")
         return f"the node is still short: look at the host{f': {shown}' if shown else ''}"
+    if (
+        found.of_owner >= AGAIN
+        and found.outside
+        and found.verdict is not None
+        and found.verdict.need is Need.NO_POD_HELPS
+    ):
+        less = "free the disk" if found.on_disk else "end what the host runs"
+        used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
+        return f"keep {found.event.owner} off this node; {less} or lower the threshold: {used}"
     needed = found.verdict is not None and found.verdict.need is Need.NEEDED
     if found.of_owner >= AGAIN and needed and not found.host_filled:
         mended = _mended(found.event.owner, found.event.pod.partition("/")[0])

@@ -1,6 +1,7 @@
 """Says of a pod that was not evicted whether it may be why others were: its hostPath volume is not measured, or it grew most."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.codec.times import parse_time
@@ -8,7 +9,7 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.errors import InvalidValueError
-from evictd.render.attribution import filled_sentence, recorded_attribution
+from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
 from evictd.render.incident_ranking import ranking_rows
 from evictd.render.suspects import suspects_of
 from evictd.render.text import amount_text, clean
@@ -20,13 +21,13 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     for record in records:
         for decision in record.decisions:
             if decision.get("kind") == EvictPod.__name__ and not decision.get("shortens"):
-                found = tuple(_of_eviction(record, str((decision.get("because") or {}).get("signal")), pod)) or found
+                found = tuple(_of_eviction(record, decision.get("because") or {}, pod)) or found
     return found
 
 
-def _of_eviction(record: JournalRecord, signal: str, pod: str) -> Iterator[str]:
-    held = recorded_attribution(record.findings)
-    if held is None or held.outdated or not held.filled:
+def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str) -> Iterator[str]:
+    held, signal = recorded_attribution(record.findings), str(because.get("signal"))
+    if held is None or held.outdated or not held.filled or little_grew(held, because):
         return
     filled = _filled(held, record)
     if held.elsewhere.grown * 2 >= held.filled and pod in suspects_of(record, signal):
