@@ -72,6 +72,19 @@ def test_each_pod_that_grew_then_grows_on() -> None:
     assert "--grow default/fast+666Mi/8s --grow default/hog+133Mi/8s --config" in simulate
 
 
+def test_where_no_fill_rate_was_recorded_the_pods_grow_at_their_own() -> None:
+    """A rate was assumed beside one of 20Mi a second in the same journal."""
+    holdings = SupplyHoldings(
+        at=60 * SECOND, used={"hog": 700 * MI}, lowest={"hog": 100 * MI}, lowest_before={"hog": 100 * MI}
+    )
+    one = replayed(eviction())
+    entry = replace(one.entry, observation=Observation(node=None, pods=(pod("hog"),), pod_stats={}))
+    one = replace(one, entry=entry, step=replace(one.step, state=State(holdings={Signal.MEMORY_AVAILABLE: holdings})))
+    _, found, _, simulate = readings_end_text([one], WHAT_IF)
+    assert found == "To find out, let the pod grow on from there, as fast as pods grew then:"
+    assert "--grow default/hog+800Mi/1m20s --config" in simulate
+
+
 def test_no_growth_of_a_pod_is_suggested_where_no_pod_grew() -> None:
     """`--grow default/web-1+999Mi/49s` was suggested for memory that the kernel had taken (world 07)."""
     one = replayed(eviction(rate=100 * MI))

@@ -147,12 +147,13 @@ def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
     cause = end.evicted.because
     left = 0 if cause.available is None else cause.available.value()
     amount = max(2 * left // _MI, 1)
-    if not cause.fill_rate:
+    filled = cause.fill_rate or sum(rate for _, rate in end.growing or ())
+    if not filled:
         seconds, source = _ASSUMED, "at a rate that is assumed, for none was recorded"
-    elif (seconds := max(amount * _MI // cause.fill_rate, 1)) > _LONGEST:
+    elif (seconds := max(amount * _MI // filled, 1)) > _LONGEST:
         seconds, source = _LONGEST, "faster than it was recorded, to have an end"
     else:
-        source = "as fast as memory filled then"
+        source = f"as fast as {'memory filled' if cause.fill_rate else 'pods grew'} then"
     growing = end.growing or [(end.evicted.pod.full_name, 1)]
     total = sum(rate for _, rate in growing)
     over = format_duration(seconds * SECOND)

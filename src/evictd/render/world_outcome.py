@@ -255,7 +255,10 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
     elif lost == set(slots):
         yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) > 1 else []
     elif slots:
-        least = f"least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}: {_names(slots)}."
+        owners = {each.pod.owner for each in world.pods if each.pod.full_name in slots}
+        again = any(each.here > 0 and each.name in owners for each in world.owners)
+        names = _names(slots) + (", without a successor here" if again else "")
+        least = f"least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}: {names}."
         # Each of these was needed, and all of them together were not enough.
         # What relieved the node later was another change, as the end of a burst.
         yield f"What was ended did not suffice by itself: the {least}" if lost and lost < set(slots) else f"The {least}"
