@@ -35,7 +35,7 @@ _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
 _SHOWN_EVENTS = 12
 """How many events before and after an eviction a terminal shows."""
-_NEXT = "evictd status says what comes next; --output html writes a file for a ticket"
+_NEXT = "evictd status on that node says what comes next; --output html writes a file for a ticket"
 _LEVEL_CHARACTER = {"hard": "━", "soft": "╌"}
 
 
