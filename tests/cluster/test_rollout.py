@@ -44,8 +44,8 @@ MY_VALUES: Json = yaml.safe_load(
 
 
 def helm_commands() -> list[list[str]]:
-    """The words of each line of the page that begins with helm."""
-    return [shlex.split(line) for line in re.findall(r"^ +(helm .*)$", PAGE, re.MULTILINE)]
+    """The words of each line of the page that installs or upgrades the release."""
+    return [shlex.split(line) for line in re.findall(r"^ +(helm (?:install|upgrade) .*)$", PAGE, re.MULTILINE)]
 
 
 def exec_commands() -> list[list[str]]:
@@ -213,17 +213,18 @@ def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode,
     assert not begun_dry(daemon)
     assert scheduled(image_node) == 1
 
-    # 5: the kubelet's eviction is off, and evictd has its thresholds
+    # 5: the kubelet's eviction is off, and then evictd has its thresholds
     before = configz(image_node)["evictionHard"]
-    replaced(release, daemon, instead)
     (drop_in,) = documents(DROP_IN)
     with kubelet_with(image_node, **drop_in):
         eventually(lambda: configz(image_node).get("systemReserved") == {"memory": "100Mi"}, 60)
         assert set(configz(image_node)["evictionHard"].values()) == {"0%"}
+        replaced(release, daemon, instead)
         with objects.created(admin, hog(HOG_MIB)) as path:
             wait_until_evicted(image_node, daemon, path)
+        replaced(release, daemon, everywhere)
 
-    # back: the kubelet first, then evictd, and nothing of it is left on the node
+    # back: evictd's thresholds, the kubelet's eviction, then evictd goes, and nothing of it is left on the node
     eventually(lambda: configz(image_node).get("systemReserved") is None, 60)
     assert configz(image_node)["evictionHard"] == before
     release.uninstall()
