@@ -14,8 +14,8 @@ from evictd.commands.journals import (
     add_journal_options,
     expanded,
     journals_of,
+    named_beside_journals,
     read_lines,
-    without_journals,
 )
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.errors import InputError
@@ -42,7 +42,7 @@ def test_a_word_that_is_a_file_or_a_directory_is_taken_as_a_journal(tmp_path: Pa
     file = tmp_path / "journal.jsonl"
     file.touch()
     args = argparse.Namespace(journal=[tmp_path])
-    assert without_journals(args, ["default/web", str(file)]) == ["default/web"]
+    assert named_beside_journals(args, ["default/web", str(file)], "NAMESPACE/POD") == "default/web"
     assert args.journal == [tmp_path, file]
 
 

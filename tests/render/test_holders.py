@@ -1,6 +1,7 @@
 """Who fills and who holds what is short or will be soon."""
 
-from evictd.render.holders import capital, filled, growers, held_by
+from evictd.render.holders import filled, growers, held_by
+from evictd.render.text import capital
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import approaching, calm, crowded, page, play, pressed

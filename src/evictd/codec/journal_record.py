@@ -4,7 +4,7 @@
 evidence of the shell and a few fields of state and observation; everything else of a line is skipped by the parser.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -85,6 +85,12 @@ class RecordedMetadata(_Part, frozen=True):
     uid: str = ""
     owner_references: tuple[RecordedOwner, ...] = ()
 
+    @property
+    def owner(self) -> str:
+        """`Kind/name` of the controlling owner; empty without one."""
+        owners = (f"{each.kind}/{each.name}" for each in self.owner_references if each.controller)
+        return next(owners, "")
+
 
 class RecordedVolume(_Part, frozen=True):
     """A volume of a pod; of other kinds than hostPath nothing is read."""
@@ -117,8 +123,7 @@ class RecordedPod(_Part, frozen=True):
     @property
     def owner(self) -> str:
         """`Kind/name` of the controlling owner; empty without one."""
-        owners = (f"{each.kind}/{each.name}" for each in self.metadata.owner_references if each.controller)
-        return next(owners, "")
+        return self.metadata.owner
 
 
 class RecordedMemory(_Part, frozen=True):
@@ -211,6 +216,11 @@ class JournalRecord(_Part, frozen=True):
 
 
 _LINE = msgspec.json.Decoder(JournalRecord)
+
+
+def recorded_evictions(decisions: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the recorded evictions that begin; one that only shortens the grace period of a leaving pod is none."""
+    return (each for each in decisions if each.get("kind") == "EvictPod" and not each.get("shortens"))
 
 
 def uid_of(plain: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
+from evictd.codec.journal_record import RecordedMetadata
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
@@ -134,19 +135,8 @@ class _Summary(_Part, frozen=True):
     pods: tuple[_PodStats, ...] = ()
 
 
-class _Owner(_Part, frozen=True):
-    kind: str = ""
-    name: str = ""
-    controller: bool = False
-
-
-class _Metadata(_Part, frozen=True):
-    uid: str = ""
-    owner_references: tuple[_Owner, ...] = ()
-
-
 class _OwnedPod(_Part, frozen=True):
-    metadata: _Metadata = _Metadata()
+    metadata: RecordedMetadata = RecordedMetadata()
 
 
 class _Observation(_Part, frozen=True):
@@ -260,8 +250,8 @@ def _chosen(wire: _Line) -> list[Chosen]:
 
 
 def _owner_of(pods: tuple[_OwnedPod, ...], pod: _Pod) -> str:
-    owners = (owner for each in pods if each.metadata.uid == pod.uid for owner in each.metadata.owner_references)
-    return next((f"{pod.namespace}/{each.kind}/{each.name}" for each in owners if each.controller), "")
+    owner = next((each.metadata.owner for each in pods if each.metadata.uid == pod.uid), "")
+    return f"{pod.namespace}/{owner}" if owner else ""
 
 
 def _next_uid(findings: tuple[_Finding, ...], signal: str, uid: str) -> str:

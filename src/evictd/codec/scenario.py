@@ -157,14 +157,15 @@ def decode_scenario(document: Mapping[str, Any]) -> Scenario:
         raise InputError(f"kind: {wire.kind}: not a scenario; a scenario has `kind: {KIND}`")
     if not wire.steps:
         raise InputError("steps: there is none; a scenario needs at least one")
-    _check_unique(_pods("pods", wire.pods))
+    pods = _pods("pods", wire.pods)
+    _check_unique(pods)
     nodes = _node_names(wire.steps)
     return Scenario(
         name=wire.name,
         config=wire.config,
         evictd=wire.evictd,
         filesystems=Filesystems(**asdict(wire.filesystems)),
-        pods=_here("pods", wire.pods, nodes),
+        pods=_here(pods, wire.pods, nodes),
         admit=_pods("admit", wire.admit),
         steps=_steps(wire.steps, nodes),
         evicted_pods_stay_active=wire.evicted_pods_stay_active,
@@ -184,9 +185,9 @@ def _pods(path: str, documents: tuple[dict[str, Any], ...]) -> tuple[Pod, ...]:
     return tuple(pods)
 
 
-def _here(path: str, documents: tuple[dict[str, Any], ...], nodes: frozenset[str]) -> tuple[Pod, ...]:
-    """Return the pods that are not bound to another node."""
-    return tuple(pod for pod, plain in zip(_pods(path, documents), documents, strict=True) if _is_here(plain, nodes))
+def _here(pods: tuple[Pod, ...], documents: tuple[dict[str, Any], ...], nodes: frozenset[str]) -> tuple[Pod, ...]:
+    """Return the pods that their documents do not bind to another node."""
+    return tuple(pod for pod, plain in zip(pods, documents, strict=True) if _is_here(plain, nodes))
 
 
 def _node_names(steps: tuple[_WireStep, ...]) -> frozenset[str]:
@@ -226,7 +227,7 @@ def _steps(wires: tuple[_WireStep, ...], nodes: frozenset[str]) -> tuple[Scenari
                 absent=frozenset(wire.absent),
                 ages={uid: _ages(f"ages.{uid}", ages) for uid, ages in wire.ages.items()},
                 refusals=tuple(_refusal(f"refusals[{i}]", each) for i, each in enumerate(wire.refusals)),
-                pods=_here("pods", wire.pods, nodes),
+                pods=_here(_pods("pods", wire.pods), wire.pods, nodes),
                 ending=frozenset(wire.ending),
                 state=None if wire.state is None else decode_state(wire.state),
             )

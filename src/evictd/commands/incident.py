@@ -16,9 +16,9 @@ from evictd.commands.journals import (
     add_journal_options,
     journals_of,
     named_behind_journals,
+    named_beside_journals,
     read_lines,
     report_skipped,
-    without_journals,
 )
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
@@ -80,10 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show the incident."""
-    named = without_journals(args, args.incident)
-    if len(named) > 1:
-        raise InputError(f"{named[1]}: is no file; give one ID, and journals that exist")
-    wanted = named[0] if named else LAST
+    wanted = named_beside_journals(args, args.incident, "ID") or LAST
     if wanted == LAST:
         wanted = named_behind_journals(args) or LAST
     paths = journals_of(args)

@@ -59,11 +59,17 @@ def named_behind_journals(args: argparse.Namespace) -> str | None:
     return str(last)
 
 
-def without_journals(args: argparse.Namespace, words: Sequence[str]) -> list[str]:
-    """Take the words that are files or directories as journals, as `--journal` does; return the others."""
+def named_beside_journals(args: argparse.Namespace, words: Sequence[str], form: str) -> str | None:
+    """Take the words that are files or directories as journals, as `--journal` does, and return the other one, if there is one.
+
+    Raises `InputError` if there are several; `form` is what one of them is: `NAMESPACE/POD`.
+    """
     files = [word for word in words if Path(word).exists()]
     args.journal = [*args.journal, *map(Path, files)]
-    return [word for word in words if word not in files]
+    named = [word for word in words if word not in files]
+    if len(named) > 1:
+        raise InputError(f"{named[1]}: is no file; give one {form}, and journals that exist")
+    return named[0] if named else None
 
 
 def journals_of(args: argparse.Namespace) -> list[Path]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.commands.history import read_records
-from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, without_journals
+from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, named_beside_journals
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
@@ -35,10 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal, ask the daemon and show both answers."""
-    named = without_journals(args, args.pod)
-    if len(named) > 1:
-        raise InputError(f"{named[1]}: is no file; give one NAMESPACE/POD, and journals that exist")
-    args.pod = named[0] if named else named_behind_journals(args)
+    args.pod = named_beside_journals(args, args.pod, "NAMESPACE/POD") or named_behind_journals(args)
     if args.pod is None:
         raise InputError("which pod? give NAMESPACE/POD")
     if len(parts := args.pod.split("/")) != 2 or not all(parts):

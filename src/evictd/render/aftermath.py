@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.journal_record import JournalRecord, recorded_evictions
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Signal
@@ -131,6 +131,6 @@ def successors_of(
 def next_eviction(record: JournalRecord, later: Iterable[JournalRecord]) -> float:
     """Return after how many seconds the next pod is evicted: what comes back from then on is not this pod's alone."""
     for each in later:
-        if any(one.get("kind") == "EvictPod" and not one.get("shortens") for one in each.decisions):
+        if any(recorded_evictions(each.decisions)):
             return min(seconds_between(record, each), AFTER / SECOND)
     return AFTER / SECOND

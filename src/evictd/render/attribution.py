@@ -11,7 +11,7 @@ from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.documents import Document
-from evictd.render.text import clean, first_of
+from evictd.render.text import capital, clean, first_of
 
 _LITTLE_PART = 10
 """Growth is little if it is less than this part of what was missing."""
@@ -46,7 +46,7 @@ def filled_text(findings: Iterable[Finding], wall: int) -> str:
 def filled_sentence(held: Attribution, wall: int) -> str:
     """Write who took what was short at a time; empty where nothing grew."""
     text = _growth(held, wall)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{capital(text)}." if text else ""
 
 
 def little_grew(held: Attribution, because: Mapping[str, Any]) -> bool:
@@ -85,8 +85,7 @@ def recorded_filled_text(findings: Sequence[Mapping[str, Any]], wall: str, becau
         if held is None or not (text := filled_sentence(held, parse_time(wall))):
             return ""
         if little_grew(held, because):
-            holders = clean(holders_text(held))
-            return f"{holders[:1].upper()}{holders[1:]}."
+            return f"{capital(clean(holders_text(held)))}."
     except (InvalidValueError, ArithmeticError, ValueError):  # a damaged time
         return ""
     unmeasured = [pod for each in findings if each.get("kind") == StatsMissing.__name__ for pod in each.get("pods", ())]

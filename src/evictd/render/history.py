@@ -172,7 +172,7 @@ class _Reader:
 
 
 def _past_budget(record: JournalRecord, decision: Plain) -> str:
-    """Return the sentence about a budget that refused a soft eviction for so long that it no longer holds; else empty."""
+    """Write that a budget refused a soft eviction for `evictionTimeout`, after which evictd deletes the pod; else empty."""
     since, timeout = decision.get("refusedSince"), record.config.eviction_timeout
     grace = (decision["because"].get("threshold") or {}).get("gracePeriodNanoseconds")
     if since is None or timeout is None or not grace or (waited := record.now - since) < timeout:

@@ -6,7 +6,7 @@ from typing import Any
 
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.render.signal_entry import is_pressed
-from evictd.render.text import gap_text, seconds_text, usage_text
+from evictd.render.text import capital, gap_text, seconds_text, usage_text
 from evictd.render.timing import approaches
 
 Document = Mapping[str, Any]
@@ -57,11 +57,6 @@ def _large(number: int, row: Document, resource: Resource) -> str:
     priority = f", priority {row['priority']}" if row["priority"] else ""
     place = f"never evicted: {row['protected']}" if row["protected"] else f"place {number}{priority}"
     return f"{full_name(row)} ({usage_text(row['usage'], resource)}, {place})"
-
-
-def capital(text: str) -> str:
-    """Begin a sentence with a capital, unless it begins with the name of a pod."""
-    return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]
 
 
 def full_name(row: Document) -> str:

@@ -13,7 +13,7 @@ from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
@@ -288,7 +288,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     )
     record, at = records[number], time_of(event.at)
     label = event.evidence.get("because", {}).get("signal", "")
-    signal = Signal(label) if label in Signal._value2member_map_ else None
+    signal = signal_named(label)
     around = [n for n, each in enumerate(records) if -BEFORE <= time_of(each.wall) - at <= AFTER]
     before, after = list[HistoryEvent](), list[HistoryEvent]()
     for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):

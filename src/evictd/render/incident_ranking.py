@@ -26,14 +26,15 @@ class IncidentRow:
     """Why it was passed over, as `SkipReason`."""
 
 
-def _ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
+def ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
+    """Return the recorded ranking for a signal; empty without one."""
     rankings = (each for each in record.findings if each.get("kind") == "Ranking")
     return next((each for each in rankings if signal is not None and each.get("signal") == signal.value), {})
 
 
 def ranked_pods(record: JournalRecord, signal: Signal | None) -> int:
     """Return how many pods were ranked; the journal keeps the first twenty."""
-    found = _ranking_of(record, signal)
+    found = ranking_of(record, signal)
     return int(found.get("pods", len(found.get("rows", ()))))
 
 
@@ -42,7 +43,7 @@ def ranking_rows(record: JournalRecord, signal: Signal | None, uid: str) -> Iter
     skipped = {
         uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
     }
-    for number, row in enumerate(_ranking_of(record, signal).get("rows", ()), start=1):
+    for number, row in enumerate(ranking_of(record, signal).get("rows", ()), start=1):
         try:
             yield IncidentRow(
                 number=number,

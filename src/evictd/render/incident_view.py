@@ -16,7 +16,6 @@ from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.holders import capital
 from evictd.render.incident import Incident, dated_lines
 from evictd.render.incident_now import now_text
 from evictd.render.incident_ranking import IncidentRow
@@ -24,7 +23,16 @@ from evictd.render.incident_summary import summary_text, within_text
 from evictd.render.node_page import asset, page_template
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.relief import relief_lines
-from evictd.render.text import amount_text, clean, counted, incident_id, seconds_text, signal_amount, usage_text
+from evictd.render.text import (
+    amount_text,
+    capital,
+    clean,
+    counted,
+    incident_id,
+    seconds_text,
+    signal_amount,
+    usage_text,
+)
 from evictd.render.verdict import Need
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from evictd.render.headline import (
     nearest,
     unread,
 )
-from evictd.render.holders import capital, filled, full_name, growers, held_by, row_numbers
+from evictd.render.holders import filled, full_name, growers, held_by, row_numbers
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
 from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
@@ -40,6 +40,7 @@ from evictd.render.signal_entry import shown_entries
 from evictd.render.text import (
     MEASURED_LATER,
     amount_text,
+    capital,
     clean,
     counted,
     gap_text,

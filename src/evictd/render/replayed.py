@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
+from evictd.codec.journal_record import recorded_evictions
 from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.decision import Wait
@@ -160,8 +161,7 @@ def _value_text(value: object) -> str:
 
 def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
     """Return the pods whose eviction begins with these decisions."""
-    evictions = (each for each in decisions if each.get("kind") == "EvictPod" and not each.get("shortens"))
-    pods = (each.get("pod") for each in evictions)
+    pods = (each.get("pod") for each in recorded_evictions(decisions))
     named = (pod if isinstance(pod, Mapping) else {} for pod in pods)
     return [clean("/".join(str(pod[part]) for part in ("namespace", "name") if pod.get(part))) for pod in named]
 

@@ -1,7 +1,8 @@
 """Finds the pods that may be the cause although nothing was measured of them: a hostPath volume has no usage of its own."""
 
 from evictd.codec.journal_record import JournalRecord, uid_of
-from evictd.core.model.signal import DISKS, SIGNALS, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, signal_named
+from evictd.render.incident_ranking import ranking_of
 from evictd.render.text import clean, first_of
 
 _NAMED = 3
@@ -9,11 +10,10 @@ _NAMED = 3
 
 def suspects_of(record: JournalRecord, signal: str) -> tuple[str, ...]:
     """Return the pods that have a hostPath volume and may be evicted, where a disk is short and its ranking is known."""
-    if signal not in Signal._value2member_map_ or SIGNALS[Signal(signal)].resource not in DISKS:
+    known = signal_named(signal)
+    if known is None or SIGNALS[known].resource not in DISKS:
         return ()
-    rankings = (each for each in record.findings if each.get("kind") == "Ranking" and each.get("signal") == signal)
-    rows = next(rankings, {}).get("rows", ())
-    may_go = {uid_of({"pod": row}) for row in rows if not row.get("protected")}
+    may_go = {uid_of({"pod": row}) for row in ranking_of(record, known).get("rows", ()) if not row.get("protected")}
     pods = (pod for pod in record.observation.pods if pod.metadata.uid in may_go)
     return tuple(clean(pod.full_name) for pod in pods if pod.has_host_path)
 

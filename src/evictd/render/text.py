@@ -202,3 +202,8 @@ def not_of_pods_text(amount: int) -> str:
 def incident_id(uid: str) -> str:
     """Return the name of an eviction for `evictd incident`: the begin of the pod's uid."""
     return clean(uid)[:8]
+
+
+def capital(text: str) -> str:
+    """Begin a sentence with a capital, unless it begins with the name of a pod."""
+    return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]

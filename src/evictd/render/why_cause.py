@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.journal_record import JournalRecord, recorded_evictions
 from evictd.codec.times import parse_time
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.decision import EvictPod
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
 from evictd.render.incident_ranking import ranking_rows
@@ -19,9 +18,8 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does."""
     found: tuple[str, ...] = ()
     for record in records:
-        for decision in record.decisions:
-            if decision.get("kind") == EvictPod.__name__ and not decision.get("shortens"):
-                found = tuple(_of_eviction(record, decision.get("because") or {}, pod)) or found
+        for eviction in recorded_evictions(record.decisions):
+            found = tuple(_of_eviction(record, eviction.get("because") or {}, pod)) or found
     return found
 
 
@@ -48,7 +46,7 @@ def _filled(held: Attribution, record: JournalRecord) -> str:
 
 def _within(record: JournalRecord, signal: str, pod: str) -> str:
     """Write that the pod was within its request; empty where it was not, or that is not known."""
-    known = Signal(signal) if signal in Signal._value2member_map_ else None
+    known = signal_named(signal)
     row = next((each for each in ranking_rows(record, known, "") if each.pod == clean(pod)), None)
     if known is None or row is None or row.usage is None or row.usage > row.request:
         return ""

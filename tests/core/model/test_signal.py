@@ -10,6 +10,7 @@ from evictd.core.model.signal import (
     Resource,
     Signal,
     Unit,
+    signal_named,
 )
 from evictd.core.units.quantity import Format
 
@@ -44,3 +45,8 @@ def test_only_amounts_of_bytes_are_binary() -> None:
     """As the kubelet writes them."""
     binary = {resource for resource, spec in RESOURCES.items() if spec.format is Format.BINARY_SI}
     assert binary == {Resource.MEMORY, Resource.EPHEMERAL_STORAGE, Resource.SWAP}
+
+
+def test_a_signal_is_found_by_its_name() -> None:
+    assert signal_named("memory.available") is Signal.MEMORY_AVAILABLE
+    assert signal_named("memory.free") is None

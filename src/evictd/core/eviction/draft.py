@@ -165,9 +165,8 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
         threshold=threshold.value,
         detail=finding.detail,
     )
-    grown = (
-        "" if attribution is None else growth_text(attribution, named=False)
-    )  # who reads events need not know of all pods
+    # Who reads events need not know of all pods.
+    grown = "" if attribution is None else growth_text(attribution, named=False)
     message = f"No pod is evicted for {threshold.signal.value}: {text}" + (f"; {grown}" if grown else "")
     nothing_to_do = finding.why is NoActionReason.NOT_SHORT_OF_MEMORY
     return RecordEvent(type=NORMAL if nothing_to_do else WARNING, reason=finding.why.value, message=message)

@@ -267,3 +267,11 @@ DISK_SIGNALS: Mapping[Filesystem, tuple[Signal, Signal]] = MappingProxyType(
     {each: (Signal(f"{each.value}.available"), Signal(f"{each.value}.inodesFree")) for each in Filesystem}
 )
 """The signals on the bytes and on the inodes of each filesystem."""
+
+
+_BY_NAME = {signal.value: signal for signal in Signal}
+
+
+def signal_named(name: str) -> Signal | None:
+    """Return the signal of this name; `None` if there is none, as in a damaged record."""
+    return _BY_NAME.get(name)

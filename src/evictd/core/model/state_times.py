@@ -44,7 +44,7 @@ TIMES: Mapping[type, frozenset[str]] = {
 
 
 def moved_in_time(state: State, by: int) -> State:
-    """Return the state with every time later by so many nanoseconds; stamps of measurements stay, as in the statistics."""
+    """Return the state with `by` nanoseconds added to its times; those at which something was measured stay as they are."""
     moved: State = _moved(state, by)
     return moved
 
