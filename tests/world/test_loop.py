@@ -96,8 +96,9 @@ def test_a_deleted_pod_shows_its_deletion_and_ends_within_its_grace() -> None:
 def test_a_successor_has_a_new_uid_and_goes_again() -> None:
     owner = Owner(name="ReplicaSet/hog", delay=2 * SECOND, tolerates=True)
     run = play(world(hog(owner="ReplicaSet/hog", rate=100 * MI), owners=(owner,)), config(hard=HARD))
-    names = [each.event.uid for each in run.happened if isinstance(each.event, PodArrival)]
-    assert names[:2] == ["hog-1", "hog-2"]
+    arrived = [each.event for each in run.happened if isinstance(each.event, PodArrival)]
+    assert [each.name for each in arrived[:2]] == ["default/hog-1", "default/hog-2"]
+    assert len({"hog", *(each.uid for each in arrived)}) == len(arrived) + 1
     assert evicted(run)[:3] == ["hog", "hog-1", "hog-2"]
     assert account_of(run).regret == 0
 

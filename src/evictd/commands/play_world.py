@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from evictd.clock import wall_clock
 from evictd.codec.scenario import Scenario
 from evictd.codec.world_fields import ExpectFields
 from evictd.commands.source import compared_config, configuration_name, report_plot, scenario_config
 from evictd.commands.what_if import grown, parse_growth
+from evictd.commands.world_journal import write_world_journal
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.duration import MINUTE
@@ -59,6 +61,9 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
         documents = [_document(title, side) for side in sides]
         document = documents[0] if len(sides) == 1 else worlds_document(title, documents)
         write_document(document, args.output, sys.stdout)
+    if args.journal is not None:
+        written = write_world_journal(sides[0].run, args.journal, end=wall_clock())
+        sys.stderr.write(f"Journal written to {written}; read it by: evictd history {args.journal}\n")
     unmet = any(each.unmet for each in sides[0].expectations)
     return ExitCode.NO if unmet and not (file.expect is not None and file.expect.fails) else ExitCode.DONE
 

@@ -73,6 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_arguments(parser)
     add_output_argument(parser)
     add_plot_argument(parser)
+    parser.add_argument(
+        "--journal",
+        type=Path,
+        metavar="DIRECTORY",
+        help="write the journal that evictd would have written in a world: try history, why and incident on it",
+    )
     parser.add_argument("--all", action="store_true", help="show every step, threshold and row of the rankings")
 
 
@@ -82,6 +88,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     story, path = _story(args)
     if isinstance(story, WorldFile):
         return play_world(story, path, args)
+    if args.journal is not None:
+        raise InputError("--journal: only a world file (kind: World) has a journal; `config/worlds` has an example")
     if args.grow is not None:
         return play_growth(story, path, args)
     return _run_scenario(story, path, args)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
-from evictd.codec.strict import UNKNOWN_FIELD, Span, decode, struct_fields
+from evictd.codec.strict import UNKNOWN_FIELD, Amount, Rate, Span, decode, struct_fields
 from evictd.codec.world_fields import (
     KIND,
     BehaviourFields,
@@ -54,6 +54,7 @@ from evictd.world.model import (
     Unread,
     World,
     WorldPod,
+    pod_uid,
 )
 
 if TYPE_CHECKING:
@@ -272,8 +273,13 @@ _BEHAVIOURS: Mapping[str, type[Any] | Any] = {
 
 def _made(kind: type[T], fields: WorldPart, /, **parts: Any) -> T:
     """Make a value of the fields of a file that have its names, and of the parts that differ from what is written."""
-    given = fields.values() | parts
+    given = {name: _plain(value) for name, value in fields.values().items()} | parts
     return kind(**{each.name: given[each.name] for each in dataclasses.fields(kind) if each.name in given})
+
+
+def _plain(value: object) -> object:
+    """Return an amount, a time or a rate as the `int` that it is: a journal of the world has plain numbers."""
+    return int(value) if isinstance(value, Amount | Rate | Span) else value
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
@@ -298,7 +304,7 @@ def _pod(fields: WorldPodFields, name: str) -> Pod:
         Pod,
         fields,
         name=name,
-        uid=f"{fields.namespace}.{name}",
+        uid=pod_uid(f"{fields.namespace}/{name}"),
         priority_class_name=SYSTEM_NODE_CRITICAL if fields.priority == SYSTEM_NODE_CRITICAL_PRIORITY else "",
         source=PodSource.STATIC if fields.static else PodSource.API,
         containers=(container,),

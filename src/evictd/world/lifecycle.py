@@ -18,7 +18,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.world.behaviours import Exits, Stops, Unreadable, Usage
 from evictd.world.kernel import OomKill
-from evictd.world.model import Owner, WorldPod
+from evictd.world.model import Owner, WorldPod, pod_uid
 from evictd.world.node import Shown, SimulatedNode, SimulatedPod
 from evictd.world.process import Process
 
@@ -225,10 +225,11 @@ class Lifecycle:
             return  # bound to another node
         number = self._successors[running.slot] = self._successors.get(running.slot, 0) + 1
         template = running.spec.pod
+        name = f"{template.name}-{number}"
         successor = replace(
             template,
-            uid=f"{template.uid}-{number}",
-            name=f"{template.name}-{number}",
+            uid=pod_uid(f"{template.namespace}/{name}"),
+            name=name,
             deletion_grace_period_seconds=None,
         )
         self._schedule.at(now + owner.delay, lambda at: self._bind(running, successor, owner, at))

@@ -5,6 +5,7 @@ nanoseconds since a process was started. `codec` reads it from a file, `loop.pla
 """
 
 from enum import Enum
+from uuid import UUID, uuid5
 
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.frozen import frozen
@@ -204,3 +205,11 @@ class World:
     def played(self) -> int:
         """The nanoseconds that are played: nothing is known of what comes after them."""
         return self.duration - self.begin
+
+
+def pod_uid(full_name: str) -> str:
+    """Return the uid of a world's pod: random to look at, as a real one, and the same in each run."""
+    return str(uuid5(_PODS, full_name))
+
+
+_PODS = UUID(int=0)

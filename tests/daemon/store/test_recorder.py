@@ -11,13 +11,12 @@ from evictd.codec.journal import decode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.state import State
-from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.journal import JournalFile
-from evictd.daemon.store.recorder import MOST_CONTAINERS, MOST_LOG_BYTES, Cycle, Recorder, log_tails, usage_of
+from evictd.daemon.store.recorder import MOST_CONTAINERS, MOST_LOG_BYTES, Cycle, Recorder, log_tails
 from evictd.daemon.store.state_file import StateFile
 from evictd.worker import JobQueue
-from tests.daemon.world import CONFIG, GI, HOG, MEMORY_OF_NOTHING, NOW, WALL, observe, step, uses
+from tests.daemon.world import CONFIG, GI, HOG, MEMORY_OF_NOTHING, NOW, WALL, observe, step
 from tests.kube.waiting import eventually
 from tests.recorded_errors import NoErrors, RecordedErrors
 
@@ -110,16 +109,6 @@ def test_a_disk_that_refuses_is_reported(recorder: Recorder, tmp_path: Path, err
     recorder.replace_file(tmp_path / "conditions.json", b"{}")
     recorder.close()
     assert [source for source, _ in errors] == ["state", "conditions.json"]
-
-
-def test_unknown_usage_is_null_and_not_zero() -> None:
-    stats = replace(uses(HOG, 5), ephemeral_storage=DiskUsage(7, None))
-    assert usage_of(stats) == {
-        "memoryWorkingSetBytes": 5,
-        "ephemeralStorageUsedBytes": 7,
-        "inodesUsed": None,
-        "processCount": None,
-    }
 
 
 def test_a_file_that_cannot_be_written_is_a_problem_until_it_can(recorder: Recorder, tmp_path: Path) -> None:

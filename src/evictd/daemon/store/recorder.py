@@ -17,13 +17,13 @@ from typing import Any
 
 from evictd.codec.checksum import sealed
 from evictd.codec.journal import encode_entry
+from evictd.codec.journaled import LastRecord, encode_refusal, usage_of
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.backoff import Refusal
-from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import RecordEvent, Wait, begun_evictions
+from evictd.core.model.decision import begun_evictions
 from evictd.core.model.observation import Observation, Problem, SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS
@@ -82,8 +82,7 @@ class Recorder:
         self._memory = memory
         self._saved: Checkpoint | None = None
         self._saved_cycle: int | None = None
-        self._journaled_gone: frozenset[str] = frozenset()
-        self._journaled_events: tuple[RecordEvent, ...] = ()
+        self._last = LastRecord()
         self._unwritten: deque[bytes] = deque(maxlen=MOST_UNWRITTEN)
         self._emergency = EmergencyFile(state_file.path.with_name(".emergency"))
         jobs.submit("emergency file", self._emergency.make)
@@ -91,24 +90,12 @@ class Recorder:
         jobs.submit("journal", journal.reserve)
 
     def has_outcome(self, cycle: Cycle) -> bool:
-        """Whether a cycle is the first to see a victim gone or a collection ended.
-
-        It is journaled also if nothing is decided in it: without it a replay under another policy, or a scenario made of the
-        journal, waits for that victim, or evicts it again.
-        """
-        outcomes = cycle.observation.outcomes
-        ended = ended_reclaims(cycle.before, cycle.step.state, outcomes)  # their results stay in the outcomes
-        return bool(ended) or not outcomes.cleaned_up <= self._journaled_gone
+        """Whether a cycle is the first to see a victim gone or a collection ended."""
+        return self._last.outcome_is_new(cycle.before, cycle.observation, cycle.step)
 
     def repeats(self, cycle: Cycle) -> bool:
-        """Whether a cycle only records the events that the last journaled one recorded.
-
-        Under policy Kubelet a threshold that nothing relieves records its event in each cycle; a record of it says nothing new.
-        """
-        decisions = tuple(decision for decision in cycle.step.decisions if not isinstance(decision, Wait))
-        return bool(decisions) and all(
-            isinstance(decision, RecordEvent) and decision in self._journaled_events for decision in decisions
-        )
+        """Whether a cycle only records the events that the last journaled one recorded."""
+        return self._last.repeats(cycle.step)
 
     def journal(
         self,
@@ -122,8 +109,7 @@ class Recorder:
 
         That is the `refusals`, the evictions by the `kubelet`, and the readings of what is short in the minutes before.
         """
-        self._journaled_gone = cycle.observation.outcomes.cleaned_up
-        self._journaled_events = tuple(each for each in cycle.step.decisions if isinstance(each, RecordEvent))
+        self._last = LastRecord.of(cycle.observation, cycle.step)
         self._jobs.submit("journal", partial(self._append, cycle, refusals, kubelet, trend))
 
     def _append(
@@ -141,7 +127,7 @@ class Recorder:
             "lastWords": {pod.uid: self._victim_details(pod, stats.get(pod.uid)) for pod in victims},
         }
         if refusals:
-            extra["refused"] = [_refusal(each) for each in refusals]
+            extra["refused"] = [encode_refusal(each) for each in refusals]
         if trend:
             extra["trend"] = trend
         if kubelet:
@@ -222,21 +208,6 @@ class Recorder:
 def _disks(state: State) -> Iterator[SignalObservation]:
     """Return the disks as last seen."""
     return (seen for signal, seen in state.last_seen.items() if SIGNALS[signal].filesystem is not None)
-
-
-def _refusal(refusal: Refusal) -> dict[str, str]:
-    return {"pod": refusal.victim.full_name, "uid": refusal.victim.uid, "detail": refusal.answer.detail}
-
-
-def usage_of(stats: PodStats) -> dict[str, Any]:
-    """Return a pod's usage in plain numbers; what was not measured is `None`."""
-    memory, disk = stats.memory, stats.ephemeral_storage
-    return {
-        "memoryWorkingSetBytes": None if memory is None else memory.working_set_bytes,
-        "ephemeralStorageUsedBytes": None if disk is None else disk.used_bytes,
-        "inodesUsed": None if disk is None else disk.inodes_used,
-        "processCount": stats.process_count,
-    }
 
 
 MOST_LOG_BYTES = 4096

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from evictd import __version__
 from evictd.act.actuator import Failure, Progress
 from evictd.act.repeated import RepeatedEvictions
+from evictd.codec.journaled import RECORDED, recorded_signals
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.eviction.page_cache import dropped_pages
@@ -22,7 +23,7 @@ from evictd.core.model.decision import (
 from evictd.core.model.finding import Finding, Ranking
 from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
-from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
+from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Difference
 from evictd.daemon.kubelet_evictions import KubeletEviction
@@ -40,8 +41,6 @@ from evictd.worker import describe
 REPEAT_AFTER = 10 * MINUTE
 """Time for which a repeated error is only counted, not logged: a full disk refuses each attempt."""
 _MOST_ERRORS = 256
-_RECORDED = 10 * MINUTE
-"""Time before an eviction whose readings the journal keeps."""
 _MOST_CHOSEN = 1000
 """Uids of victims, for the comparison with the kubelet's."""
 
@@ -240,15 +239,10 @@ class Telemetry:
 
     def readings(self, cycle: Cycle) -> dict[str, list[tuple[float, int]]]:
         """Return the readings before a cycle of the supplies that its evictions, victims and conditions concern."""
-        latest, before = self.board.latest, cycle.before
-        causes = {victim.cause for victim in (*before.in_flight, *cycle.step.state.in_flight)}
-        short = {
-            each for each in Signal if SIGNALS[each].condition in before.node_conditions and each in before.last_seen
-        }
-        wanted = {each for each in causes if each is not None} | short
+        latest, wanted = self.board.latest, recorded_signals(cycle.before, cycle.step)
         if latest is None or not wanted:
             return {}
-        return recent_readings(latest.trends, wanted, now=cycle.now, within=_RECORDED)
+        return recent_readings(latest.trends, wanted, now=cycle.now, within=RECORDED)
 
     def publish(self, cycle: Cycle) -> None:
         """Replace the snapshot that pages and metrics show."""

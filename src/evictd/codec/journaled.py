@@ -1,0 +1,77 @@
+"""Says which cycles the journal has a record of, and what a record has beside the arguments of the core.
+
+The daemon records its own cycles by these rules, and `evictd simulate --journal` those of a world.
+"""
+
+from typing import Any, Self
+
+from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.collecting import ended_reclaims
+from evictd.core.frozen import frozen
+from evictd.core.model.decision import RecordEvent, Wait
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.state import State, Step
+from evictd.core.model.stats import PodStats
+from evictd.core.units.duration import MINUTE
+
+RECORDED = 10 * MINUTE
+"""Time before a cycle whose readings its record keeps."""
+
+
+@frozen
+class LastRecord:
+    """What the last record says that the next cycles may say again."""
+
+    gone: frozenset[str] = frozenset()
+    """Uids of the victims that it shows as gone."""
+    events: tuple[RecordEvent, ...] = ()
+
+    @classmethod
+    def of(cls, observation: Observation, step: Step) -> Self:
+        """Return what a record of this cycle says."""
+        events = tuple(each for each in step.decisions if isinstance(each, RecordEvent))
+        return cls(gone=observation.outcomes.cleaned_up, events=events)
+
+    def outcome_is_new(self, before: State, observation: Observation, step: Step) -> bool:
+        """Whether a cycle is the first to see a victim gone or a collection ended.
+
+        It is recorded also if nothing is decided in it: without it a replay under another policy, or a scenario made of the
+        journal, waits for that victim, or evicts it again.
+        """
+        outcomes = observation.outcomes
+        ended = ended_reclaims(before, step.state, outcomes)  # their results stay in the outcomes
+        return bool(ended) or not outcomes.cleaned_up <= self.gone
+
+    def repeats(self, step: Step) -> bool:
+        """Whether a cycle only records the events that the last record has.
+
+        Under policy Kubelet a threshold that nothing relieves records its event in each cycle; a record of it says nothing new.
+        """
+        decisions = tuple(decision for decision in step.decisions if not isinstance(decision, Wait))
+        return bool(decisions) and all(
+            isinstance(decision, RecordEvent) and decision in self.events for decision in decisions
+        )
+
+
+def recorded_signals(before: State, step: Step) -> frozenset[Signal]:
+    """Return the signals whose readings a record has: those that victims, or the conditions before the cycle, are of."""
+    causes = {victim.cause for victim in (*before.in_flight, *step.state.in_flight)}
+    short = {each for each in Signal if SIGNALS[each].condition in before.node_conditions and each in before.last_seen}
+    return frozenset(short | {each for each in causes if each is not None})
+
+
+def encode_refusal(refusal: Refusal) -> dict[str, str]:
+    """Return an eviction that the API server refused, as a record has it."""
+    return {"pod": refusal.victim.full_name, "uid": refusal.victim.uid, "detail": refusal.answer.detail}
+
+
+def usage_of(stats: PodStats) -> dict[str, Any]:
+    """Return a pod's usage in plain numbers; what was not measured is `None`."""
+    memory, disk = stats.memory, stats.ephemeral_storage
+    return {
+        "memoryWorkingSetBytes": None if memory is None else memory.working_set_bytes,
+        "ephemeralStorageUsedBytes": None if disk is None else disk.used_bytes,
+        "inodesUsed": None if disk is None else disk.inodes_used,
+        "processCount": stats.process_count,
+    }

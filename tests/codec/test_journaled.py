@@ -1,0 +1,42 @@
+"""Which cycles have a record, and what it has beside the core's arguments."""
+
+from dataclasses import replace
+
+from evictd.codec.journaled import LastRecord, recorded_signals, usage_of
+from evictd.core.model.decision import RecordEvent
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State
+from evictd.core.model.stats import DiskUsage
+from tests.daemon.world import GI, HOG, observe, step, uses
+
+PRESSED, CALM = step(GI // 2), step(4 * GI)
+
+
+def test_a_victim_that_is_gone_is_recorded_once() -> None:
+    gone = replace(observe(4 * GI), outcomes=Outcomes(cleaned_up=frozenset({HOG.uid})))
+    assert LastRecord().outcome_is_new(State(), gone, CALM)
+    assert not LastRecord.of(gone, CALM).outcome_is_new(State(), gone, CALM)
+
+
+def test_an_event_alone_is_recorded_once() -> None:
+    event = next(each for each in PRESSED.decisions if isinstance(each, RecordEvent))
+    again = replace(CALM, decisions=(event, CALM.decisions[-1]))
+    assert not LastRecord().repeats(again)
+    assert LastRecord.of(observe(GI // 2), PRESSED).repeats(again)
+    assert not LastRecord.of(observe(GI // 2), PRESSED).repeats(PRESSED)
+
+
+def test_the_readings_are_of_what_the_victims_are_of() -> None:
+    assert recorded_signals(State(), CALM) == frozenset()
+    assert recorded_signals(State(), PRESSED) == {Signal.MEMORY_AVAILABLE}
+
+
+def test_unknown_usage_is_null_and_not_zero() -> None:
+    stats = replace(uses(HOG, 5), ephemeral_storage=DiskUsage(7, None))
+    assert usage_of(stats) == {
+        "memoryWorkingSetBytes": 5,
+        "ephemeralStorageUsedBytes": 7,
+        "inodesUsed": None,
+        "processCount": None,
+    }
