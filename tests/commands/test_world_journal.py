@@ -67,3 +67,16 @@ def test_a_scenario_has_no_journal(tmp_path: Path, capsys: pytest.CaptureFixture
     scenario = next(iter(sorted(Path("config/scenarios").glob("*.yaml"))))
     assert main(["simulate", str(scenario), "--journal", str(tmp_path)]) == 2
     assert "only a world file" in capsys.readouterr().err
+
+
+def test_what_the_kernel_killed_is_in_the_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node without a threshold on memory: nothing is evicted, and the leak's neighbour is killed again and again."""
+    path = next(each for each in incident_files() if each.stem == "43-no-memory-threshold")
+    run = play_incident(path, (Policy.STANDARD,)).runs[Policy.STANDARD]
+    main(["simulate", str(path), "--journal", str(tmp_path)])
+    assert main(["history", str(tmp_path), "--output", "json"]) == 0
+    document = capsys.readouterr().out.partition("\n{")[2]
+    events = json.loads("{" + document)["events"]
+    killed = [each for each in events if each["kind"] == "KernelKilled"]
+    assert sum(each["evidence"]["count"] for each in killed) == len(run.kills) > 0
+    assert {each["pod"] for each in killed} == {kill.name for _, kill in run.kills}

@@ -32,6 +32,7 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.daemon.waiter import Waiter
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -104,6 +105,9 @@ class ScriptedObserver:
 
     def measure(self, findings: Collection[Finding], state: State) -> None:
         """Measure nothing."""
+
+    def kernel_kills(self, reading: Reading) -> tuple[KernelKill, ...]:
+        return ()
 
     def observe(self, request: ObserveRequest) -> Reading:
         self.requests.append(request)

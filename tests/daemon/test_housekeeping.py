@@ -25,11 +25,13 @@ from evictd.daemon.host.liveness import SdNotifier
 from evictd.daemon.oom_scores import OomScores
 from evictd.daemon.waiter import SIGNALS, WaitResult
 from evictd.errors import NodeError
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
 from tests.daemon.conftest import Make
-from tests.daemon.double import LoopOnScript
+from tests.daemon.double import LoopOnScript, ScriptedObserver
+from tests.daemon.telemetry.test_metrics import samples, value
 from tests.daemon.world import CONFIG, GI, HARD, HOG, NOW, STATIC, WEB, observe
 from tests.kube.waiting import eventually
 from tests.settings import settings_with
@@ -407,3 +409,24 @@ def test_a_configuration_with_an_error_changes_nothing(make: Make) -> None:
     assert ours.loop._reloader.eviction == CONFIG
     assert ours.board.reload_fault.endswith("config.yaml: no such file")
     assert [line["source"] for line in ours.logged if line["event"] == "error"] == ["reload"]
+
+
+class AboveKills(ScriptedObserver):
+    """A node on which the kernel kills a process of the web pod, and one of the host, before the second cycle."""
+
+    def kernel_kills(self, reading: Reading) -> tuple[KernelKill, ...]:
+        kills = (KernelKill(where="default/web", uid=WEB.uid, count=1), KernelKill(where="system.slice", count=1))
+        return kills if len(self.requests) == 2 else ()
+
+
+def test_a_kill_by_the_kernel_is_in_the_journal_the_log_and_the_metrics(tmp_path: Path, make: Make) -> None:
+    ours = make([observe(4 * GI)])
+    ours.node.observer = AboveKills([observe(4 * GI)])
+    for _ in range(3):
+        ours.loop.cycle(WaitResult())
+    ours.recorder.close()
+    records = [decode_record(line) for line in (tmp_path / "journal.jsonl").read_bytes().splitlines()]
+    kills = [each.where for record in records for each in record.extra.kernel_killed]
+    assert kills == ["default/web", "system.slice"]
+    assert str(ours.logged).count("the kernel killed 1 process of ") == 2
+    assert value(samples(ours.metrics), "evictd_kernel_kills_total") == 2

@@ -58,8 +58,9 @@ from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.filesystems.mounts import parse_mountinfo
 from evictd.render.advice import advice_document, print_advice
 from evictd.render.console import make_console
-from evictd.render.history import condition_spans, history, history_document, print_history
+from evictd.render.history import condition_spans, history, history_document
 from evictd.render.history_page import history_page
+from evictd.render.history_table import print_history
 from evictd.simulation import simulate
 from tests.fuzz.large_trees import size, volume
 from tests.fuzz.trees import tree

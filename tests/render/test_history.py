@@ -10,6 +10,7 @@ from evictd.codec.journal import encode_entry
 from evictd.codec.journal_record import (
     JournalRecord,
     RecordedExtra,
+    RecordedKill,
     RecordedKubeletEviction,
     RecordedRefusal,
     decode_record,
@@ -22,14 +23,12 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.history import (
     EventKind,
-    HistoryEvent,
     condition_spans,
     event_line,
     history,
     history_document,
-    print_history,
-    totals_text,
 )
+from evictd.render.history_table import print_history, totals_text
 from evictd.render.replayed import recorded_text
 from tests.daemon.world import CONFIG, GI, NOW, WEB, observe
 from tests.stories import check_golden, played
@@ -125,6 +124,16 @@ def test_an_eviction_by_the_kubelet_is_an_event_once_and_no_would_in_a_dry_run()
     assert totals_text([event]).endswith("1 eviction by the kubelet")
 
 
+def test_a_kill_by_the_kernel_is_an_event_and_no_would_in_a_dry_run() -> None:
+    kills = (RecordedKill(where="default/web", uid="w", count=2), RecordedKill(where="system.slice"))
+    first, *_ = journal(dry_run=True)
+    record = msgspec.structs.replace(first, decisions=(), extra=RecordedExtra(dry_run=True, kernel_killed=kills))
+    events = list(history([record]))
+    assert [(event.kind, event.pod) for event in events] == [(EventKind.KERNEL, "default/web"), (EventKind.KERNEL, "")]
+    assert event_line(events[0]).startswith("the kernel killed 2 processes of default/web ")
+    assert totals_text(events).endswith(", 3 kills by the kernel")
+
+
 def of_scenario(name: str) -> list[JournalRecord]:
     """The journal of a scenario."""
     records, state = [], State()
@@ -141,7 +150,7 @@ def of_scenario(name: str) -> list[JournalRecord]:
 
 
 def of_changed_minds() -> list[JournalRecord]:
-    """A grace period is shortened, an eviction is withdrawn, the kubelet evicts a pod."""
+    """A grace period is shortened, an eviction is withdrawn, the kubelet evicts a pod, and the kernel kills."""
     records = journal()
     evicted = next(each for each in records[0].decisions if each["kind"] == "EvictPod")
     withdrawn = {"kind": "WithdrawEviction", "pod": evicted["pod"], "reason": "pressure has ended"}
@@ -149,7 +158,13 @@ def of_changed_minds() -> list[JournalRecord]:
     return [
         msgspec.structs.replace(records[0], decisions=({**evicted, "shortens": True},)),
         msgspec.structs.replace(records[0], decisions=(withdrawn,)),
-        msgspec.structs.replace(records[1], decisions=(), extra=RecordedExtra(kubelet_evicted=(kubelets,))),
+        msgspec.structs.replace(
+            records[1],
+            decisions=(),
+            extra=RecordedExtra(
+                kubelet_evicted=(kubelets,), kernel_killed=(RecordedKill(where="default/db", uid="d", count=2),)
+            ),
+        ),
     ]
 
 
@@ -235,40 +250,3 @@ def test_each_kind_of_event_is_as_in_the_golden_file() -> None:
         print_history(events, condition_spans(events), make_console(out, width=100))
     assert {event.kind for event in told} == set(EventKind)
     check_golden("history.txt", out.getvalue())
-
-
-def shown(events: list[HistoryEvent], *, everything: bool = False) -> str:
-    out = io.StringIO()
-    print_history(events, [], make_console(out, width=200), everything=everything)
-    return out.getvalue()
-
-
-def test_evictions_of_one_owner_that_repeat_are_the_first_and_the_last_and_a_count() -> None:
-    """117 evictions of one DaemonSet took 468 lines."""
-    told = [HistoryEvent(at="2026-07-27T09:59:00Z", kind=EventKind.CONDITIONS, text="MemoryPressure begins")]
-    for number in range(6):
-        at, name = f"2026-07-27T10:00:{10 * number:02}Z", f"default/leak-{number}"
-        because = {"because": {"signal": "memory.available", "usage": number}}
-        evicted = HistoryEvent(at=at, kind=EventKind.EVICTED, pod=name, uid=name, owner="DaemonSet/leak", text=name)
-        told.append(replace(evicted, evidence=because))
-        told.append(HistoryEvent(at=at, kind=EventKind.GONE, pod=name, uid=name, text=f"{name} is gone"))
-    text = shown(told)
-    assert "... the same of DaemonSet/leak 4 more times, every 10s; the last time (--all lists each):" in text
-    assert [name in text for name in ("leak-0", "leak-1", "leak-4", "leak-5")] == [True, False, False, True]
-    assert "6 evictions" in text
-    assert "leak-3" in shown(told, everything=True)
-    assert len(history_document(told, [])["events"]) == 13
-
-
-def test_evictions_of_pods_without_an_owner_and_for_other_signals_are_not_folded() -> None:
-    signals = ("memory.available", "nodefs.available", "pid.available")
-    told = [
-        HistoryEvent(
-            at="damaged", kind=EventKind.EVICTED, uid=signal, owner="DaemonSet/leak", text=f"for {signal}",
-            evidence={"because": {"signal": signal}},
-        )
-        for signal in signals
-    ]  # fmt: skip
-    alone = [HistoryEvent(at="", kind=EventKind.EVICTED, uid=name, text=f"evict {name}") for name in ("a", "b", "c")]
-    assert "the same" not in shown([*told, *alone])
-    assert "... the same of DaemonSet/leak 1 more time; the last time" in shown([told[0]] * 3)

@@ -183,12 +183,21 @@ class RecordedKubeletEviction(_Part, frozen=True):
     earlier: bool = False
 
 
+class RecordedKill(_Part, frozen=True):
+    """Processes that the kernel killed for want of memory of the node, of a pod (`namespace/name`) or of another cgroup."""
+
+    where: str
+    uid: str = ""
+    count: int = 1
+
+
 class RecordedExtra(_Part, frozen=True):
     """The fields that the shell added."""
 
     dry_run: bool = False
     refused: tuple[RecordedRefusal, ...] = ()
     kubelet_evicted: tuple[RecordedKubeletEviction, ...] = ()
+    kernel_killed: tuple[RecordedKill, ...] = ()
     last_words: dict[str, Plain] = {}
     """Usage and the end of the logs of each new victim, by uid."""
     trend: dict[str, tuple[tuple[float, int], ...]] = {}

@@ -16,8 +16,9 @@ from evictd.commands.journals import add_journal_argument, add_journal_options, 
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
-from evictd.render.history import HistoryEvent, condition_spans, history, history_document, print_history
+from evictd.render.history import HistoryEvent, condition_spans, history, history_document
 from evictd.render.history_page import history_page
+from evictd.render.history_table import print_history
 from evictd.render.kubelet_comparison import (
     compare_with_kubelet,
     kubelet_comparison_document,

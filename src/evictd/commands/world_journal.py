@@ -1,9 +1,10 @@
 """Writes the journal that evictd would have written on the node of a world, for `evictd simulate --journal`.
 
 With it `evictd history`, `why`, `incident`, `replay` and `advise` can be tried on an incident before there is one. What no
-cycle of evictd sees is not in it, as on a node: a kill by the kernel, a pod that was never read.
+cycle of evictd sees is not in it, as on a node.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,20 @@ def journal_lines(run: Run, *, end: int) -> list[bytes]:
     """Return the lines of the journal of a world; its pods are read in the cycles in which the daemon reads them."""
     calm = play(run.world, run.config, calm=True)
     begin = end - run.world.duration
-    before, last, lines = State(), LastRecord(), list[bytes]()
+    before, last, since, lines = State(), LastRecord(), -1, list[bytes]()
     for place, cycle in enumerate(calm.cycles):
         observation, step = cycle.observation, cycle.step
         refused = refusals(before, observation)
         decides = any(not isinstance(each, Wait) for each in step.decisions) and not last.repeats(step)
-        if refused or decides or last.outcome_is_new(before, observation, step):
+        killed = _killed(run, since, cycle.at)
+        since = cycle.at
+        if refused or killed or decides or last.outcome_is_new(before, observation, step):
             last = LastRecord.of(observation, step)
             extra: dict[str, Any] = {"dryRun": False, "lastWords": _last_words(cycle)}
             if refused:
                 extra["refused"] = [encode_refusal(each) for each in refused]
+            if killed:
+                extra["kernelKilled"] = killed
             if trend := _trend(calm.cycles[:place], before, cycle):
                 extra["trend"] = trend
             line = encode_entry(
@@ -66,6 +71,12 @@ def journal_lines(run: Run, *, end: int) -> list[bytes]:
             lines.append(sealed(line))
         before = step.state
     return lines
+
+
+def _killed(run: Run, since: int, until: int) -> list[dict[str, Any]]:
+    """Return what the kernel killed for want of memory of the node after a time and until another."""
+    kills = Counter((kill.name, kill.uid) for at, kill in run.kills if since < at <= until)
+    return [{"where": name, "uid": uid, "count": count} for (name, uid), count in kills.items()]
 
 
 def _last_words(cycle: WorldCycle) -> dict[str, Any]:

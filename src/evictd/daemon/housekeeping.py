@@ -23,10 +23,11 @@ from evictd.core.model.state import State
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.kubelet_evictions import KubeletEvictions
 from evictd.daemon.node import Node
-from evictd.daemon.store.recorder import Cycle, Recorder
+from evictd.daemon.store.recorder import Cycle, OthersEnds, Recorder
 from evictd.daemon.telemetry.http import StatusServer
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.daemon.waiter import Waiter, WaitResult
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
@@ -137,15 +138,19 @@ class Housekeeping:
     def _record(self, cycle: Cycle, reading: Reading, *, news: bool) -> None:
         """Journal a cycle that decided anything, in which a victim is gone, or before which an eviction was refused.
 
-        One before which the kubelet evicted a pod as well: it is compared with what evictd chose.
+        One before which the kubelet evicted a pod, or the kernel killed a process, as well.
         """
-        refused, kubelet = refusals(cycle.before, cycle.observation), self._kubelet.fresh(reading)
+        refused, none = refusals(cycle.before, cycle.observation), tuple[KernelKill, ...]()
+        observer = self._node.observer
+        killed = self._guard.run("kernel kills", lambda: observer.kernel_kills(reading), boot_clock(), otherwise=none)
+        others = OthersEnds(by_kubelet=self._kubelet.fresh(reading), by_kernel=killed)
         outcome = self._recorder.has_outcome(cycle)
-        if refused or kubelet or outcome or (news and not self._recorder.repeats(cycle)):
+        if refused or others or outcome or (news and not self._recorder.repeats(cycle)):
             trend = self._telemetry.readings(cycle)
-            self._recorder.journal(cycle, refusals=refused, kubelet=kubelet, trend=trend)
+            self._recorder.journal(cycle, refusals=refused, others=others, trend=trend)
             self._telemetry.refusals(refused)
-            self._telemetry.evicted_by_kubelet(kubelet)
+            self._telemetry.evicted_by_kubelet(others.by_kubelet)
+            self._telemetry.killed_by_kernel(others.by_kernel)
 
     def _follow_up(self, waited: WaitResult, cycle: Cycle, reading: Reading, failures: tuple[Failure, ...]) -> None:
         """Do what follows the decisions, each part guarded: thresholds to watch, telemetry, duties, checkpoint."""

@@ -14,6 +14,7 @@ from evictd.core.model.observation import Problem
 from evictd.core.model.state import State
 from evictd.daemon.effects import Effects, effects_of
 from evictd.daemon.oom_scores import OomScores
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 
@@ -27,6 +28,10 @@ class Observer(Protocol):
 
     def measure(self, findings: Collection[Finding], state: State) -> None:
         """Begin the measurements that the next cycle may wait for, after a crossing of a disk."""
+        ...
+
+    def kernel_kills(self, reading: Reading) -> tuple[KernelKill, ...]:
+        """Return what the kernel killed for want of memory of the node since the last call."""
         ...
 
 

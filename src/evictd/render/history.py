@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evictd.codec.journal_record import JournalRecord, RecordedOutcome
 from evictd.codec.plain import Form
@@ -21,12 +21,10 @@ from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
+from evictd.render.kernel_kills import kill_text
 from evictd.render.replayed import recorded_text
 from evictd.render.suspects import suspects_of, suspects_text
 from evictd.render.text import clean, counted, duration_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Plain = Mapping[str, Any]
 
@@ -56,6 +54,8 @@ class EventKind(Enum):
     """No pod is evicted, and something else has to be done (`docs/findings.md`)."""
     KUBELET = "KubeletEvicted"
     """The kubelet evicted a pod."""
+    KERNEL = "KernelKilled"
+    """The kernel killed processes for want of memory of the node."""
     BOOT = "Boot"
     """The machine was started again: the clock of the records began anew."""
 
@@ -102,6 +102,7 @@ class _Reader:
         yield from _refused(record)
         yield from _reclaimed(record)
         yield from self._by_kubelet(record)
+        yield from _by_kernel(record)
         for decision in record.decisions:
             try:
                 event = self._decided(record, decision)
@@ -207,6 +208,14 @@ def _event(
     return HistoryEvent(at=record.wall, kind=kind, text=text, pod=pod, uid=uid, dry_run=dry_run, evidence=evidence)
 
 
+def _by_kernel(record: JournalRecord) -> Iterator[HistoryEvent]:
+    for each in record.extra.kernel_killed:
+        text, pod = kill_text(each.where, each.uid, each.count), clean(each.where) if each.uid else ""
+        yield _event(
+            record, EventKind.KERNEL, text, pod=pod, uid=each.uid, evidence={"where": each.where, "count": each.count}
+        )
+
+
 def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
     for each in record.extra.refused:
         name = clean(each.pod)
@@ -286,7 +295,7 @@ def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]
     return tuple(spans)
 
 
-# --- as a document and a table ----------------------------------------------------------------------------------------
+# --- as a document and lines ----------------------------------------------------------------------------------------
 
 _FORM = Form({})
 
@@ -307,42 +316,8 @@ def event_line(event: HistoryEvent) -> str:
 
 
 _NO_ACTIONS = frozenset(reason.value for reason in NoActionReason)
-_FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.BOOT})
+_FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.KERNEL, EventKind.BOOT})
 """Events that are real in a dry run too."""
-_STYLES = {
-    EventKind.EVICTED: "bold red",
-    EventKind.KUBELET: "bold red",
-    EventKind.REQUESTED: "yellow",
-    EventKind.REFUSED: "yellow",
-    EventKind.NO_ACTION: "yellow",
-    EventKind.CONDITIONS: "bold yellow",
-}
-
-
-def print_history(
-    events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console", *, everything: bool = False
-) -> None:
-    """Print the events as a table, then the totals; of evictions that repeat the first and the last, unless `everything`."""
-    from rich.table import Table  # noqa: PLC0415 - only a table needs it
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("TIME", "WHAT", "DETAIL"):
-        table.add_column(heading, no_wrap=heading != "DETAIL")
-    for event in events if everything else folded_events(events, "--all"):
-        if isinstance(event, str):
-            table.add_row("", "", event, style="bold")
-            continue
-        table.add_row(
-            clean(event.at),
-            event.kind.value,
-            "\n".join(filter(None, (event_line(event), event.why, event.filled))),
-            style=_STYLES.get(event.kind, ""),
-        )
-    to.print(table)
-    for span in spans:
-        if span.until is None:
-            to.print(f"{clean(span.type)} since {clean(span.since)}", style="bold yellow")
-    to.print(totals_text(events), style="dim")
 
 
 def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:
@@ -376,17 +351,6 @@ def _what_repeats(event: HistoryEvent, owners: Mapping[str, str]) -> tuple[objec
         because = event.evidence.get("because")
         signal = str(because.get("signal")) if isinstance(because, Mapping) else ""
         return event.kind, owners[event.uid], event.dry_run, signal
+    if event.kind is EventKind.KERNEL:
+        return event.kind, event.pod
     return (event.kind, event.text) if event.kind is EventKind.CONDITIONS else None
-
-
-def totals_text(events: Sequence[HistoryEvent]) -> str:
-    """Count what happened, by kind."""
-    totals = (
-        (EventKind.EVICTED, "eviction"), (EventKind.REFUSED, "refusal"), (EventKind.RECLAIMED, "reclaim"),
-        (EventKind.CONDITIONS, "condition change"),
-    )  # fmt: skip
-    texts = [counted(sum(event.kind is kind for event in events), noun) for kind, noun in totals]
-    if rehearsed := sum(event.kind is EventKind.EVICTED and event.dry_run for event in events):
-        texts[0] += f" ({rehearsed} in a dry run)"
-    by_kubelet = sum(event.kind is EventKind.KUBELET for event in events)
-    return ", ".join([*texts, *([f"{counted(by_kubelet, 'eviction')} by the kubelet"] if by_kubelet else [])])

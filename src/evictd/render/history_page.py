@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from evictd.render.history import ConditionSpan, HistoryEvent, event_line, totals_text
+from evictd.render.history import ConditionSpan, HistoryEvent, event_line
+from evictd.render.history_table import totals_text
 from evictd.render.node_page import asset, page_template
 
 

@@ -98,15 +98,17 @@ def test_a_record_of_the_codec_is_known_as_an_eviction(tmp_path: Path) -> None:
     evicting = encode_entry(now=NOW, wall="", state=State(), observation=seen, config=CONFIG, step=done)
     parts: Any = {"now": NOW, "wall": "", "state": State(), "observation": seen, "config": CONFIG, "step": step(4 * GI)}
     kubelet = KubeletEviction(pod="default/web", uid="u", at="")
-    calm, beside = (
+    calm, beside, killed = (
         encode_entry(**parts),
         encode_entry(**parts, extra={"kubeletEvicted": [encode_kubelet_eviction(kubelet)]}),
+        encode_entry(**parts, extra={"kernelKilled": [{"where": "default/web", "uid": "u", "count": 1}]}),
     )
-    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=len(evicting + beside), kept=3)
-    for line in (evicting, calm, beside, calm, calm, calm, calm):
+    kept = evicting + beside + killed
+    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=len(kept), kept=3)
+    for line in (evicting, calm, beside, killed, calm, calm, calm, calm, calm, calm, calm):
         journal.append(line)
     journal.close()
-    assert (tmp_path / "journal.2.jsonl").read_bytes() == evicting + beside
+    assert (tmp_path / "journal.2.jsonl").read_bytes() == kept
 
 
 def test_a_record_larger_than_a_file_is_still_written(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,3 +67,31 @@ def killed(cgroup: Path) -> int:
     """Count the processes that the OOM killer took from a cgroup and those below it."""
     lines = (cgroup / "memory.events").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+
+
+def test_a_kill_that_is_not_at_the_pod_s_limit_is_in_the_history(evictd: None, node: Node) -> None:
+    """A limit above the pods of a class stands for the end of memory: the kernel counts both as no limit of the pod."""
+    story, data = Story(), (VolumeRecipe(name="data"),)
+    limited = ContainerRecipe(script=FILLS, limits={"cpu": "1", "memory": LIMIT})
+    own = node.run_pod(PodRecipe(name="limited", containers=(limited,), volumes=data))
+    pod = node.run_pod(PodRecipe(name="fills", containers=(ContainerRecipe(script=FILLS),), volumes=data))
+    above = pod_cgroup(pod).parent / "memory.max"
+    seen = killed(pod_cgroup(own)), killed(pod_cgroup(pod))
+    (own.volumes["data"] / "go").touch()
+    wait_for(lambda: killed(pod_cgroup(own)) > seen[0], PATIENCE, "a kill at the pod's limit")
+    above.write_text(LIMIT.removesuffix("i"))  # the kernel reads M as 2^20
+    try:
+        (pod.volumes["data"] / "go").touch()
+        wait_for(lambda: killed(pod_cgroup(pod)) > seen[1], PATIENCE, "a kill above the pod")
+    finally:
+        above.write_text("max")
+    wait_for(lambda: kernel_kills(story), PATIENCE, "the kill in the journal")
+    assert {each["where"] for each in kernel_kills(story)} == {"default/fills"}
+    assert {each["uid"] for each in kernel_kills(story)} == {pod.uid}
+    lines = subprocess.run(["evictd", "history"], check=True, capture_output=True, text=True).stdout
+    assert "of default/fills for want of memory of the node, not at a limit of the pod" in " ".join(lines.split())
+
+
+def kernel_kills(story: Story) -> list[dict[str, Any]]:
+    """List the kills by the kernel that the journal has since the story began."""
+    return [each for entry in story.entries() for each in entry["extra"].get("kernelKilled", ())]

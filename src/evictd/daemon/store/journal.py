@@ -2,7 +2,8 @@
 
 Every cycle that decided anything is one line with the observation it decided on, so that `evictd replay` can run it again.
 `journal.jsonl` is the newest file, `journal.1.jsonl` the one before. The oldest file holds evictions alone: of the records that
-would have to go, those that evicted a pod are kept as long as they fit into it, because they are asked for longest. The journal
+would have to go, those that evicted a pod, or show one that the kubelet
+evicted or the kernel killed, are kept as long as they fit into it, because they are asked for longest. The journal
 often lies on the very filesystem whose shortage it records, so blocks for the next records are reserved while there are some.
 """
 
@@ -25,7 +26,7 @@ RESERVED_BYTES = 1 << 20
 _FILES_WITH_EVICTIONS = 2
 """With at most this many files the oldest one holds records of every kind, not only evictions."""
 _EVICTION, _FINDINGS = b'"kind":"EvictPod"', b'"findings":'
-_BY_KUBELET = b'"kubeletEvicted":['
+_BY_OTHERS = b'"kubeletEvicted":[', b'"kernelKilled":['
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of linux/falloc.h
 
 
@@ -134,7 +135,7 @@ def _evictions(path: Path) -> Iterator[bytes]:
 
 
 def _is_eviction(line: bytes) -> bool:
-    return _EVICTION in line.partition(_FINDINGS)[0] or _BY_KUBELET in line
+    return _EVICTION in line.partition(_FINDINGS)[0] or any(each in line for each in _BY_OTHERS)
 
 
 def reserve_beyond_end(fd: int, size: int, length: int) -> bool:

@@ -34,6 +34,7 @@ from evictd.daemon.store.checkpoint import Checkpoint, CheckpointSource, encode_
 from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.reserved_file import EmergencyFile, ReservedFile
 from evictd.daemon.store.state_file import StateFile
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
 from evictd.worker import JobQueue
 
@@ -48,6 +49,18 @@ class Cycle:
     observation: Observation
     config: EvictionConfig
     step: Step
+
+
+@frozen
+class OthersEnds:
+    """What the kubelet and the kernel ended since the last cycle."""
+
+    by_kubelet: tuple[KubeletEviction, ...] = ()
+    by_kernel: tuple[KernelKill, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.by_kubelet or self.by_kernel)
 
 
 Readings = Mapping[str, list[tuple[float, int]]]
@@ -102,21 +115,21 @@ class Recorder:
         cycle: Cycle,
         *,
         refusals: tuple[Refusal, ...] = (),
-        kubelet: tuple[KubeletEviction, ...] = (),
+        others: OthersEnds = OthersEnds(),  # noqa: B008 - a frozen value
         trend: Readings | None = None,
     ) -> None:
         """Append a cycle with usage and log tails of each new victim, and what happened since the last one.
 
-        That is the `refusals`, the evictions by the `kubelet`, and the readings of what is short in the minutes before.
+        That is the `refusals`, what `others` ended, and the readings of what is short in the minutes before.
         """
         self._last = LastRecord.of(cycle.observation, cycle.step)
-        self._jobs.submit("journal", partial(self._append, cycle, refusals, kubelet, trend))
+        self._jobs.submit("journal", partial(self._append, cycle, refusals, others, trend))
 
     def _append(
         self,
         cycle: Cycle,
         refusals: tuple[Refusal, ...],
-        kubelet: tuple[KubeletEviction, ...],
+        others: OthersEnds,
         trend: Readings | None,
     ) -> None:
         stats, leaving = cycle.observation.pod_stats, {victim.uid for victim in cycle.step.state.in_flight}
@@ -130,8 +143,12 @@ class Recorder:
             extra["refused"] = [encode_refusal(each) for each in refusals]
         if trend:
             extra["trend"] = trend
-        if kubelet:
-            extra["kubeletEvicted"] = [encode_kubelet_eviction(each) for each in kubelet]
+        if others.by_kubelet:
+            extra["kubeletEvicted"] = [encode_kubelet_eviction(each) for each in others.by_kubelet]
+        if others.by_kernel:
+            extra["kernelKilled"] = [
+                {"where": each.where, "uid": each.uid, "count": each.count} for each in others.by_kernel
+            ]
         line = encode_entry(
             now=cycle.now,
             wall=rfc3339(cycle.wall),

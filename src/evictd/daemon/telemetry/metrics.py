@@ -58,6 +58,10 @@ class Metrics:
         self._by_kubelet = self._counter(
             "kubelet_evictions", "Pods that the kubelet evicted, by whether evictd had chosen the pod before", "chosen"
         )
+        self._by_kernel = self._counter(
+            "kernel_kills",
+            "Processes that the kernel killed for want of memory, not at a limit of their own (cgroup v2)",
+        )
         self._stats_age = self._histogram("eviction_stats_age_seconds", _STATS_AGE_TEXT, STATS_AGE_BUCKETS, _SIGNAL)
         self._reclaimed = self._counter("reclaimed_bytes", "Bytes freed by garbage collection, by kind", "kind")
         self._collected = self._counter(
@@ -128,6 +132,10 @@ class Metrics:
     def evicted_by_kubelet(self, *, chosen: bool) -> None:
         """Count an eviction by the kubelet; `chosen`: evictd had chosen that pod before."""
         self._by_kubelet.add(_CHOSEN[chosen])
+
+    def killed_by_kernel(self, count: int) -> None:
+        """Count processes that the kernel killed for want of memory of the node."""
+        self._by_kernel.add(amount=count)
 
     def repeated(self) -> None:
         """Count an eviction that is at least the third of its owner's pods within an hour."""

@@ -35,6 +35,8 @@ from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings
 from evictd.daemon.telemetry.usage_history import usage_recorded
+from evictd.observe.cgroups.kernel_kills import KernelKill
+from evictd.render.kernel_kills import kill_text
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from evictd.worker import describe
 
@@ -107,6 +109,12 @@ class Telemetry:
                 at=each.at,
                 detail=each.message,
             )
+
+    def killed_by_kernel(self, kills: Iterable[KernelKill]) -> None:
+        """Log and count what the kernel killed for want of memory of the node."""
+        for each in kills:
+            self._metrics.killed_by_kernel(each.count)
+            self._log.warning(kill_text(each.where, each.uid, each.count), **({"pod": each.where} if each.uid else {}))
 
     def event(self, event: RecordEvent) -> None:
         """Log an event on the node."""

@@ -10,7 +10,7 @@ Version 2 has one unified tree. Usage is `memory.current`. The root has no such 
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import PressureStall
@@ -27,6 +27,15 @@ from evictd.observe.cgroups.kernel_text import (
     parse_stat,
     sum_of_stat,
 )
+
+
+class KillCounters(NamedTuple):
+    """The counters of `memory.events`."""
+
+    kills: int
+    """Processes that the kernel killed (`oom_kill`)."""
+    limits: int
+    """How often a limit was reached and nothing could be reclaimed (`oom`)."""
 
 
 class CgroupReader(ABC):
@@ -66,6 +75,10 @@ class CgroupReader(ABC):
     @abstractmethod
     def swap(self, path: str) -> int | None:
         """Return the bytes of swap that the cgroup and its descendants use; `None` where the hierarchy does not say."""
+
+    @abstractmethod
+    def kills(self, path: str) -> KillCounters | None:
+        """Return how often the kernel killed in the cgroup and its descendants; `None` where it does not say."""
 
     @abstractmethod
     def drops_page_cache(self, path: str) -> bool:
@@ -160,6 +173,10 @@ class CgroupV1(CgroupReader):
         """Return `None`: the files exist only with `swapaccount=1`."""
         return None
 
+    def kills(self, path: str) -> KillCounters | None:  # noqa: ARG002
+        """Return `None`: kills at a limit and for want of memory of the node count as one."""
+        return None
+
     def drops_page_cache(self, path: str) -> bool:  # noqa: ARG002
         """Return False: only cgroup v2 has `memory.reclaim`."""
         return False
@@ -202,6 +219,15 @@ class CgroupV2(CgroupReader):
     def swap(self, path: str) -> int | None:
         """Read `memory.swap.current`."""
         return self._count(f"{self._memory}{path}/memory.swap.current")
+
+    def kills(self, path: str) -> KillCounters | None:
+        """Read `memory.events`; `None` where there is no such cgroup."""
+        what = f"{self._memory}{path}/memory.events"
+        try:
+            text = self._files.read(what)
+        except VanishedError:
+            return None
+        return KillCounters(parse_stat(text, b"oom_kill", what), parse_stat(text, b"oom", what))
 
     def drops_page_cache(self, path: str) -> bool:
         """Whether there is `memory.reclaim` (Linux 5.19)."""

@@ -21,6 +21,7 @@ from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import PodsCgroup, find_hierarchy, pod_cgroups, pod_uids
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.cgroups.kernel_kills import KernelKills
 from evictd.observe.cgroups.memory import NodeMemoryReader, left_out
 from evictd.observe.cgroups.process import pids_left, rlimit
 from evictd.observe.disk_usage.cache import DiskUsageCache
@@ -100,6 +101,8 @@ class NodeStatsReader:
         self._orphaned = OrphanedVolumes(roots.kubelet_dir)
         self.kubepods = PodsCgroup(self.cgroups, options.cgroup_root, options.pods_cgroup)
         """The cgroup of all pods."""
+        self.kernel_kills = KernelKills(roots.proc, self.cgroups, self._files, self.kubepods)
+        """The processes that the kernel killed."""
         self._oomd = OomdReader(roots)
         self._last_disks: tuple[FilesystemReadings, tuple[Problem, ...]] | None = None
         self.recent_fill = RecentFill(stop_time, collect_time)

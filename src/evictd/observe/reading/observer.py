@@ -31,6 +31,7 @@ from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.units.duration import SECOND
 from evictd.errors import EvictdError, SourceKind
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.disk_usage.walk_age import DiskFill, WalkAge, crossed_at
 from evictd.observe.pods.active_pods import ActivePodSource, RuntimePods
 from evictd.observe.pods.manifests import ManifestReader, Manifests
@@ -207,6 +208,10 @@ class NodeObserver:
         """Begin the measurements that the next cycle may wait for, after a crossing of a disk."""
         if since := crossed_at(findings, state):
             self._stats.measure_since(since)
+
+    def kernel_kills(self, reading: Reading) -> tuple[KernelKill, ...]:
+        """Return what the kernel killed for want of memory of the node since the last call."""
+        return self._stats.kernel_kills.fresh(reading.observation.pods)
 
     def _view(
         self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
