@@ -10,6 +10,7 @@ DECIDES = {"thresholds_met", "is_met", "rank", "choose_victim", "protected_culpr
 """Functions that compare an observation with a threshold, pick a pod, hold a decision back or protect a pod."""
 SEES_STEPS = {
     "codec.journal",
+    "codec.journaled",
     "simulation",
     "daemon.housekeeping",
     "daemon.store.recorder",
