@@ -98,9 +98,11 @@ def test_labels_do_not_lie_over_one_another() -> None:
     """Marks close together get lanes of their own; marks far apart share one."""
     marks = tuple(Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict default/hog") for at in (0, 5, 10, 300))
     time = plot._time(Chart(start=0, end=600 * SECOND, marks=marks))
-    assert plot._assign_lanes(marks, time) == [2, 1, 0, 0], "no label is crossed by the line of a later mark"
+    assert plot._assign_lanes(marks, plot._extents(marks, time)) == [2, 1, 0, 0], (
+        "no label is crossed by the line of a later mark"
+    )
     many = tuple(Mark(kind=MarkKind.EVICTION, at=at * SECOND, text="evict x") for at in range(100))
-    assert plot._assign_lanes(many, time)[-10:] == [-1, -1, 7, 6, 5, 4, 3, 2, 1, 0]
+    assert plot._assign_lanes(many, plot._extents(many, time))[-10:] == [-1, -1, 7, 6, 5, 4, 3, 2, 1, 0]
 
 
 def test_a_label_to_the_left_is_crossed_by_no_line_of_a_mark_before_it() -> None:
@@ -111,7 +113,7 @@ def test_a_label_to_the_left_is_crossed_by_no_line_of_a_mark_before_it() -> None
     )
     time = plot._time(Chart(start=0, end=600 * SECOND, marks=marks))
     assert all(begin < mark.at / SECOND for (begin, _), mark in zip(plot._extents(marks, time), marks, strict=True))
-    assert plot._assign_lanes(marks, time) == [0, 1, 2, 3]
+    assert plot._assign_lanes(marks, plot._extents(marks, time)) == [0, 1, 2, 3]
 
 
 def test_the_line_breaks_where_nothing_was_recorded() -> None:

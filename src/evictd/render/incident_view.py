@@ -164,8 +164,8 @@ def row_text(row: IncidentRow, found: Incident) -> str:
 
 def _passed_over(reason: str, resource: Resource | None) -> str:
     """Return the text of a reason; a newer daemon may have others."""
-    known = reason in SkipReason._value2member_map_
-    return passed_over_because(SkipReason(reason), resource) if known else reason
+    known = next((each for each in SkipReason if each.value == reason), None)
+    return reason if known is None else passed_over_because(known, resource)
 
 
 # --- the chart of a terminal ------------------------------------------------------------------------------------------

@@ -129,11 +129,16 @@ class _Time:
         return (_WIDTH - _LEFT - _RIGHT) / (self.end - self.start)
 
 
+_Extent = tuple[float, float]
+"""Begin and end of a mark with its label, in seconds."""
+
+
 def _figure(title: str, subtitle: str, chart: Chart, begin: int | None) -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     time = _time(chart, begin)
-    lanes = _assign_lanes(chart.marks, time)
+    extents = _extents(chart.marks, time)
+    lanes = _assign_lanes(chart.marks, extents)
     if chart.calm:
         left_out = ", ".join(signal.value for signal in chart.calm)
         subtitle = f"{subtitle}; not drawn, as calm throughout: {left_out}".removeprefix("; ")
@@ -154,7 +159,7 @@ def _figure(title: str, subtitle: str, chart: Chart, begin: int | None) -> "Figu
         axes = _axes(figure, top - _PANEL_HEIGHT + 0.38, _PANEL_HEIGHT - 0.38, height)
         _draw_panel(axes, panel, chart, time, last=index == len(panels) - 1)
     if lanes:
-        _draw_lanes(_axes(figure, bottom + _TITLE, lane_height, height), chart.marks, lanes, time)
+        _draw_lanes(_axes(figure, bottom + _TITLE, lane_height, height), chart.marks, lanes, extents, time)
     return figure
 
 
@@ -331,15 +336,14 @@ def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
 # --- the lane of marks ------------------------------------------------------------------------------------------------
 
 
-def _assign_lanes(marks: Sequence[Mark], time: _Time) -> list[int]:
+def _assign_lanes(marks: Sequence[Mark], extents: Sequence[_Extent]) -> list[int]:
     """Return a lane for each mark in which its label touches no other and no mark's line; -1 where every lane is taken.
 
     A mark's line goes down from its lane, so a label is above the lanes of the marks that it spans. So marks with a label to
     the left come first, from the first to the last, and then those with one to the right, from the last to the first.
     """
-    extents = _extents(marks, time)
     lefts = [index for index, mark in enumerate(marks) if extents[index][0] < mark.at / SECOND]
-    taken: list[list[tuple[float, float]]] = []
+    taken: list[list[_Extent]] = []
     lanes = [-1] * len(marks)
     for index in (*lefts, *reversed([each for each in range(len(marks)) if each not in lefts])):
         start, end = extents[index]
@@ -355,7 +359,7 @@ def _assign_lanes(marks: Sequence[Mark], time: _Time) -> list[int]:
     return lanes
 
 
-def _extents(marks: Sequence[Mark], time: _Time) -> list[tuple[float, float]]:
+def _extents(marks: Sequence[Mark], time: _Time) -> list[_Extent]:
     """Return begin and end of each mark with its label, in seconds; the label stands left of a mark near the right edge.
 
     So do all after it: a label to the left and one to the right of two marks that are close would each cross the other's line.
@@ -368,12 +372,14 @@ def _extents(marks: Sequence[Mark], time: _Time) -> list[tuple[float, float]]:
     return found
 
 
-def _draw_lanes(axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], time: _Time) -> None:
+def _draw_lanes(
+    axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], extents: Sequence[_Extent], time: _Time
+) -> None:
     axes.set_xlim(time.start, time.end)
     axes.set_ylim(-0.5, max(lanes) + 0.5)
     axes.axis("off")
     axes.set_zorder(-1)
-    for mark, lane, extent in zip(marks, lanes, _extents(marks, time), strict=True):
+    for mark, lane, extent in zip(marks, lanes, extents, strict=True):
         if lane < 0:
             continue
         shape, colour = _MARKS[mark.kind]
