@@ -29,12 +29,12 @@ QUICK = 5 * SECOND
 _RATE_HOLDS = 30 * SECOND
 """How long a fill rate counts after its reading; later only the measured fall counts."""
 
-_LINES = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
-"""The hard threshold to begin with of a signal that has none: the kubelet's default, and for PIDs that of `evictd check`."""
-_MEMORY_LINE, _MEMORY_LINE_BELOW_4_GIB = "500Mi", "150Mi"
+_PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
+"""The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
+_PROPOSED_MEMORY, _PROPOSED_MEMORY_BELOW_4_GIB = "500Mi", "150Mi"
 """Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
 _CLOSE = 1.5
-"""A signal was close to that threshold if at most so many times its amount was available."""
+"""A signal was close to the proposed threshold if at most this many times the threshold was available."""
 
 
 @frozen
@@ -217,8 +217,8 @@ def _occasions(readings: Sequence[RecordedCycle]) -> int:
 
 def _line(signal: Signal, capacity: int) -> str:
     if signal is Signal.MEMORY_AVAILABLE:
-        return _MEMORY_LINE if capacity >= 4 * 2**30 else _MEMORY_LINE_BELOW_4_GIB
-    return _LINES[signal.value]
+        return _PROPOSED_MEMORY if capacity >= 4 * 2**30 else _PROPOSED_MEMORY_BELOW_4_GIB
+    return _PROPOSED[signal.value]
 
 
 def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> bool:

@@ -244,7 +244,7 @@ def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (
         "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here; a request of what they use makes "
         "the scheduler place "
-        "them where there is room"
+        "them where that much is free"
     )
 
 

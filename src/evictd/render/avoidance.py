@@ -159,7 +159,7 @@ def _of_owner(found: Incident) -> Avoidance:
     mended = f"{found.event.owner} mended or kept off this node"
     again = f"{mended}: {found.of_owner} of its pods were evicted here"
     scheduled = found.resource in _REQUESTED and not found.event.owner.startswith("DaemonSet/")
-    placed = "; a request of what they use makes the scheduler place them where there is room" if scheduled else ""
+    placed = "; a request of what they use makes the scheduler place them where that much is free" if scheduled else ""
     return Avoidance(by=(f"{again}{placed}",))
 
 
