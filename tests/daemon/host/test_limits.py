@@ -61,7 +61,10 @@ def test_the_soft_limit_of_descriptors_is_raised() -> None:
 
 
 def test_a_filter_of_system_calls_that_refuses_a_higher_limit_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    asked = []
+
+    def refuse(kind: int, limits: tuple[int, int]) -> None:
+        asked.append((kind, limits))
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(
@@ -69,3 +72,4 @@ def test_a_filter_of_system_calls_that_refuses_a_higher_limit_is_no_error(monkey
     )
     monkeypatch.setattr(resource, "setrlimit", refuse)
     require_limits()
+    assert asked == [(resource.RLIMIT_NOFILE, (4096, 4096))]
