@@ -22,6 +22,7 @@ from evictd.core.units.duration import HOUR, MINUTE, SECOND, format_duration
 from evictd.errors import InputError
 from evictd.render.axis import nice_step
 from evictd.render.chart import Band, Chart, Level, Mark, MarkKind, Panel, chart_of
+from evictd.render.lanes import Extent, assign_lanes
 from evictd.render.text import clean, signal_amount
 from evictd.simulation import SimulatedCycle
 
@@ -64,7 +65,6 @@ _WIDTH, _PANEL_HEIGHT, _LANE_HEIGHT = 10.0, 1.75, 0.24
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.75, 1.35, 0.95, 0.05
 """In inches: margins around the panels; the names of the thresholds stand in the right one."""
 _TITLE = 0.3
-_MAX_LANES = 8
 _LONGEST_TITLE = 90
 _HEADROOM = 1.27
 """The names of the bands stand above the line."""
@@ -129,16 +129,12 @@ class _Time:
         return (_WIDTH - _LEFT - _RIGHT) / (self.end - self.start)
 
 
-_Extent = tuple[float, float]
-"""Begin and end of a mark with its label, in seconds."""
-
-
 def _figure(title: str, subtitle: str, chart: Chart, begin: int | None) -> "Figure":
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     time = _time(chart, begin)
     extents = _extents(chart.marks, time)
-    lanes = _assign_lanes(chart.marks, extents)
+    lanes = assign_lanes(chart.marks, extents)
     if chart.calm:
         left_out = ", ".join(signal.value for signal in chart.calm)
         subtitle = f"{subtitle}; not drawn, as calm throughout: {left_out}".removeprefix("; ")
@@ -336,30 +332,7 @@ def _draw_mark(axes: "Axes", panel: Panel, mark: Mark) -> None:
 # --- the lane of marks ------------------------------------------------------------------------------------------------
 
 
-def _assign_lanes(marks: Sequence[Mark], extents: Sequence[_Extent]) -> list[int]:
-    """Return a lane for each mark in which its label touches no other and no mark's line; -1 where every lane is taken.
-
-    A mark's line goes down from its lane, so a label is above the lanes of the marks that it spans. So marks with a label to
-    the left come first, from the first to the last, and then those with one to the right, from the last to the first.
-    """
-    lefts = [index for index, mark in enumerate(marks) if extents[index][0] < mark.at / SECOND]
-    taken: list[list[_Extent]] = []
-    lanes = [-1] * len(marks)
-    for index in (*lefts, *reversed([each for each in range(len(marks)) if each not in lefts])):
-        start, end = extents[index]
-        spanned = (lanes[k] for k, mark in enumerate(marks) if k != index and start <= mark.at / SECOND <= end)
-        lane = max(spanned, default=-1) + 1
-        while lane < len(taken) and any(start <= to and begin <= end for begin, to in taken[lane]):
-            lane += 1
-        if lane >= _MAX_LANES:
-            continue
-        taken += [[] for _ in range(lane + 1 - len(taken))]
-        taken[lane].append((start, end))
-        lanes[index] = lane
-    return lanes
-
-
-def _extents(marks: Sequence[Mark], time: _Time) -> list[_Extent]:
+def _extents(marks: Sequence[Mark], time: _Time) -> list[Extent]:
     """Return begin and end of each mark with its label, in seconds; the label stands left of a mark near the right edge.
 
     So do all after it: a label to the left and one to the right of two marks that are close would each cross the other's line.
@@ -373,7 +346,7 @@ def _extents(marks: Sequence[Mark], time: _Time) -> list[_Extent]:
 
 
 def _draw_lanes(
-    axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], extents: Sequence[_Extent], time: _Time
+    axes: "Axes", marks: Sequence[Mark], lanes: Sequence[int], extents: Sequence[Extent], time: _Time
 ) -> None:
     axes.set_xlim(time.start, time.end)
     axes.set_ylim(-0.5, max(lanes) + 0.5)
