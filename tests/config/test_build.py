@@ -282,3 +282,14 @@ def test_a_stall_signal_is_no_signal_of_the_kubelets_maps() -> None:
         build({"evictionHard": {"pods.memory.full.avg10": "20%"}}, None)
     with pytest.raises(InputError, match="unsupported eviction signal"):
         build({"evictionHard": {"swap.available": "20%"}}, None)
+
+
+def test_an_unknown_field_says_whether_it_is_misspelt() -> None:
+    """The kind of the finding was read from the text of a warning."""
+    made = build({"evictionHrad": {}, "eviction": {}, "quiteNew": 1})
+    assert [(each.misspelt, each.remedy) for each in made.unknown_fields] == [
+        (True, "did you mean evictionHard?"),
+        (False, "did you mean evictionSoft?"),
+        (False, "a newer kubelet may know it"),
+    ]
+    assert made.warnings[:3] == tuple(f"{each.message}; {each.remedy}" for each in made.unknown_fields)

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[2] / "src/evictd"
 
 
 def test_the_defaults_of_the_type_are_those_of_no_configuration() -> None:
-    assert replace(load(None), warnings=()) == Settings()
+    assert replace(load(None), surprises=()) == Settings()
 
 
 @pytest.mark.parametrize("cls", [EvictdConfiguration, KubeletConfiguration], ids=lambda one: one.__name__)

@@ -399,7 +399,7 @@ def test_the_end_of_a_dry_run_is_a_warning(make: Make) -> None:
 
 
 def test_the_warnings_of_the_new_files_are_logged(make: Make) -> None:
-    ours = reloaded(make, replace(settings_with(CONFIG, listen_address=""), warnings=("x is surprising",)))
+    ours = reloaded(make, replace(settings_with(CONFIG, listen_address=""), surprises=("x is surprising",)))
     (line,) = [each for each in ours.logged if each.get("source") == "configuration"]
     assert (line["level"], line["event"]) == ("warning", "x is surprising")
 

@@ -16,11 +16,10 @@ from msgspec import inspect
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.units.duration import SECOND, duration_remedy, parse_duration
 from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError, did_you_mean
+from evictd.errors import InvalidValueError, most_similar
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-UNKNOWN_FIELD = "unknown field"
 _MISSING = object()
 _INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
 
@@ -65,8 +64,9 @@ def decode(
 
 def unknown(name: str, known: Collection[str], path: str) -> ConfigProblem:
     """Make the problem of an unknown field, with the most similar known name as the remedy."""
-    remedy = did_you_mean(name, known) or "remove it"
-    return ConfigProblem(path=path, wrong=UNKNOWN_FIELD, remedy=remedy)
+    meant = most_similar(name, known)
+    remedy = f"did you mean {meant}?" if meant else "remove it"
+    return ConfigProblem(path=path, wrong="unknown field", remedy=remedy, unknown_field=True, meant=meant)
 
 
 def unwrap(kind: inspect.Type) -> inspect.Type:

@@ -125,12 +125,17 @@ def check(
         capacities=capacities,
         available=available,
         warnings=(
-            *(each for each in settings.warnings if each not in settings.misspelt),
+            *(str(each) for each in settings.unknown_fields if not each.misspelt),
+            *settings.surprises,
             *without_effect(settings.without_effect),
             *_unread(amounts, overrides or {}),
             *_untested(thresholds, amounts.formula, overrides or {}),
         ),
-        findings=(*misspelt(settings.misspelt), *unreadable_files(settings, root), *lint(thresholds, surroundings)),
+        findings=(
+            *misspelt(settings.unknown_fields),
+            *unreadable_files(settings, root),
+            *lint(thresholds, surroundings),
+        ),
         dry_run=settings.evictd.dry_run,
     )
 

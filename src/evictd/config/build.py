@@ -24,10 +24,9 @@ from evictd.codec.config.kubelet_fields import WITHOUT_EFFECT, KubeletConfigurat
 from evictd.codec.config.kubelet_validation import validate
 from evictd.codec.config.kubelet_versions import KubernetesVersion, defaults_of
 from evictd.codec.config.pressure_fields import stall_thresholds, swap_thresholds
-from evictd.codec.strict import UNKNOWN_FIELD
 from evictd.config.flags import Flags
 from evictd.config.layers import Layers
-from evictd.config.settings import MEMORY_POLICIES, Settings
+from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.errors import InputError, most_similar
@@ -69,12 +68,11 @@ def settings(layers: Layers, flags: Flags) -> Settings:
         kubelet=kubelet,
         node_status_report_frequency=report,
         source=Path(layers.name) if layers.name else None,
-        warnings=(
-            *(_newer_field(problem, layers, flags) for problem in newer),
+        surprises=(
             *_warnings(kubelet, eviction, layers),
             *_pressure_warnings(evictd, eviction),
         ),
-        misspelt=tuple(_newer_field(problem, layers, flags) for problem in newer if _is_misspelt(problem)),
+        unknown_fields=tuple(_unknown_field(problem, layers, flags) for problem in newer),
         without_effect=_without_effect(kubelet),
     )
 
@@ -85,19 +83,16 @@ def is_unknown_to_us(problem: ConfigProblem) -> bool:
     It may be misspelt as well, so it is a warning. A field of evictd's own document stays an error: a `dryRun` that stands in the
     wrong document would not count.
     """
-    return problem.wrong == UNKNOWN_FIELD and _KINDS.get(problem.path) != EvictdConfiguration.__name__
+    return problem.unknown_field and _KINDS.get(problem.path) != EvictdConfiguration.__name__
 
 
-def _is_misspelt(problem: ConfigProblem) -> bool:
-    """Whether an unknown field is so close to a known one that it is hardly a field of a newer kubelet."""
-    meant = problem.remedy.removeprefix("did you mean ").removesuffix("?")
-    return bool(most_similar(problem.path.rpartition(".")[2], [meant], similarity=_MISSPELT))
-
-
-def _newer_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> str:
+def _unknown_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> UnknownField:
     source = _sources(layers, flags).get(_top(problem.path), layers.name)
-    hint = problem.remedy if problem.remedy.endswith("?") else "a newer kubelet may know it"
-    return f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect; {hint}"
+    return UnknownField(
+        message=f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect",
+        remedy=problem.remedy if problem.meant else "a newer kubelet may know it",
+        misspelt=bool(most_similar(problem.path.rpartition(".")[2], [problem.meant], similarity=_MISSPELT)),
+    )
 
 
 def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> None:
@@ -112,7 +107,7 @@ def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> 
 def _placed(problem: ConfigProblem) -> ConfigProblem:
     """Return the right document for a field that stands in the wrong one."""
     kind = _KINDS.get(problem.path)
-    if problem.wrong != UNKNOWN_FIELD or kind is None:
+    if not problem.unknown_field or kind is None:
         return problem
     return replace(problem, wrong=f"is a field of {kind}", remedy=f"move it to the document of kind {kind}")
 

@@ -276,7 +276,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     cut = tuple(
         f"{name}: the last line has no end; a reload refuses such a file" for name in texts if ends_early(texts[name])
     )
-    return replace(made, written=written, warnings=(*made.warnings, *cut))
+    return replace(made, written=written, surprises=(*made.surprises, *cut))
 
 
 def _drop_ins(directory: Path) -> list[Path]:

@@ -9,10 +9,10 @@ from dataclasses import field, replace
 
 from evictd.codec.config import evictd_config, kubelet_fields
 from evictd.codec.config.kubelet_config import default_eviction_hard
-from evictd.codec.strict import unknown
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.threshold import Origin
+from evictd.errors import did_you_mean
 
 _KINDS = {kubelet_fields.KIND: kubelet_fields.API_VERSION, evictd_config.KIND: evictd_config.API_VERSION}
 _CONFIGZ = "kubeletconfig"
@@ -132,8 +132,7 @@ def _kind_problems(document: Fields) -> Iterator[ConfigProblem]:
     if kind is None:
         yield ConfigProblem(path="kind", wrong="is missing", remedy=both)
     elif not isinstance(kind, str) or kind not in _KINDS:
-        near = unknown(str(kind), tuple(_KINDS), "kind").remedy
-        remedy = _OTHER_KINDS.get(str(kind)) or (near if "?" in near else both)
+        remedy = _OTHER_KINDS.get(str(kind)) or did_you_mean(str(kind), _KINDS) or both
         yield ConfigProblem(path="kind", value=quoted(str(kind)), wrong="unknown kind", remedy=remedy)
     elif version is None:
         yield ConfigProblem(path="apiVersion", wrong="is missing", remedy=f"give {_KINDS[kind]}")

@@ -12,6 +12,7 @@ from dataclasses import replace
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
 from evictd.config.reserved import requests_meet
+from evictd.config.settings import UnknownField
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StallScope, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
@@ -47,11 +48,11 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
     return tuple(sorted(findings, key=lambda finding: -1 if finding.signal is None else order.index(finding.signal)))
 
 
-def misspelt(warnings: Sequence[str]) -> Iterator[LintFinding]:
-    """Yield a finding for each of these warnings of a misspelt field."""
-    for warning in warnings:
-        message, _, remedy = warning.rpartition("; ")
-        yield LintFinding(lint=Lint.FIELD_MISSPELT, message=message, remedy=remedy)
+def misspelt(fields: Sequence[UnknownField]) -> Iterator[LintFinding]:
+    """Yield a finding for each unknown field that is spelt almost like a known one."""
+    for each in fields:
+        if each.misspelt:
+            yield LintFinding(lint=Lint.FIELD_MISSPELT, message=each.message, remedy=each.remedy)
 
 
 def without_effect(fields: Sequence[str]) -> tuple[str, ...]:

@@ -36,11 +36,26 @@ __all__ = [
     "OomScoreAdj",
     "Settings",
     "TaintEffect",
+    "UnknownField",
 ]
 
 
 MEMORY_POLICIES = {policy.value: policy for policy in MemoryReservationPolicy}
 """The values of `memoryReservationPolicy` that are known; any other, of a newer kubelet, counts as None."""
+
+
+@frozen
+class UnknownField:
+    """A field of the kubelet's document that this version does not know; a newer kubelet may."""
+
+    message: str
+    """Where the field is, and that it has no effect."""
+    remedy: str
+    misspelt: bool = False
+    """Whether it is so close to a known one that it is hardly a field of a newer kubelet."""
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.remedy}"
 
 
 @frozen
@@ -59,12 +74,17 @@ class Settings:
     """The main file; `None` if there was none."""
     written: Written = field(default=Written(), compare=False, repr=False)
     """The fields as the files have them, with which a reload compares those of the new files."""
-    warnings: tuple[str, ...] = ()
+    unknown_fields: tuple[UnknownField, ...] = ()
+    """Fields of the kubelet's document that this version does not know."""
+    surprises: tuple[str, ...] = ()
     """Settings that are valid but surprising; one line each."""
-    misspelt: tuple[str, ...] = ()
-    """Those of `warnings` for an unknown field of the kubelet's document that is spelt almost like a known one."""
     without_effect: tuple[str, ...] = ()
     """Fields of the kubelet's configuration that were set, but that evictd does not obey, by their YAML names."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the daemon warns of at its start and reload; one line each."""
+        return (*map(str, self.unknown_fields), *self.surprises)
 
     def memory_qos_rules(self, kubelet_version: str = "") -> MemoryQoSRules:
         """Return what the kubelet's document says of Memory QoS.

@@ -71,7 +71,8 @@ def live_settings(old: Settings, new: Settings) -> Settings:
         evictd=after_reload(old.evictd, new.evictd),
         kubelet=after_reload(old.kubelet, new.kubelet),
         written=new.written,
-        warnings=new.warnings,
+        unknown_fields=new.unknown_fields,
+        surprises=new.surprises,
     )
 
 

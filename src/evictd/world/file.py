@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
-from evictd.codec.strict import UNKNOWN_FIELD, Amount, Rate, Span, decode, struct_fields
+from evictd.codec.strict import Amount, Rate, Span, decode, struct_fields
 from evictd.codec.world_fields import (
     KIND,
     BehaviourFields,
@@ -97,9 +97,7 @@ def decode_world(document: Mapping[str, Any]) -> WorldFile:
 
 def _placed(problem: ConfigProblem) -> ConfigProblem:
     """Return the problem of an unknown field; of one of the node with its place."""
-    of_node = problem.wrong == UNKNOWN_FIELD and problem.path in {
-        each.encode_name for each in struct_fields(NodeFields)
-    }
+    of_node = problem.unknown_field and problem.path in {each.encode_name for each in struct_fields(NodeFields)}
     return (
         dataclasses.replace(problem, remedy=f"it is a field of `node`: `node.{problem.path}`") if of_node else problem
     )

@@ -18,6 +18,10 @@ class ConfigProblem:
     value: str | None = None
     """The value found; `None` if there is none."""
     remedy: str = ""
+    unknown_field: bool = False
+    """Whether there is no such field."""
+    meant: str = ""
+    """The known name that is most similar to an unknown one; empty where none is similar enough."""
 
     def __str__(self) -> str:
         where = self.path if self.value is None else f"{self.path}: {shown(self.value)}"
