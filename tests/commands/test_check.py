@@ -5,10 +5,12 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evictd.commands.check import add_arguments, check, run
+from evictd.commands import check as command
+from evictd.commands.check import add_arguments, run
 from evictd.config.file import load
 from evictd.config.lint_model import Lint, Severity
 from evictd.config.settings import Settings
@@ -16,6 +18,7 @@ from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.errors import ExitCode, InputError, NodeError
+from evictd.render.check_report import CheckReport
 from tests.trees import MOUNTINFO, Tree, plant, v2
 
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
@@ -41,6 +44,12 @@ def write(folder: Path, text: str, name: str = "c.yaml") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+def check(*arguments: Any, **options: Any) -> CheckReport:
+    """Return the report without notes: no tree of files has a runtime."""
+    report = command.check(*arguments, **options)
+    return replace(report, findings=tuple(one for one in report.findings if one.severity is not Severity.NOTE))
 
 
 def outcome(*arguments: str) -> ExitCode:
@@ -162,7 +171,8 @@ def test_a_named_file_that_is_not_there_is_a_warning(
     cluster = "cluster: {kubeconfig: /etc/kubernetes/kubelet.conf}\n"
     path = str(write(tmp_path, COMPLETE + "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n" + cluster))
     assert outcome(path, "--root", str(node), "--output=json") is ExitCode.DONE
-    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    finding, note = json.loads(capsys.readouterr().out)["findings"]
+    assert note["severity"] == "note"
     assert (finding["lint"], finding["severity"], finding["signal"]) == ("FileUnreadable", "warning", None)
     assert outcome(path, "--root", str(node)) is ExitCode.DONE
     shown = " ".join(capsys.readouterr().out.split())
@@ -294,3 +304,16 @@ def test_what_the_kubelet_of_this_node_reserves_is_compared_with_evictd_s_thresh
     assert found("299Mi", '"enforceNodeAllocatable": ["none"]') == ["memory.available"]
     assert found("300Mi", '"enforceNodeAllocatable": ["none"]') == []
     assert found("300Mi", '"enforceNodeAllocatable": ["pods"]') == ["allocatableMemory.available"]
+
+
+def test_a_runtime_is_looked_for_on_this_node_only(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A note is no finding that a machine without a runtime has to mend."""
+    path = str(write(tmp_path, COMPLETE))
+    assert outcome(path, "--root", str(node)) is ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "note: containerRuntimeEndpoint unix:///run/containerd/containerd.sock" in shown
+    assert "no findings" in shown
+    outcome(path, "--root", str(node), "--nodefs-capacity", "20Gi")
+    assert "containerRuntimeEndpoint" not in capsys.readouterr().out

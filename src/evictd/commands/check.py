@@ -1,7 +1,7 @@
 """`evictd check FILE`: validates a configuration and shows its thresholds on this node.
 
 Validates as the daemon does at start, shows the effective thresholds with amounts, with what is available now and with their
-origin, and lints them. It needs no running daemon, runtime or cluster; what cannot be read of the node is left out.
+origin, and lints them. It needs no running daemon, runtime or cluster; what cannot be read of the node is left out or noted.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from evictd.observe.node_capacity import (
     read_low_watermark,
     read_unusable_pids,
 )
+from evictd.observe.runtime_socket import runtime_findings
 from evictd.render.check_report import CheckReport, write_report
 from evictd.render.output import add_output_argument
 
@@ -135,6 +136,7 @@ def check(
             *misspelt(settings.unknown_fields),
             *unreadable_files(settings, root),
             *lint(thresholds, surroundings),
+            *(() if overrides or layout else runtime_findings(settings, root)),  # another node's runtime is not here
         ),
         dry_run=settings.evictd.dry_run,
     )

@@ -19,6 +19,10 @@ class Lint(Enum):
 
     FILE_UNREADABLE = "FileUnreadable"
     """A file that the configuration names (`cluster.kubeconfig`, `hooks`) is not on this machine, or cannot be read there."""
+    RUNTIME_MISSING = "RuntimeMissing"
+    """The socket of the container runtime is not on this machine; on a machine that is no node that is as it should be."""
+    RUNTIME_UNAVAILABLE = "RuntimeUnavailable"
+    """The container runtime on this machine does not answer, or not to this user."""
     FIELD_MISSPELT = "FieldMisspelt"
     """An unknown field of the kubelet's document is spelt almost like a known one; `evictd run` ignores it."""
     FILESYSTEM_WITHOUT_THRESHOLD = "FilesystemWithoutThreshold"
@@ -63,15 +67,19 @@ class Severity(Enum):
     ERROR = "error"
     """Pods would be evicted that a correct configuration spares, or a field that is meant to count does not."""
     WARNING = "warning"
+    NOTE = "note"
+    """Nothing is wrong on a machine that is no node."""
 
 
-_ERRORS = {
-    Lint.FIELD_MISSPELT,
-    Lint.MET_ALREADY,
-    Lint.NOT_BELOW_CAPACITY,
-    Lint.ABOVE_HALF_OF_CAPACITY,
-    Lint.RECLAIM_TOO_LARGE,
+_SEVERITIES = {
+    Lint.FIELD_MISSPELT: Severity.ERROR,
+    Lint.MET_ALREADY: Severity.ERROR,
+    Lint.NOT_BELOW_CAPACITY: Severity.ERROR,
+    Lint.ABOVE_HALF_OF_CAPACITY: Severity.ERROR,
+    Lint.RECLAIM_TOO_LARGE: Severity.ERROR,
+    Lint.RUNTIME_MISSING: Severity.NOTE,
 }
+"""Of the kinds that are no warning."""
 
 
 @frozen
@@ -87,7 +95,7 @@ class LintFinding:
     @property
     def severity(self) -> Severity:
         """The severity of this kind of finding."""
-        return Severity.ERROR if self.lint in _ERRORS else Severity.WARNING
+        return _SEVERITIES.get(self.lint, Severity.WARNING)
 
 
 OOMD_SETTINGS = ("ManagedOOMSwap", "ManagedOOMMemoryPressure")

@@ -99,8 +99,9 @@ def _print_table(report: CheckReport) -> None:
         print_line(console, "warning: ", warning, "yellow")
     for finding in report.findings:
         if finding not in errors:
-            print_line(console, f"{finding.severity.value}: ", _finding_text(finding), "yellow")
-    if not report.findings and not report.warnings:
+            style = None if finding.severity is Severity.NOTE else "yellow"
+            print_line(console, f"{finding.severity.value}: ", _finding_text(finding), style)
+    if not report.warnings and all(each.severity is Severity.NOTE for each in report.findings):
         console.print("no findings", style="green")
     runs = (
         "true: evictd decides and changes nothing"
