@@ -16,6 +16,7 @@ from evictd.config.lint_model import Lint, Severity
 from evictd.config.settings import Settings
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.check_report import CheckReport
@@ -317,3 +318,16 @@ def test_a_runtime_is_looked_for_on_this_node_only(
     assert "no findings" in shown
     outcome(path, "--root", str(node), "--nodefs-capacity", "20Gi")
     assert "containerRuntimeEndpoint" not in capsys.readouterr().out
+
+
+def test_without_a_file_the_thresholds_are_those_of_explain(node: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`check` showed none, and `explain` the kubelet's defaults."""
+    assert outcome("--root", str(node), "--output=json") is ExitCode.DONE
+    found = json.loads(capsys.readouterr().out)
+    hard = {one["signal"]: one["value"] for one in found["thresholds"] if one["origin"] == "default"}
+    assert hard == dict(DEFAULT_EVICTION_HARD)
+    assert found["warnings"] == [
+        "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none"
+    ]
+    assert outcome("--root", str(node), "--eviction-hard=pid.available<5%", "--output=json") is ExitCode.DONE
+    assert [one["signal"] for one in json.loads(capsys.readouterr().out)["thresholds"]] == ["pid.available"]

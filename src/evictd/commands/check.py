@@ -6,8 +6,10 @@ origin, and lints them. It needs no running daemon, runtime or cluster; what can
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from evictd.commands.source import default_settings
 from evictd.config.file import load
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.flags import from_args
@@ -38,6 +40,7 @@ from evictd.render.check_report import CheckReport, write_report
 from evictd.render.output import add_output_argument
 
 _KUBELET_CONFIG = Path("/var/lib/kubelet/config.yaml")
+_WITHOUT_FILE = "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none"
 _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
     "memory-capacity": (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE),
     "nodefs-capacity": (Signal.NODEFS_AVAILABLE,),
@@ -55,9 +58,13 @@ _LAYOUTS: Mapping[str, Filesystems] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.usage = "%(prog)s [options] FILE"
+    parser.usage = "%(prog)s [options] [FILE]"
     parser.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="the configuration (or --config); - is standard input"
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="the configuration (or --config); - is standard input; none: the kubelet's defaults",
     )
     add_output_argument(parser)
     parser.add_argument(
@@ -80,9 +87,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     overrides = _overrides(args)
     if not args.root.is_dir():
         raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")
-    settings = load(args.file or (Path(args.config) if args.config else None), from_args(args))
+    flags = from_args(args)
+    settings = load(args.file or (Path(args.config) if args.config else None), flags)
     if args.syntax:
         return ExitCode.DONE
+    if settings.source is None and flags.config_dir is None and not settings.eviction.thresholds:
+        settings = default_settings(flags)
+        settings = replace(settings, surprises=(_WITHOUT_FILE, *settings.surprises))
     report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
     write_report(report, args.output)
     return ExitCode.NO if any(one.severity is Severity.ERROR for one in report.findings) else ExitCode.DONE

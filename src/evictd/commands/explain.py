@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.config.eviction_config import decode_eviction_config
-from evictd.codec.config.kubelet_config import eviction_config
-from evictd.commands.source import add_policy_argument, read_scenario, scenario_config
+from evictd.commands.source import add_policy_argument, default_settings, read_scenario, scenario_config
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
 from evictd.config.flags import NO_FLAGS, Flags, as_arguments, from_args
@@ -81,8 +80,7 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     daemons = None if own else _daemon_settings(address, settings, args)
     if daemons is None and not settings.eviction.thresholds and not args.config:
         sys.stderr.write(f"evictd: no evictd answers at {address}; thresholds: the kubelet's defaults\n")
-        default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
-        settings = replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))
+        settings = default_settings(flags)
     found = daemons or settings
     if args.policy is not None:
         found = replace(found, eviction=replace(found.eviction, policy=Policy(args.policy)))

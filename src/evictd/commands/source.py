@@ -19,7 +19,10 @@ from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
+from evictd.config.flags import Flags
+from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.errors import InputError, did_you_mean, missing_package
 from evictd.world.file import WorldFile, decode_world
 
@@ -178,3 +181,10 @@ def own_config(scenario: Story, policy: Policy | None = None) -> EvictionConfig:
 
 def _in_file(path: Path, error: InputError) -> InputError:
     return InputError(tuple(f"{shown_path(path)}: {problem}" for problem in error.problems))
+
+
+def default_settings(flags: Flags) -> Settings:
+    """Return the settings of these flags without a file, with the kubelet's default thresholds."""
+    settings = load(None, replace(flags, kubelet={**flags.kubelet, "eviction_hard": DEFAULT_EVICTION_HARD}))
+    default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
+    return replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))
