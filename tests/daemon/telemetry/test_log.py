@@ -27,6 +27,19 @@ def test_people_get_a_line_without_braces() -> None:
     assert "{" not in stream.getvalue()
 
 
+def test_a_terminal_gets_lines_that_are_broken_at_spaces() -> None:
+    """The first lines of `evictd run` were broken inside words at 80 columns."""
+    stream = io.StringIO()
+    logger = log.logger(stream, terminal=True, columns=lambda: 80)
+    text = "dry run: nothing is changed; `evictd status` and http://127.0.0.1:10277/ show what evictd sees and decides"
+    logger.info(text, path="/var/lib/" + "long-name/" * 9)
+    first, *others = stream.getvalue().replace("\x1b[32m", "").replace("\x1b[0m", "").splitlines()
+    assert len(first) <= 80
+    assert all(line.startswith(" " * 21) for line in others)
+    assert " ".join([first[21:], *(line.strip() for line in others[:-1])]) == text
+    assert others[-1].endswith("long-name/"), "a word that is longer than the line stays whole"
+
+
 def test_lines_below_the_level_are_not_logged() -> None:
     stream = io.StringIO()
     logger = log.logger(stream, level="warning")

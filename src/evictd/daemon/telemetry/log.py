@@ -7,8 +7,10 @@ A line is an event with values as fields, so that a log can be searched by field
 import contextlib
 import json
 import os
+import textwrap
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import localtime, strftime
 from typing import Any, TextIO
 
@@ -31,6 +33,8 @@ MOST_PENDING_BYTES = 1 << 20
 MOST_LINE_BYTES = 64 << 10
 CLOSE_SECONDS = 1.0
 """How long the end of the daemon waits for the pending lines to be written."""
+_LEAST_TEXT = 10
+"""Columns that the text has on the narrowest terminal."""
 _QUOTED = frozenset(" =\"'")
 
 Emit = Callable[[str, str, Mapping[str, Any]], None]
@@ -130,15 +134,19 @@ def logger(
     form: str = "auto",
     terminal: bool = False,
     journal: bool = False,
+    columns: Callable[[], int] = lambda: 0,
 ) -> Logger:
-    """Return a logger of lines of at least this level; `auto` is text for a terminal and JSON for anything else."""
+    """Return a logger of lines of at least this level; `auto` is text for a terminal and JSON for anything else.
+
+    Text is wrapped at spaces to this many columns; 0: it is not.
+    """
     text = form == "text" or (form == "auto" and terminal)
     levels = LEVELS[LEVELS.index(level) :]
 
     def emit(level: str, event: str, fields: Mapping[str, Any]) -> None:
         if level in levels:
             mark = f"<{_PRIORITIES[level]}>" if journal else ""
-            line = _text(level, event, fields, colors=terminal) if text else _json(level, event, fields)
+            line = _text(level, event, fields, columns(), colors=terminal) if text else _json(level, event, fields)
             stream.write(f"{mark}{line}\n")
 
     return Logger(emit)
@@ -148,7 +156,16 @@ def start(*, level: str = "info", form: str = "auto", fd: int = STANDARD_ERROR) 
     """Return a logger to a descriptor, and its writer, which has a thread and which the caller closes."""
     writer = LogWriter(fd)
     terminal, journal = os.isatty(fd), is_journal(fd, os.environ)
-    return logger(writer, level=level, form=form, terminal=terminal, journal=journal), writer
+    columns = partial(_columns, fd) if terminal else lambda: 0
+    return logger(writer, level=level, form=form, terminal=terminal, journal=journal, columns=columns), writer
+
+
+def _columns(fd: int) -> int:
+    """Return the width of a terminal now; 0 where it is unknown."""
+    try:
+        return os.get_terminal_size(fd).columns
+    except OSError:
+        return 0
 
 
 def is_journal(fd: int, environment: Mapping[str, str]) -> bool:
@@ -165,13 +182,18 @@ def _json(level: str, event: str, fields: Mapping[str, Any]) -> str:
     return json.dumps({**fields, "event": printable(event), "level": level, "ts": at}, default=repr)
 
 
-def _text(level: str, event: str, fields: Mapping[str, Any], *, colors: bool) -> str:
+def _text(level: str, event: str, fields: Mapping[str, Any], columns: int, *, colors: bool) -> str:
     shown_level = f"{level:<9}"
     if colors:
         shown_level = f"\x1b[{_COLORS[level]}m{shown_level}\x1b[0m"
     values = (f"{name}={_value(value)}" for name, value in fields.items())
     at = strftime("%H:%M:%S", localtime(wall_clock() / SECOND))
-    return " ".join([at, f"[{shown_level}]", printable(event), *values])
+    lead = len(f"{at} [{level:<9}] ")
+    text = " ".join([printable(event), *values])
+    if columns:
+        lines = textwrap.wrap(text, max(columns - lead, _LEAST_TEXT), break_long_words=False, break_on_hyphens=False)
+        text = f"\n{' ' * lead}".join(lines)
+    return f"{at} [{shown_level}] {text}"
 
 
 def _value(value: object) -> str:
