@@ -17,8 +17,9 @@ from evictd.config.file import load, load_yaml, read_documents
 from evictd.config.flags import FLAGS
 from evictd.config.lint_model import Lint, Severity
 from evictd.config.schema import dump_schema, json_schema, world_schema
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
-from evictd.core.units.quantity import parse_quantity
+from evictd.core.units.quantity import of_bytes, parse_quantity
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "config").glob("*.yaml"))
@@ -62,15 +63,27 @@ def test_every_sample_loads_without_warnings_and_validates(path: Path) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_the_samples_have_no_lint_findings(path: Path, tmp_path: Path) -> None:
-    """Except the documentation's example, whose comment says so. Errors depend on how large this machine's disk is."""
+    """Errors depend on how large this machine's disk is."""
     findings = check(load(path), tmp_path, layout="dedicated").findings
     warnings = [finding for finding in findings if finding.severity is Severity.WARNING]
     lints = [
         finding.lint.value for finding in warnings if finding.lint is not Lint.FILE_UNREADABLE
     ]  # no pod's token here
-    assert lints == (
-        [] if path.stem != "hard-with-minimum-reclaim" else [*["FilesystemWithoutThreshold"] * 2, "NoPIDThreshold"]
+    assert lints == []
+
+
+@pytest.mark.parametrize(("name", "capacity"), [("small-edge", 1 << 30), ("beside-a-kubelet", 2 << 30)])
+def test_no_sample_has_a_threshold_that_is_never_met_or_that_the_pods_limit_meets(
+    name: str, capacity: int, tmp_path: Path
+) -> None:
+    """128Mi on a node of 1 GiB were below the kernel's share, and the pods' limit had evictd's threshold, not the kubelet's."""
+    (kubelet := tmp_path / "kubelet.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nsystemReserved: {memory: 100Mi}\n"
     )
+    settings = load(ROOT / f"config/{name}.yaml")
+    report = check(settings, tmp_path, {Signal.MEMORY_AVAILABLE: of_bytes(capacity)}, kubelet_config=kubelet)
+    assert [each for each in report.findings if each.lint is Lint.REQUESTS_MEET_THRESHOLD] == []
+    assert not any("200Mi may never be met" in each for each in report.warnings), "a hard one has the kernel's estimate"
 
 
 def test_what_a_running_kubelet_reports_validates() -> None:
