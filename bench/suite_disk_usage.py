@@ -46,7 +46,7 @@ print((end[4] - begin[4]) * 1e3, (end[0] + end[1] - begin[0] - begin[1]) * 1e3)
 
 
 def run() -> list[Result]:
-    """Time one directory of a million files, and a million files in a thousand directories; write `docs/benchmarks.md`."""
+    """Time one directory of a million files, and a million files in a thousand directories; write `bench/figures.md`."""
     results: list[Result] = []
     rows: list[str] = []
     beside = ""
@@ -68,7 +68,7 @@ def run() -> list[Result]:
 
 
 def section(rows: list[str], beside: str) -> str:
-    """Return the section of `docs/benchmarks.md`."""
+    """Return the section of `bench/figures.md`."""
     return "\n".join(
         [
             "## A million files",

@@ -16,7 +16,7 @@ DISTS = "EVICTD_VM_DISTS"
 
 
 def run() -> list[Result]:
-    """Boot the machine of each release, run the trials, and write the table of `docs/benchmarks.md`."""
+    """Boot the machine of each release, run the trials, and write the table of `bench/figures.md`."""
     rows, results = [], []
     for release in os.environ.get(DISTS, "bookworm,forky").split(","):
         os.environ[DISTRIBUTION] = release

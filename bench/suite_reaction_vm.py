@@ -16,7 +16,7 @@ LIMIT_SECONDS = 2400
 
 
 def run() -> list[Result]:
-    """Boot the machine, run the trials, and write the table of `docs/benchmarks.md`."""
+    """Boot the machine, run the trials, and write the table of `bench/figures.md`."""
     groups = trials("reaction_vm", "reaction", limit_seconds=LIMIT_SECONDS)
     if not groups:
         return []

@@ -1,7 +1,7 @@
 """The points where the kubelet's documentation and its code part ways (docs/parity.md), each shown once.
 
 Where a point is decided in the core, or by the configuration, it is shown here, under both policies if they differ. Points that
-belong to the shell (collectors, termination, metrics, signals of the kernel) are shown by the tests that docs/parity.md names;
+belong to the shell (collectors, termination, metrics, signals of the kernel) are shown by the tests that shown_by.md names;
 the last tests here hold that page to what exists.
 """
 
@@ -41,6 +41,8 @@ from evictd.simulation import SimulatedCycle, simulate
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "parity.md"
+SHOWN_BY = ROOT / "tests" / "parity" / "shown_by.md"
+"""The tests of each row of the page: no reader of the documentation looks for them."""
 GI, MI = 2**30, 2**20
 STANDARD, KUBELET = Policy.STANDARD, Policy.KUBELET
 NO_COPY = {"enforceNodeAllocatable": ["none"]}
@@ -486,25 +488,26 @@ _ROW = re.compile(r"^\| (\d+) \|")
 _TEST_ID = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
-def _rows() -> dict[int, str]:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
+def _rows(page: Path) -> dict[int, str]:
+    lines = page.read_text(encoding="utf-8").splitlines()
     return {int(found[1]): line for line in lines if (found := _ROW.match(line))}
 
 
 def test_the_page_has_a_row_for_each_of_the_forty_points() -> None:
-    assert sorted(_rows()) == list(range(1, 41))
+    assert sorted(_rows(PAGE)) == sorted(_rows(SHOWN_BY)) == list(range(1, 41))
+    assert "tests/" not in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("number", range(1, 41))
 def test_every_test_that_a_point_names_exists(number: int) -> None:
-    named = _TEST_ID.findall(_rows()[number])
+    named = _TEST_ID.findall(_rows(SHOWN_BY)[number])
     assert named, "every point names the test that shows it"
     _exist(named)
 
 
-def test_every_test_that_the_page_names_exists() -> None:
+def test_every_test_that_is_named_exists() -> None:
     """Also those of the two suites on a real node."""
-    _exist(_TEST_ID.findall(PAGE.read_text(encoding="utf-8")))
+    _exist(_TEST_ID.findall(SHOWN_BY.read_text(encoding="utf-8")))
 
 
 def test_every_case_that_is_played_is_in_the_table() -> None:
@@ -520,10 +523,10 @@ def _exist(named: list[tuple[str, str]]) -> None:
         assert re.search(rf"^ *def {name}\(", source, re.MULTILINE), f"{path}::{name}"
 
 
-def test_every_point_shown_here_is_named_on_the_page() -> None:
+def test_every_point_shown_here_is_named() -> None:
     tree = ast.parse(Path(__file__).read_text(encoding="utf-8"))
     shown = {
         node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_point_")
     }
-    named = {name for row in _rows().values() for _, name in _TEST_ID.findall(row)}
+    named = {name for row in _rows(SHOWN_BY).values() for _, name in _TEST_ID.findall(row)}
     assert shown <= named
