@@ -75,7 +75,7 @@ class Start:
 
 
 def run() -> list[Result]:
-    """Measure starts and imports, and write the tables of `docs/benchmarks.md`."""
+    """Measure starts and imports, and write the tables of `bench/figures.md`."""
     if os.geteuid() != 0:
         print("start: needs root; left out")
         return []
