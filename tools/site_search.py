@@ -8,21 +8,23 @@ from typing import Any
 
 _BOOST = {"troubleshooting.md": 20.0, "alerts.md": 4.0, "tuning.md": 2.0, "operations.md": 2.0, "cluster.md": 2.0}
 _EVIDENCE = {"parity.md", "kubelet.md", "laws.md", "faults.md", "incidents.md", "reliability.md", "benchmarks.md"}
-_EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md", "vm.md"}
+_EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md"}
 _WORDS = {
-    "benchmarks.md": ("performance", "overhead"),
+    "benchmarks.md": ("performance", "overhead", "how much it takes"),
     "charts.md": ("helm",),
     "concepts.md": ("belongs",),
+    "getting-started.md": ("uninstall",),
     "install.md": ("install",),
     "metrics.md": ("Grafana",),
     "operations.md": ("retention",),
     "platforms.md": ("CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations"),
+    "reliability.md": ("daemon dies", "crash"),
     "rollout.md": ("50",),
     "runtime.md": ("runtime down",),
     "scenarios.md": ("rehearse",),
     "security.md": ("permissions", "RBAC", "ClusterRole"),
     "troubleshooting.md": ("FAQ", "PDB", "exit code 137", "innocent eviction"),
-    "tuning.md": ("protect",),
+    "tuning.md": ("protect", "stop"),
 }
 
 

@@ -74,6 +74,15 @@ def browser(address: str) -> Iterator[Any]:
         ("install", "install.html"),
         ("exit code 137", "troubleshooting.html"),
         ("runtime down", "runtime.html"),
+        ("stop evictd from evicting", "tuning.html"),
+        ("replace the kubelet", "from-the-kubelet.html"),
+        ("how much memory does it take", "benchmarks.html"),
+        ("uninstall", "getting-started.html"),
+        ("daemon dies", "reliability.html"),
+        ("which permissions", "security.html"),
+        ("prometheus alert", "alerts.html"),
+        ("eviction too late", "troubleshooting.html"),
+        ("disk pressure images", "troubleshooting.html"),
     ],
 )
 def test_the_words_that_people_type_find_their_page_first(browser: Any, address: str, words: str, found: str) -> None:
