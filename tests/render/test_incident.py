@@ -218,7 +218,7 @@ def test_what_came_back_is_judged_only_once_it_was_read() -> None:
     )
     assert not short.settled
     lines = list(relief_lines(short))
-    assert "nothing came back up to the last reading" in lines
+    assert "nothing came back up to the journal's last record, 2s later" in lines
     assert not any("stayed met" in each for each in lines)
     later = replace(short, known_for=20.0)
     assert later.settled

@@ -11,6 +11,7 @@ from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import Incident
 from evictd.render.incident_summary import summary_text
 from evictd.render.incident_view import verdict_text
+from evictd.render.relief import relief_lines
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 from tests.stories import GI
@@ -112,7 +113,7 @@ def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
         (replace(judged(Need.NEEDED, LEAK), known_for=9.0), "the eviction gave back enough"),
         (
             replace(judged(Need.NEEDED, LEAK), clear=None, known_for=3.0, points=((0.0, GI // 2), (2.0, GI // 2))),
-            "what the eviction gave back was not read yet",
+            "nothing came back up to the journal's last record, 3s later",
         ),
     ],
 )
@@ -178,3 +179,13 @@ def test_the_rate_of_the_pod_that_alone_grew_is_that_of_the_signal() -> None:
     assert summary_text(found).startswith("default/hog-old grew by 85.3Mi a second")
     other = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=500 << 20))
     assert summary_text(other).startswith("default/hog-old grew by 500Mi a second"), "too far from it to be the same"
+
+
+@pytest.mark.parametrize(("risen", "amount"), [(0, "nothing"), (GI // 4, "256Mi")])
+def test_what_came_back_up_to_the_end_of_the_journal_is_said_once_in_one_sentence(risen: int, amount: str) -> None:
+    """`was not read yet` stood above `nothing came back up to the last reading`."""
+    points = ((0.0, GI // 2), (0.5, GI // 2 + risen))
+    found = replace(judged(Need.NO_POD_HELPS), points=points, known_for=1.0, clear=None, met=MetAfter(still=1.0))
+    said = f"{amount} came back up to the journal's last record, 1s later"
+    assert summary_text(found).endswith(f"; {said}")
+    assert said in list(relief_lines(found))

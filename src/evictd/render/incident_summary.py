@@ -8,6 +8,7 @@ from evictd.render.attribution import clock_text
 from evictd.render.avoidance import AGAIN, held_by_page_cache
 from evictd.render.history import EventKind
 from evictd.render.incident import Incident
+from evictd.render.relief import unsettled_text
 from evictd.render.text import amount_text, counted, usage_text
 from evictd.render.verdict import Grower, Need
 
@@ -139,7 +140,7 @@ def _effect_text(found: Incident) -> str:
     if came_back is None:
         return ""
     if came_back < missing:
-        return "the eviction gave back too little" if found.settled else "what the eviction gave back was not read yet"
+        return unsettled_text(found) or "the eviction gave back too little"
     if again is not None:
         return f"the eviction relieved the node for {format_duration(max(round(again), 1) * SECOND)} only"
     return "the eviction gave back enough"

@@ -49,22 +49,31 @@ def relief_lines(found: Incident) -> Iterator[str]:
     if found.gone_after is not None:
         yield f"it had ended {_later(found.gone_after)}"
     if found.came_back is not None and found.gone_after is not None:
-        too_little = ": too little" if found.settled else "; it was not read again since"
-        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else too_little)
+        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
         bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
-        if found.came_back:
+        if text := unsettled_text(found):
+            yield text
+        elif found.came_back:
             brief = found.met.again is not None and found.met.again < _LONG and enough == ": enough"
             lasted = f" for {format_duration(max(round(found.met.again or 0), 1) * SECOND)}" if brief else ""
             yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}{lasted}"
         elif found.settled and found.outgrown:
             yield "no more was available afterwards: what grew took what its end freed"
         else:
-            yield f"nothing came back{'' if found.settled else ' up to the last reading'}"
+            yield "nothing came back"
     elif not found.event.dry_run:
         yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)
     yield from _back_alone(found)
     yield from _successors(found)
+
+
+def unsettled_text(found: Incident) -> str:
+    """Write what came back of what was missing where the journal does not go on long enough to say more; else empty."""
+    if found.signal is None or found.came_back is None or found.settled or found.came_back >= (found.missing or 0):
+        return ""
+    amount = signal_amount(found.came_back, found.signal) if found.came_back else "nothing"
+    return f"{amount} came back up to the journal's last record, {_later(found.known_for)}"
 
 
 def _lasted(found: Incident) -> Iterator[str]:
