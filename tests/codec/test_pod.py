@@ -192,6 +192,7 @@ def test_the_requests_are_the_allocated_ones(
     assert found.requests.get("memory") == (request_ and parse_quantity(request_))
     assert found.limits.get("memory") == (limit and parse_quantity(limit))
     assert found.requests["ephemeral-storage"] == parse_quantity("1Gi")
+    assert found.asked == ({} if request_ == "64Gi" else {"memory": parse_quantity("64Gi")})
     assert decode_pod(encode_pod(pod)) == pod
 
 

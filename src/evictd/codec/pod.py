@@ -223,7 +223,10 @@ def _with_status(container: Container, status: WireContainerStatus) -> Container
     if allocated is None and actual is not None:
         allocated = actual.requests
     limits = container.limits if actual is None else _replaced(container.limits, actual.limits)
-    return replace(container, requests=_replaced(container.requests, allocated), limits=limits)
+    requests = _replaced(container.requests, allocated)
+    resized = {name: each for name, each in container.requests.items() if name in RESIZABLE}
+    asked = {name: each for name, each in resized.items() if requests.get(name) != each}
+    return replace(container, requests=requests, limits=limits, asked=asked)
 
 
 def _named(spec: Resources, found: WireResources) -> WireResources:
@@ -274,7 +277,12 @@ def encode_pod(pod: Pod) -> dict[str, Any]:
         "priorityClassName": pod.priority_class_name,
         "terminationGracePeriodSeconds": pod.termination_grace_period_seconds,
     }
-    status = {"phase": pod.phase, "qosClass": pod.status_qos_class}
+    status = {
+        "phase": pod.phase,
+        "qosClass": pod.status_qos_class,
+        "containerStatuses": _encode_allocated(pod.containers),
+        "initContainerStatuses": _encode_allocated(pod.init_containers),
+    }
     return {"metadata": _present(metadata), "spec": _present(spec), "status": _present(status)}
 
 
@@ -293,10 +301,27 @@ def _encode_requirements(wire: Container | PodLevelResources) -> dict[str, Any]:
 def _encode_container(container: Container) -> dict[str, Any]:
     fields = {
         "name": container.name,
-        "resources": _encode_requirements(container),
+        "resources": {
+            **_encode_requirements(container),
+            "requests": _encode_resources({**container.requests, **container.asked}),
+        },
         "restartPolicy": "Always" if container.sidecar else None,
     }
     return _present(fields)
+
+
+def _encode_allocated(containers: Iterable[Container]) -> list[dict[str, Any]]:
+    """Return the statuses of the containers that were not granted what they ask for."""
+    resized = (each for each in containers if each.asked)
+    return [
+        {
+            "name": each.name,
+            "allocatedResources": _encode_resources(
+                {name: each.requests[name] for name in RESIZABLE & each.requests.keys()}
+            ),
+        }
+        for each in resized
+    ]
 
 
 def _encode_volume(volume: Volume) -> dict[str, Any]:

@@ -30,6 +30,8 @@ class Container:
     requests: Resources = field(default_factory=dict)
     limits: Resources = field(default_factory=dict)
     sidecar: bool = False
+    asked: Resources = field(default_factory=dict)
+    """Requests of a resize that was not granted: nothing is decided by them."""
 
 
 @frozen
