@@ -173,3 +173,14 @@ def test_deleted_files_that_are_open_are_summed() -> None:
     assert incident.deleted_bytes(stats) == 3 * GI
     assert incident.most_of_disk(stats) == "deleted files that are open"
     assert incident.deleted_bytes(None) == 0
+
+
+def test_a_resize_that_was_not_granted_is_read_from_the_cycle() -> None:
+    records = recorded()
+    found = incident_of(records, evictions_of(records), "last")
+    entry = decode_entry(journal_lines()[1])
+    assert incident.asked_request(entry, found) == 0
+    asking = Container(name="main", requests={"memory": of_bytes(GI)}, asked={"memory": of_bytes(6 * GI)})
+    pods = (replace(OLD, containers=(asking,)), WEB)
+    entry = replace(entry, observation=replace(entry.observation, pods=pods))
+    assert incident.asked_request(entry, found) == 6 * GI

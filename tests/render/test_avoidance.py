@@ -440,3 +440,9 @@ def evicted(world: World, config: EvictionConfig) -> list[str]:
     """Return the pods that are evicted in a world, in order."""
     decisions = (each for cycle in play(world, config).cycles for each in cycle.step.decisions)
     return [each.pod.full_name for each in decisions if isinstance(each, EvictPod)]
+
+
+def test_a_limit_below_the_request_needs_a_lower_request_as_well() -> None:
+    """A limit of 5Gi was proposed beside a resize to 6Gi: the API server takes no limit below a request."""
+    limit, *_ = avoidance(replace(incident(), asked=12 * GI)).by
+    assert limit.startswith("a request and a limit of at most 4.48Gi of memory: ")

@@ -189,3 +189,9 @@ def test_what_came_back_up_to_the_end_of_the_journal_is_said_once_in_one_sentenc
     said = f"{amount} came back up to the journal's last record, 1s later"
     assert summary_text(found).endswith(f"; {said}")
     assert said in list(relief_lines(found))
+
+
+def test_a_resize_that_was_not_granted_is_named() -> None:
+    """A pod of a request of 6Gi was said to be over its request of 256Mi."""
+    text = summary_text(replace(judged(Need.NEEDED, LEAK), asked=12 * GI))
+    assert "; its request counts as 0, because its resize to 12Gi was not granted" in text

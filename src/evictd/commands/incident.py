@@ -29,7 +29,7 @@ from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
-from evictd.core.units.quantity import ZERO, Quantity, of_bytes
+from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
@@ -105,6 +105,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             found,
             verdict=_verdict(entry, found),
             with_request=with_request(entry, found),
+            asked=asked_request(entry, found),
             deleted=deleted_bytes(stats),
             swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
             most_in=most_of_disk(stats) if found.resource is Resource.EPHEMERAL_STORAGE else "",
@@ -197,6 +198,15 @@ def with_request(entry: JournalEntry, found: Incident) -> str | None:
     evictions = (each for each in step.decisions if isinstance(each, EvictPod))
     # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
     return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
+
+
+def asked_request(entry: JournalEntry, found: Incident) -> int:
+    """Return the memory request of a resize of the pod that was not granted; 0 without one."""
+    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
+    if found.resource is not Resource.MEMORY or pod is None or not any(MEMORY in each.asked for each in pod.containers):
+        return 0
+    asking = (replace(each, requests={**each.requests, **each.asked}) for each in pod.containers)
+    return replace(pod, containers=tuple(asking)).resource_totals.memory_request // NANO
 
 
 def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:

@@ -224,7 +224,9 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         )
     enough = victim.usage - found.missing
     most = amount_text(enough - enough // _ROUNDING, resource)
-    limit = f"a limit of at most {most} of {resource.value}"
+    # A limit below the request is not valid.
+    both = "request and a " if enough < max(victim.request, found.asked) else ""
+    limit = f"a {both}limit of at most {most} of {resource.value}"
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:

@@ -6,7 +6,7 @@ decided anything; an eviction's record also has the readings of the minutes befo
 is left out, without an error.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM
@@ -32,9 +32,9 @@ from evictd.render.aftermath import (
     time_of,
 )
 from evictd.render.attribution import little_grew, recorded_attribution
-from evictd.render.deciding import evicted_because
 from evictd.render.evictions import find_eviction
-from evictd.render.history import EventKind, HistoryEvent, event_line, events_by_record, folded_events
+from evictd.render.history import EventKind, HistoryEvent, events_by_record
+from evictd.render.incident_events import events_written
 from evictd.render.incident_ranking import IncidentRow, ranked_pods, ranking_rows
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
@@ -110,6 +110,8 @@ class Incident:
     with_request: str | None = None
     """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
     `None` where that is not known."""
+    asked: int = 0
+    """The request of a resize that was not granted; 0 without one."""
     host_filled: bool = False
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
     outside: int | None = None
@@ -312,7 +314,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         gone_after=gone_after,
         successors=successors_of(record, later, event, at),
-        events=tuple(_events(record, event)),
+        events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
         met=met_after(record, later, met, event.uid, clear),
         clear=clear,
@@ -383,18 +385,3 @@ def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
         return 0
     kin = (each for each in evictions if each.owner == event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
-
-
-def _events(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple[str, str]]:
-    for decision in record.decisions:
-        if decision.get("kind") == "RecordEvent":
-            yield clean(str(decision.get("reason"))), clean(str(decision.get("message")))
-    if not event.dry_run:
-        why = evicted_because(event.evidence, record.findings, for_tenant=True)
-        yield "Evicted", f"{clean(str(event.evidence.get('message', ''))).strip()} {why}".strip()
-
-
-def dated_lines(events: Sequence[HistoryEvent]) -> Iterator[tuple[str, str]]:
-    """Return time and text of each event; what one owner's pods repeat is counted, in a line without a time."""
-    for event in folded_events(events, "`evictd history --all`"):
-        yield ("", event) if isinstance(event, str) else (clean(event.at), event_line(event))

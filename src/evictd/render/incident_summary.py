@@ -26,7 +26,9 @@ _FILLED = {
 
 def summary_text(found: Incident) -> str:
     """Write cause and effect; empty where neither is known."""
-    texts = filter(None, (_cause_text(found), _shortened_text(found), _effect_text(found), _again_text(found)))
+    texts = filter(
+        None, (_cause_text(found), _asked_text(found), _shortened_text(found), _effect_text(found), _again_text(found))
+    )
     return "; ".join(texts)
 
 
@@ -36,6 +38,15 @@ def within_text(found: Incident) -> str:
     if row is None or resource is None:
         return ""
     return f"within its request ({amount_text(row.usage, resource)} of {amount_text(row.request, resource)})"
+
+
+def _asked_text(found: Incident) -> str:
+    """Write that a resize of the pod was not granted; empty where none was asked for."""
+    victim = found.victim
+    if not found.asked or victim is None:
+        return ""
+    granted, asked = (amount_text(each, Resource.MEMORY) for each in (victim.request, found.asked))
+    return f"its request counts as {granted}, because its resize to {asked} was not granted"
 
 
 def _excess_text(found: Incident) -> str:

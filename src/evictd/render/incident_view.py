@@ -16,7 +16,8 @@ from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
-from evictd.render.incident import Incident, dated_lines
+from evictd.render.incident import Incident
+from evictd.render.incident_events import dated_lines
 from evictd.render.incident_now import now_text
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_summary import summary_text, within_text
