@@ -93,3 +93,20 @@ def test_the_holders_are_named_where_little_grew_beside_what_was_missing() -> No
     because = {"limit": "100Gi", "available": "1Gi"}
     text = recorded_filled_text(record.findings, record.wall, because)
     assert text.startswith("Of 7.9Gi used of memory, evictable pods hold 1.03Gi, protected pods hold 1Gi; ")
+
+
+def test_what_one_pod_took_is_no_older_than_the_pod() -> None:
+    """A pod that lived 7.7 s was said to have filled memory since 37 s before: the time of its predecessors."""
+    record = decode_record(filled()[1])
+    (finding,) = (each for each in record.findings if each["kind"] == "Attribution")
+    grown = {"held": 4 << 30, "grown": 4 << 30, "pods": 1}
+    nothing = {"held": 0, "grown": 0, "pods": 0}
+    alone = {**finding, "evictable": grown, "elsewhere": nothing, "grower": "default/leak", "grower_grown": 4 << 30}
+    alone["growerGrown"] = alone.pop("grower_grown")
+
+    def text(*, pods: tuple[str, ...], of: dict[str, object] = alone) -> str:
+        return recorded_filled_text([of], record.wall, {}, before="2023-11-14T22:13:50Z", pods_before=pods)
+
+    assert text(pods=()).startswith("Of 4Gi that filled memory since 22:13:50, pods took 4Gi (all of it default/leak);")
+    assert " since 22:13:20, " in text(pods=("default/leak",)), "it was there before"
+    assert " since 22:13:20, " in text(pods=(), of={**alone, "elsewhere": {**nothing, "grown": 1 << 30}}), "not alone"

@@ -1,6 +1,7 @@
 """Writes who holds what is short, and who took it, as a document and as sentences for `explain`, `status`, `why`, the page."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM, encode_finding
@@ -43,8 +44,13 @@ def filled_text(findings: Iterable[Finding], wall: int) -> str:
     return "" if held is None else filled_sentence(held, wall)
 
 
-def filled_sentence(held: Attribution, wall: int) -> str:
-    """Write who took what was short at a time; empty where nothing grew."""
+def filled_sentence(held: Attribution, wall: int, *, begun: int | None = None) -> str:
+    """Write who took what was short at a time; empty where nothing grew.
+
+    `begun` is a time at which the pod that grew most was not there: where it alone grew, all of that is since then.
+    """
+    if begun is not None and held.over is not None and held.grower_alone:
+        held = replace(held, over=min(held.over, wall - begun))
     text = _growth(held, wall)
     return f"{capital(text)}." if text else ""
 
@@ -78,11 +84,22 @@ def recorded_attribution(findings: Sequence[Mapping[str, Any]]) -> Attribution |
     return None
 
 
-def recorded_filled_text(findings: Sequence[Mapping[str, Any]], wall: str, because: Mapping[str, Any]) -> str:
-    """Write who took what was short at a recorded eviction, or who holds it where little grew; empty where that is not known."""
+def recorded_filled_text(
+    findings: Sequence[Mapping[str, Any]],
+    wall: str,
+    because: Mapping[str, Any],
+    *,
+    before: str = "",
+    pods_before: Collection[str] = (),
+) -> str:
+    """Write who took what was short at a recorded eviction, or who holds it where little grew; empty where that is not known.
+
+    `before` is the time of the record before, and `pods_before` are the full names of the pods that were there then.
+    """
     held = recorded_attribution(findings)
     try:
-        if held is None or not (text := filled_sentence(held, parse_time(wall))):
+        begun = parse_time(before) if before and held is not None and held.grower not in pods_before else None
+        if held is None or not (text := filled_sentence(held, parse_time(wall), begun=begun)):
             return ""
         if little_grew(held, because):
             return f"{capital(clean(holders_text(held)))}."

@@ -90,6 +90,8 @@ class _Reader:
     gone: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
     by_kubelet: set[str] = field(default_factory=set)
+    before: tuple[str, frozenset[str]] = ("", frozenset())
+    """Time and pods of the record before."""
 
     def events(self, record: JournalRecord) -> Iterator[HistoryEvent]:
         if record.now < self.now:
@@ -110,6 +112,7 @@ class _Reader:
                 continue
             if event is not None:
                 yield event
+        self.before = record.wall, frozenset(each.full_name for each in record.observation.pods)
 
     def _gone(self, record: JournalRecord) -> Iterator[HistoryEvent]:
         now_gone = frozenset(record.observation.cleaned_up)
@@ -159,7 +162,9 @@ class _Reader:
         because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
         why = " ".join(filter(None, (because, _past_budget(record, decision))))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
-        filled = recorded_filled_text(record.findings, record.wall, evidence.get("because") or {})
+        wall, pods = self.before
+        because_of = evidence.get("because") or {}
+        filled = recorded_filled_text(record.findings, record.wall, because_of, before=wall, pods_before=pods)
         return replace(event, why=why, filled=filled if why else "", owner=clean(owner))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:

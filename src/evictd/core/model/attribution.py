@@ -115,6 +115,11 @@ class Attribution:
         of_pods = self.of_pods
         return self.grower if self.grower_grown * 2 > of_pods and of_pods * _FEW > self.filled else ""
 
+    @property
+    def grower_alone(self) -> bool:
+        """Whether one pod took all that filled the supply, but for a hundredth."""
+        return bool(self.main_grower) and (self.filled - self.grower_grown) * _NOTABLE < self.filled
+
 
 def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> str:
     """Write who took what filled a supply: `of 1.2Gi that filled memory since 10:02:00, pods took 30Mi; ...`.
