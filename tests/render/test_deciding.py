@@ -1,12 +1,19 @@
 """Why this pod was evicted and not another, in one sentence."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from evictd.codec.decision import encode_decision
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import SkipReason
+from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource
-from evictd.render.deciding import evicted_because, passed_over_because, place_then
+from evictd.core.model.state import State
+from evictd.render.deciding import evicted_because, passed_over_because, place_then, reasons_of, refused_before
+from tests.playbook import config, node, pod, usage
 
 MI = 2**20
 
@@ -191,3 +198,22 @@ def test_of_a_pod_that_was_not_the_next_it_is_not_said() -> None:
     assert whys["a/web"] is not None
     assert "a/db, the next, requests none" in whys["a/db"].why
     assert "a/web requests none" in whys["a/web"].why
+
+
+def test_the_event_names_the_budget_that_had_refused_the_eviction() -> None:
+    """The owner of a budget read of an eviction past it, and nothing of the budget."""
+    first = next(decision for decision in evictions())
+    assert refused_before(encode_decision(first)) == ""
+    refused = replace(first, refused_since=1)
+    assert refused_before(encode_decision(refused)) == "A disruption budget had refused it before."
+    said = reasons_of([refused], [], for_tenant=True)
+    assert said == {first.pod.uid: "A disruption budget had refused it before."}
+    assert reasons_of([refused], []) == {}, "the log has its own line for each refusal"
+
+
+def evictions() -> list[EvictPod]:
+    """The eviction of a leaking pod."""
+    leak = pod("leak")
+    seen = Observation(node=node(memory="100Mi of 8Gi"), pods=(leak,), pod_stats={"leak": usage(leak, memory="6Gi")})
+    step = synchronize(State(), seen, config(hard={"memory.available": "500Mi"}), 0)
+    return [each for each in step.decisions if isinstance(each, EvictPod)]

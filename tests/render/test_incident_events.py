@@ -15,6 +15,9 @@ def test_the_evicted_event_has_the_message_and_why_this_pod_went() -> None:
     assert reason == "Evicted"
     assert message.startswith("The node was low on resource: memory.")
     assert "Evicted default/hog-old (6Gi): " in message
+    past = replace(event, evidence={**event.evidence, "refusedSince": 1})
+    *_, (_, after) = events_written(records[1], past)
+    assert after == f"{message} A disruption budget had refused it before."
 
 
 def test_a_line_has_its_time() -> None:

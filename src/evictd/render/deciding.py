@@ -191,17 +191,25 @@ def reasons_of(
 ) -> dict[str, str]:
     """Return the sentence of each eviction of a cycle that has one, by the pod's uid; empty without an eviction.
 
-    With `for_tenant` pods of other namespaces have no names: who may read the events of a namespace need not know of them.
+    With `for_tenant` pods of other namespaces have no names: who may read the events of a namespace need not know of them. A
+    budget that had refused the eviction is named: it is theirs.
     """
     evictions = [each for each in decisions if isinstance(each, EvictPod)]
     if not evictions:
         return {}
     found = [encode_finding(each) for each in findings if isinstance(each, Ranking | PodSkipped)]
-    sentences = (
-        (each.pod.uid, evicted_because(encode_decision(each), found, dry_run=dry_run, for_tenant=for_tenant))
-        for each in evictions
-    )
-    return {uid: sentence for uid, sentence in sentences if sentence}
+    sentences = dict[str, str]()
+    for each in evictions:
+        plain = encode_decision(each)
+        why = evicted_because(plain, found, dry_run=dry_run, for_tenant=for_tenant)
+        before = refused_before(plain) if for_tenant else ""
+        sentences[each.pod.uid] = " ".join(filter(None, (why, before)))
+    return {uid: sentence for uid, sentence in sentences.items() if sentence}
+
+
+def refused_before(decision: Plain) -> str:
+    """Write that a disruption budget had refused an eviction; empty where none had."""
+    return "A disruption budget had refused it before." if decision.get("refusedSince") is not None else ""
 
 
 @frozen

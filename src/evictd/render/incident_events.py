@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from evictd.codec.journal_record import JournalRecord
-from evictd.render.deciding import evicted_because
+from evictd.render.deciding import evicted_because, refused_before
 from evictd.render.history import HistoryEvent, event_line, folded_events
 from evictd.render.text import clean
 
@@ -15,7 +15,8 @@ def events_written(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple
             yield clean(str(decision.get("reason"))), clean(str(decision.get("message")))
     if not event.dry_run:
         why = evicted_because(event.evidence, record.findings, for_tenant=True)
-        yield "Evicted", f"{clean(str(event.evidence.get('message', ''))).strip()} {why}".strip()
+        message = clean(str(event.evidence.get("message", ""))).strip()
+        yield "Evicted", " ".join(filter(None, (message, why, refused_before(event.evidence))))
 
 
 def dated_lines(events: Sequence[HistoryEvent]) -> Iterator[tuple[str, str]]:
