@@ -54,7 +54,7 @@ def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
     ("pod", "said"),
     [
         ("default/hog-old", "it would have gone all the same, because of what it holds"),
-        ("", "no pod would have gone at that moment, so the node would have been short for longer"),
+        ("", "evictd would then have ended no pod, and the node would have stayed short"),
     ],
 )
 def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> None:

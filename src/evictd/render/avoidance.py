@@ -294,7 +294,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
         return Avoidance(
-            not_by=(f"{request}: no pod would have gone at that moment, so the node would have been short for longer",)
+            not_by=(f"{request}: evictd would then have ended no pod, and the node would have stayed short",)
         )
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place"
