@@ -22,6 +22,7 @@ from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
 from evictd.render.kernel_kills import kill_text
+from evictd.render.past_budget import PAST, past_budget
 from evictd.render.replayed import recorded_text
 from evictd.render.suspects import suspects_of, suspects_text
 from evictd.render.text import clean, counted, duration_text
@@ -160,11 +161,12 @@ class _Reader:
         evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
         event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
         because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
-        why = " ".join(filter(None, (because, _past_budget(record, decision))))
+        why = " ".join(filter(None, (because, past_budget(record, decision))))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
         wall, pods = self.before
-        because_of = evidence.get("because") or {}
-        filled = recorded_filled_text(record.findings, record.wall, because_of, before=wall, pods_before=pods)
+        filled = recorded_filled_text(
+            record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
+        )
         return replace(event, why=why, filled=filled if why else "", owner=clean(owner))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
@@ -175,18 +177,6 @@ class _Reader:
         begun = [f"{each} begins" for each in after if each not in before]
         ended = [f"{each} ends" for each in before if each not in after]
         return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
-
-
-def _past_budget(record: JournalRecord, decision: Plain) -> str:
-    """Write that a budget refused a soft eviction for `evictionTimeout`, after which evictd deletes the pod; else empty."""
-    since, timeout = decision.get("refusedSince"), record.config.eviction_timeout
-    grace = (decision["because"].get("threshold") or {}).get("gracePeriodNanoseconds")
-    if since is None or timeout is None or not grace or (waited := record.now - since) < timeout:
-        return ""
-    return (
-        f"A disruption budget refused it for {duration_text(waited)}; past evictionTimeout ({duration_text(timeout)}) evictd "
-        "deletes it all the same (podTermination: Auto)."
-    )
 
 
 def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
@@ -262,18 +252,27 @@ def events_by_record(records: Iterable[JournalRecord]) -> list[list[HistoryEvent
 
 
 def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
-    """Turn each eviction that was refused into a request: the pod stayed."""
-    asked: dict[str, tuple[list[HistoryEvent], int]] = {}
+    """Turn each eviction that was refused into a request: the pod stayed.
+
+    The answer to the last one is not in the journal yet. It stays a request where the same was refused past the timeout before.
+    """
+    asked, past = dict[str, tuple[list[HistoryEvent], int]](), set[str]()
     for events in found:
         for place, event in enumerate(events):
             if event.kind is EventKind.EVICTED:
                 asked[event.uid] = (events, place)
             elif event.kind is EventKind.REFUSED and event.uid in asked:
-                of_record, at = asked.pop(event.uid)
-                request = of_record[at]
-                of_record[at] = replace(
-                    request, kind=EventKind.REQUESTED, text=f"ask to {request.text}", why="", filled=""
-                )
+                past |= _asked_only(*asked.pop(event.uid))
+    for uid in past & asked.keys():
+        if asked[uid][0] is found[-1]:
+            _asked_only(*asked[uid])
+
+
+def _asked_only(events: list[HistoryEvent], place: int) -> set[str]:
+    """Make a request of an eviction; returns its uid if it was said to go past the budget."""
+    event = events[place]
+    events[place] = replace(event, kind=EventKind.REQUESTED, text=f"ask to {event.text}", why="", filled="")
+    return {event.uid} if event.why.endswith(PAST) else set()
 
 
 @frozen

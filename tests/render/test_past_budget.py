@@ -1,0 +1,35 @@
+"""An eviction past a disruption budget."""
+
+import msgspec
+
+from evictd.core.units.duration import SECOND
+from evictd.render.history import EventKind, history
+from tests.render.test_history import journal
+
+
+def asked_since(seconds: int, *, grace: int) -> str:
+    """Return why a pod was evicted that a budget has refused for so long; the threshold has a grace period in seconds."""
+    first, *_ = journal()
+    evicted = next(each for each in first.decisions if each["kind"] == "EvictPod")
+    threshold = {**evicted["because"]["threshold"], "gracePeriodNanoseconds": grace * SECOND}
+    decision = {
+        **evicted,
+        "because": {**evicted["because"], "threshold": threshold},
+        "refusedSince": first.now - seconds * SECOND,
+    }
+    (event,) = (
+        each
+        for each in history([msgspec.structs.replace(first, decisions=(decision,))])
+        if each.kind is EventKind.EVICTED
+    )
+    return event.why
+
+
+def test_an_eviction_past_a_budget_says_for_how_long_it_was_refused() -> None:
+    """The history had six refusals and then an eviction, without a word on the budget."""
+    assert asked_since(66, grace=30).endswith(
+        " A disruption budget refused it for 1m6s; past evictionTimeout (1m0s) evictd deletes it all the same "
+        "(podTermination: Auto)."
+    )
+    assert "disruption budget" not in asked_since(59, grace=30)
+    assert "disruption budget" not in asked_since(66, grace=0)
