@@ -446,3 +446,13 @@ def test_a_limit_below_the_request_needs_a_lower_request_as_well() -> None:
     """A limit of 5Gi was proposed beside a resize to 6Gi: the API server takes no limit below a request."""
     limit, *_ = avoidance(replace(incident(), asked=12 * GI)).by
     assert limit.startswith("a request and a limit of at most 4.48Gi of memory: ")
+
+
+def test_a_pod_that_was_within_its_request_would_not_have_gone_for_an_earlier_threshold() -> None:
+    """A pod of 300Mi that grew by 4.3Mi a second from nothing was said to have gone a minute earlier (world 42)."""
+    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
+    rows = tuple(replace(row, request=4 * GI) if row.chosen else row for row in slow.ranking)
+    leak = Grower(pod=slow.event.pod, rate=GI // 20)
+    judged = EvictionVerdict(need=Need.NEEDED, pod=slow.event.pod, growers=(leak,), played=1)
+    (text,) = (each for each in avoidance(replace(slow, ranking=rows, verdict=judged)).not_by if "soft" in each)
+    assert text.endswith("60 s earlier, when this pod was still within its request")

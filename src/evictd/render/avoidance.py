@@ -318,6 +318,16 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     return Avoidance(by=(f"{request}: {other} would have gone in its place",))
 
 
+def _was_within_request(found: Incident, resource: Resource) -> bool:
+    """Whether the pod exceeded its request only by what it took within the lead of a proposed threshold."""
+    victim = found.victim
+    if victim is None or victim.usage is None or resource not in _REQUESTED or victim.usage <= victim.request:
+        return False
+    growers = () if found.verdict is None else found.verdict.growers
+    rate = next((each.rate for each in growers if each.pod == victim.pod), 0)
+    return victim.usage - rate * _LEAD_SECONDS <= victim.request > 0
+
+
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     """Say whether a soft threshold or a lead would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
@@ -329,6 +339,8 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     fell, amount = f"at {signal_amount(rate, signal)} a second", signal_amount(limit, signal)
     early = f"{_LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"
+    if _was_within_request(found, resource):
+        went = "when this pod was still within its request"
     if held_by_page_cache(found):
         went = "and no pod goes for a soft threshold that page cache alone holds met"
     had = next((signal_amount(each, signal) for kind, each in found.levels if kind == "soft"), "")
