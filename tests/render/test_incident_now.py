@@ -75,6 +75,15 @@ def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
     assert now_text(replace(found, ranking=within)) == "", "one within its request"
     slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20)))
     assert now_text(replace(found, verdict=slow)) == ""
+    half = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=2 << 20)))
+    assert (
+        now_text(replace(found, verdict=half)) == "default/web grew by 2Mi a second, and it still runs: limit or end it"
+    )
+    alone = replace(verdict, growers=leaks[1:])
+    assert (
+        now_text(replace(found, verdict=alone))
+        == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    ), "a pod of high priority leaked, and seven others went for it without a word of what to do"
 
 
 def test_an_owner_whose_pods_go_in_vain_is_kept_off_the_node() -> None:

@@ -195,3 +195,13 @@ def test_a_resize_that_was_not_granted_is_named() -> None:
     """A pod of a request of 6Gi was said to be over its request of 256Mi."""
     text = summary_text(replace(judged(Need.NEEDED, LEAK), asked=12 * GI))
     assert "; its request counts as 0, because its resize to 12Gi was not granted" in text
+
+
+def test_the_headline_has_the_rate_of_the_line_of_the_eviction() -> None:
+    """1023Mi a second stood above 1Gi/s (world 01)."""
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=85 << 20))
+    because = {**found.event.evidence["because"], "fillRate": 86 << 20}
+    event = replace(found.event, evidence={**found.event.evidence, "because": because})
+    assert summary_text(replace(found, event=event)).startswith("default/hog-old grew by 86Mi a second")
+    other = replace(event, evidence={**event.evidence, "because": {**because, "fillRate": 400 << 20}})
+    assert summary_text(replace(found, event=other)).startswith("default/hog-old grew by 85.3Mi a second")

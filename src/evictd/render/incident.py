@@ -264,7 +264,7 @@ class Incident:
     def rate(self) -> int | None:
         """By how much a second the signal fell in the last minute before, since the last jump; `None` where it is not known.
 
-        Where it fell before and stood still lately, that of the last readings: a fall that ended says nothing of what comes.
+        Where it stood still lately or fell twice as fast, that of the last readings: that is what goes on.
         """
         lately = [(seconds, amount) for seconds, amount in self.points if -_LEAD_SECONDS * 1.5 <= seconds <= 0]
         known = since_jump(lately)
@@ -272,8 +272,10 @@ class Incident:
             return None
         whole = _fall(known)
         last = [each for each in known if each[0] >= -_LATELY]
-        if len(last) > 1 and last[-1][0] - last[0][0] >= _LATELY / 2 and _fall(last) * _STOOD_STILL < whole:
-            return round(_fall(last))
+        if len(last) > 1 and last[-1][0] - last[0][0] >= _LATELY / 2:
+            fell = _fall(last)
+            if fell * _STOOD_STILL < whole or fell > 2 * whole:
+                return round(fell)
         return round(whole)
 
 

@@ -50,14 +50,13 @@ def now_text(found: Incident) -> str:
 
 
 def _still_growing(found: Incident) -> str:
-    """Write which other pods grew at least as fast, beyond their request, and still run; empty where none does."""
+    """Write which other pods grew at least half as fast, beyond their request, and still run; empty where none does."""
     resource, verdict = found.resource, found.verdict
-    if resource is None or verdict is None or not verdict.grew or found.event.dry_run:
+    if resource is None or verdict is None or found.event.dry_run:
         return ""
-    own = next(each.rate for each in verdict.growers if each.pod == found.event.pod)
+    own = next((each.rate for each in verdict.growers if each.pod == found.event.pod), 0)
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
-    # Two pods that grow alike are measured with a small difference.
-    alike = [each for each in other_growers(found) if each.rate * 10 >= own * 9 and each.pod in found.running & beyond]
+    alike = [each for each in other_growers(found) if each.rate * 2 >= own and each.pod in found.running & beyond]
     names = [f"{each.pod} grew by {usage_text(each.rate, resource)} a second" for each in alike]
     runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"
     return f"{first_of(names, _NAMED)}, and {runs}" if names else ""

@@ -16,6 +16,8 @@ _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
 _BRIEF = 1
 """By more than how many seconds a grace period has to be shortened to be named."""
+_NEARLY = 50
+"""Two rates are the same if they differ by less than this part."""
 _FILLED = {
     Resource.MEMORY: "memory",
     Resource.EPHEMERAL_STORAGE: "the disk",
@@ -107,7 +109,10 @@ def _rate(found: Incident, grower: Grower) -> int:
     """
     alone = found.verdict is not None and len(found.verdict.growers) == 1
     fell = found.rate or 0
-    return fell if alone and fell <= grower.rate * 2 and grower.rate <= fell * 2 else grower.rate
+    decided = found.event.evidence.get("because", {}).get("fillRate")
+    if alone and isinstance(decided, int) and abs(decided - fell) * _NEARLY <= fell:
+        return decided  # the line of the eviction names it: one report has one rate
+    return fell if alone and fell <= grower.rate * 3 and grower.rate <= fell * 3 else grower.rate
 
 
 def _full_text(found: Incident) -> str:
