@@ -30,12 +30,13 @@ from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
-from evictd.errors import EvictdError, ExitCode, InputError
+from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
-from evictd.render.history import HistoryEvent, event_line, folded_events
+from evictd.render.history import HistoryEvent, event_line, folded_events, history
 from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
+from evictd.render.no_eviction import no_eviction_text
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
 from evictd.render.verdict import EvictionVerdict, Grower, Need
@@ -95,7 +96,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     records, problems = read_lines(paths, decode)
     report_skipped(problems)
     evictions = evictions_of(records)
-    if args.list and evictions:
+    if not evictions:
+        raise NotFoundError(no_eviction_text(history(records)))
+    if args.list:
         return _list(last_of_each(evictions), args.output, everything=args.all)
     found = incident_of(records, evictions, wanted)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)

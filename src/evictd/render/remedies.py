@@ -145,6 +145,12 @@ def _remedies(entry: Document, leaving: Collection[str]) -> Iterator[str]:
         yield remedy
 
 
+def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
+    """Return what to do about a reason for which no pod is evicted; `pod` is the protected pod that is the cause, if known."""
+    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, _OUTSIDE_PODS.get(resource, "") if resource is not None else "")
+    return _named(remedy, pod) if pod else remedy
+
+
 def _before(entry: Document) -> str:
     """Return what to do before a threshold is met."""
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""

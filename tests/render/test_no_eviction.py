@@ -1,0 +1,37 @@
+"""A journal without an eviction."""
+
+from evictd.render.history import EventKind, HistoryEvent
+from evictd.render.no_eviction import no_eviction_text
+
+AT = "2026-01-01T00:00:00Z"
+
+
+def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
+    """A reader at 3 a.m. was sent to another command (worlds 11 and 15)."""
+    event = HistoryEvent(
+        at=AT,
+        kind=EventKind.NO_ACTION,
+        pod="default/static",
+        text="No pod is evicted for memory.available: default/static holds more than all of them and is a static pod",
+        evidence={"reason": "ProtectedCulprit"},
+    )
+    assert no_eviction_text([event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends")]) == (
+        f"the journal has no eviction. {AT}: {event.text}; "
+        "now: limit default/static or move it to another node (a static pod: change its manifest)"
+    )
+
+
+def test_a_host_that_is_the_cause_is_looked_at() -> None:
+    text = "No pod is evicted for nodefs.available: 1Gi is missing"
+    event = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text=text, evidence={"reason": "NothingHelps"})
+    assert "; now: free disk space outside pods (" in no_eviction_text([event])
+    newer = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="another reason", evidence={"reason": "OfANewerDaemon"})
+    assert no_eviction_text([newer]) == f"the journal has no eviction. {AT}: another reason"
+
+
+def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
+    event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
+    assert no_eviction_text([event]) == (
+        f"the journal has no eviction. {AT}: shorten the grace period of default/old to 1s; it was being deleted already"
+    )
+    assert no_eviction_text([]) == "the journal has no eviction; `evictd history` says what was decided"
