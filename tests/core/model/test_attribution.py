@@ -36,6 +36,16 @@ def test_the_pod_that_took_most_of_what_the_pods_took_is_named() -> None:
     assert "shop" not in growth_text(grown, named=False)
 
 
+def test_a_pod_grew_alone_where_nothing_else_took_a_hundredth() -> None:
+    alone = replace(
+        HOST, evictable=Share(held=1, grown=1200 * MI), elsewhere=Share(held=1), grower="a/b", grower_grown=1200 * MI
+    )
+    assert alone.grower_alone
+    assert replace(alone, grower_grown=1189 * MI).grower_alone
+    assert not replace(alone, grower_grown=1188 * MI).grower_alone
+    assert not HOST.grower_alone
+
+
 def test_pods_that_may_not_go_are_named_beside_the_others() -> None:
     found = replace(
         HOST,
