@@ -28,6 +28,8 @@ from evictd.world.model import World, WorldPod
 from evictd.world.oracle import OF_RESOURCE
 from tools.incidents import incident_files, read_incident
 
+pytestmark = pytest.mark.slow
+
 END = 1_800_000_000 * SECOND
 SHORTER = {"42-budget-of-one": 3 * MINUTE}
 """Worlds that are played for a part of their time: evictd asks there each second."""
