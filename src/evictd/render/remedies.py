@@ -7,14 +7,14 @@ of the time of `status`.
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.signal_entry import is_pressed, shown_entries
-from evictd.render.text import clean
+from evictd.render.text import clean, first_of
 from evictd.render.timing import approaches, is_due
 
 Document = Mapping[str, Any]
@@ -115,13 +115,19 @@ def remedies(status: Document) -> list[str]:
     leaving = {row["pod"] for row in status["leaving"]}
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
     found = dict.fromkeys(text for entry in entries for text in _remedies(entry, leaving))
-    if status["dryRun"] and any(map(is_due, status["signals"])):
-        found[_END_DRY_RUN] = None
+    if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
+        found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     near = (approach.entry for approach in approaches(status))
     found |= dict.fromkeys(_before(entry) for entry in near if not grew_elsewhere(entry))
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
     return list(found)
+
+
+def _goes_at_once(due: Sequence[Document]) -> str:
+    """Return which pods the end of a dry run would evict; empty for none."""
+    pods = dict.fromkeys(clean(entry["next"]["pod"]) for entry in due if entry["next"])
+    return f": that can evict {first_of(list(pods))} at once" if pods else ""
 
 
 def _remedies(entry: Document, leaving: Collection[str]) -> Iterator[str]:
