@@ -192,7 +192,7 @@ def test_the_headline_of_the_file_is_cause_and_effect_and_the_choice_stands_belo
     found = replace(incident(), event=event, host_filled=True, of_owner=117)
     text = incident_page(found)
     short = "What filled memory belongs to no pod; the eviction relieved the node; 117 pods of"
-    assert f'<h1 class="hard">{short}' in text
+    assert f'<h1 class="soft">{short}' in text
     assert "In short" not in text
     assert text.count(found.event.why) == 1 + sum(found.event.why in message for _, message in found.events)
     assert '<span class="key mark"></span>the eviction (00:00:30)</li>' in text
@@ -216,6 +216,15 @@ def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")
     hostile = replace(found, event=replace(found.event, why='<script>alert("1")</script>'))
     assert "<script>" not in incident_page(hostile)
+
+
+def test_the_colour_of_the_headline_says_whether_the_eviction_relieved_the_node() -> None:
+    """It was red above "the eviction relieved the node", and so was the evicted pod in the ranking."""
+    relieved = incident_page(incident())
+    assert '<h1 class="calm">' in relieved
+    assert "<li><strong>1. default/hog-old: uses" in relieved
+    again = incident_page(replace(incident(), met=MetAfter(again=20.0)))
+    assert '<h1 class="hard">' in again
 
 
 def test_an_unmeasured_pod_whose_end_relieved_the_node_held_what_was_missing() -> None:

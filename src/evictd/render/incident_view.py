@@ -10,7 +10,7 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
-from evictd.render.avoidance import Avoidance, avoidance, formula_remedy
+from evictd.render.avoidance import AGAIN, Avoidance, avoidance, formula_remedy
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
@@ -291,7 +291,8 @@ def incident_page(found: Incident) -> str:
         headline=f"{capital(summary)}."
         if (summary := summary_text(found))
         else found.event.why or event_line(found.event),
-        now=now_text(found),
+        now=(now := now_text(found)),
+        level="hard" if not found.relieved else "soft" if now or found.of_owner >= AGAIN else "calm",
         text=event_line(found.event),
         clock=_clock(found, 0),
         signal="" if found.signal is None else found.signal.value,
