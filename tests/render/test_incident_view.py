@@ -195,7 +195,7 @@ def test_the_headline_of_the_file_is_cause_and_effect_and_the_choice_stands_belo
     assert f'<h1 class="soft">{short}' in text
     assert "In short" not in text
     assert text.count(found.event.why) == 1 + sum(found.event.why in message for _, message in found.events)
-    assert '<span class="key mark"></span>the eviction (00:00:30)</li>' in text
+    assert ">eviction (00:00:30)</text>" in text
     assert "<span>default/hog-old</span>" in text
     again = incident_page(replace(found, host_filled=False, verdict=NEEDED))
     assert (
@@ -216,6 +216,15 @@ def test_the_file_has_everything_in_it_and_names_are_text() -> None:
     assert "http" not in text.partition("</title>")[2].replace("http-equiv", "")
     hostile = replace(found, event=replace(found.event, why='<script>alert("1")</script>'))
     assert "<script>" not in incident_page(hostile)
+
+
+def test_the_mark_of_the_eviction_has_its_own_time_beside_it() -> None:
+    """On a phone the time of the chart's end lay below the mark, as if it were the mark's (incident 31)."""
+    svg = incident_page(incident()).partition('<div class="chart">')[2].partition("</svg>")[0]
+    assert svg.strip() == '<svg class="moment"><text x="71.4%" y="50%" text-anchor="middle">eviction (00:00:30)</text>'
+    late = replace(incident(), points=tuple(each for each in incident().points if each[0] <= 2))
+    assert 'text-anchor="end">eviction' in incident_page(late)
+    assert ">would-be eviction (00:00:30)<" in incident_page(incident(dry_run=True))
 
 
 def test_the_colour_of_the_headline_says_whether_the_eviction_relieved_the_node() -> None:
