@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.headline import (
     OwnFault,
     after_eviction,
@@ -15,6 +16,7 @@ from evictd.render.headline import (
 )
 from evictd.render.node_page import why_nothing
 from evictd.render.remedies import OwnFaultKind
+from evictd.render.timing import ends
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import approaching, calm, play, pressed, recovered, rehearsed
@@ -59,6 +61,21 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
     copies = [memory, {**copy, "signal": "containerfs.available"}, other]
     assert headline({**status, "signals": copies, "phase": {"name": "Watching"}}).text == (
         "memory.available, pid.available are below their hard thresholds."
+    )
+
+
+def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None:
+    """It stood one line below the headline, which began with the limits."""
+    snapshot = pressed()
+    status = status_of(snapshot, snapshot.at)
+    falls = ends(status, recent_readings(snapshot.trends, now=snapshot.at))
+    assert headline(status, (), falls).text.startswith(
+        "memory.available reaches 0 in 8.4s at this rate (512Mi left, hard threshold 1Gi); default/hog is being evicted"
+    )
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    both = {**status, "signals": [memory, {**memory, "signal": "pid.available"}]}
+    assert headline(both, (), falls).text.startswith(
+        "memory.available reaches 0 in 8.4s at this rate; memory.available, pid.available are below their hard thresholds; "
     )
 
 

@@ -1,7 +1,8 @@
 """When thresholds act, and how long conditions stay."""
 
+from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.timing import approaches, conditions, ends, time_lines
+from evictd.render.timing import End, approaches, conditions, ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import blocked, calm, play, pressed, rehearsed
@@ -36,9 +37,14 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
     short = blocked()
     status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)
     killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
-    assert list(ends(status, trends).values()) == [f"At the rate of the last 30s (154Mi a second) {killed}"], (
-        "the mean is 93.9Mi"
-    )
+    (end,) = ends(status, trends).values()
+    assert end.text == f"At the rate of the last 30s (154Mi a second) {killed}", "the mean is 93.9Mi"
+    assert end.then == "At 0 the kernel's OOM killer kills processes (154Mi a second in the last 30s)"
+    assert end.reaches("memory.available") == "memory.available reaches 0 in 3.3s at this rate"
+    (later,) = ends(status, recent_readings(short.trends, now=short.at + 2 * SECOND)).values()
+    assert later.reaches("memory.available") == "memory.available reaches 0 in 1.3s at this rate", "time goes on"
+    (over,) = ends(status, recent_readings(short.trends, now=short.at + 9 * SECOND)).values()
+    assert over.reaches("memory.available") == "memory.available reaches 0 now at this rate"
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
     assert (
         ends(
@@ -54,23 +60,28 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
 def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None:
     """`Last 8.4s` stood beside `waits for its end for at most 38s`."""
     status = status_of(pressed(), pressed().at)
-    (text,) = ends(status, recent_readings(pressed().trends, now=pressed().at)).values()
-    assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in text
+    (end,) = ends(status, recent_readings(pressed().trends, now=pressed().at)).values()
+    assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in end.text
+    assert end.then.startswith(
+        "At 0 the kernel's OOM killer kills processes, unless default/hog has ended by then (61.2Mi"
+    )
     gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
-    (text,) = ends(gone, recent_readings(pressed().trends, now=pressed().at)).values()
-    assert "unless" not in text
+    (end,) = ends(gone, recent_readings(pressed().trends, now=pressed().at)).values()
+    assert "unless" not in end.text
 
 
 def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
     """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
     flat = rehearsed()
     assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == {
-        "memory.available": "memory.available did not fall in the last 30s: 512Mi are left"
+        "memory.available": End("memory.available did not fall in the last 30s")
     }
     slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
     (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
     busy = {"memory.available": [(8.0, 2 * GI), (2.1, GI), (0.1, GI - 1), (0.0, GI)]}
     assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == {}
     busy["memory.available"][-1] = (0.0, GI // 2)
-    (text,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy).values()
-    assert text.startswith("At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s")
+    (end,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy).values()
+    assert end.text.startswith(
+        "At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s"
+    )

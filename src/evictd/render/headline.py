@@ -13,9 +13,10 @@ from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, Approach, approaches, graces
+from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces
 
 Document = Mapping[str, Any]
+NO_FALLS: Mapping[str, End] = {}
 _Met = Sequence[tuple[Document, Document]]
 """Signals with one of their thresholds that is met."""
 
@@ -56,14 +57,17 @@ class Headline:
     level: str
 
 
-def headline(status: Document, faults: Sequence[OwnFault] = ()) -> Headline:
-    """Return the state of the node in one sentence: not seen, calm, approaching, or acting. A fault does not hide an eviction."""
+def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[str, End] = NO_FALLS) -> Headline:
+    """Return the state of the node in one sentence: not seen, calm, approaching, or acting. A fault does not hide an eviction.
+
+    `falls`: when nothing is left, by signal (`timing.ends`).
+    """
     if not faults:
-        return _of_node(status)
+        return _of_node(status, falls)
     wrong = faults[0].text(status)
     if not tests_thresholds(each.kind for each in faults):
         return Headline(text=wrong, level="blind")
-    of_node = _of_node(status)
+    of_node = _of_node(status, falls)
     acting = f"{of_node.text} " if of_node.level == "hard" else ""
     calm = " No threshold is met." if of_node.level == "calm" else ""
     return Headline(text=f"{acting}{wrong}{calm}", level="blind")
@@ -125,18 +129,18 @@ def look_back(status: Document) -> str:
     return f"`evictd incident {incident}` says what would have avoided that eviction" if incident else ""
 
 
-def _of_node(status: Document) -> Headline:
+def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
     hard = [pair for pair in met if pair[1]["kind"] == "hard"]
     leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
     prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
     if leaving:
-        short = f"{_below(hard or met)}; " if met else ""
+        short = f"{_below(hard or met, falls)}; " if met else ""
         verb = "is" if len(leaving) == 1 else "are"
         text = f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted{_begun(status, len(leaving))}."
         return Headline(text=text, level="hard")
     if hard:
-        return Headline(text=f"{prefix}{_below(hard)}{_now(status, hard[0][0])}", level="hard")
+        return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
     if met:
         first = next(iter(graces(status)), None)
         text = _below(met) if first is None else first.text
@@ -219,17 +223,23 @@ def name_last(text: str) -> str:
     return text if found is None else f"{text[: found.end(1)]}{text[found.end() :]} ({found[2]})"
 
 
-def _below(met: _Met) -> str:
-    """Write which signals are short, of one with the amounts; one whose threshold is derived only repeats its source."""
+def _below(met: _Met, falls: Mapping[str, End] = NO_FALLS) -> str:
+    """Write when nothing is left and which signals are short, of one with the amounts; a derived threshold repeats its source."""
     own = [pair for pair in met if pair[1]["origin"] != "derived"] or list(met)
     names = tuple(dict.fromkeys(str(entry["signal"]) for entry, _ in own))
     kind = own[0][1]["kind"]
+    known = {name: falls[name] for name in names if name in falls and falls[name].seconds is not None}
+    soonest = min(known, key=lambda name: known[name].seconds or 0, default="")
+    reaches = known[soonest].reaches(soonest) if soonest else ""
     if len(names) > 1:
-        return f"{', '.join(names)} are below their {kind} thresholds"
+        return f"{f'{reaches}; ' if reaches else ''}{', '.join(names)} are below their {kind} thresholds"
     entry, threshold = own[0]
     signal = Signal(entry["signal"])
     left = f"{signal_amount(entry['available'], signal)} {'stalled' if signal in STALLS else 'left'}"
-    return f"{names[0]} is below its {kind} threshold ({left}, limit {signal_amount(threshold['limit'], signal)})"
+    limit = signal_amount(threshold["limit"], signal)
+    if reaches:
+        return f"{reaches} ({left}, {kind} threshold {limit})"
+    return f"{names[0]} is below its {kind} threshold ({left}, limit {limit})"
 
 
 # --- the nearest threshold --------------------------------------------------------------------------------------------

@@ -7,14 +7,14 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import parse_time, rfc3339
-from evictd.core.model.signal import DISKS, Resource, Signal
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
@@ -31,25 +31,22 @@ from evictd.render.headline import (
     nearest,
     unread,
 )
-from evictd.render.holders import filled, full_name, growers, held_by, row_numbers
+from evictd.render.holders import filled, full_name, growers, held_by
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
+from evictd.render.page_order import queue_view
 from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.signal_card import Trend, signal_card
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import (
-    MEASURED_LATER,
-    amount_text,
-    capital,
     clean,
     counted,
     gap_text,
-    not_of_pods_text,
     pods_text,
     seconds_text,
     usage_text,
 )
-from evictd.render.timing import approaches, ends, graces, is_due
+from evictd.render.timing import End, approaches, ends, graces, is_due
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -62,9 +59,7 @@ CONTENT_SECURITY_POLICY = (
     "form-action 'none'; frame-ancestors 'none'"
 )
 _FOLDER = Path(__file__).parent / "node_page_files"
-_SHOWN_PODS = 5
 _SHOWN_NEXT = 3
-_NO_NUMBER = "\u2013"
 _COMMAND = re.compile("`([^`]+)`")
 _OLD_SECONDS = 60
 """Age of a reading, in seconds, from which it is said beside the numbers: a calm node is read every ten seconds."""
@@ -87,9 +82,9 @@ def node_page(
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     context = {
         "status": status,
-        "headline": (head := headline(status, faults)),
+        "headline": (head := headline(status, faults, falls)),
         "access": _access(status["node"]),
-        "first": (first := _first(status, falls, faults)),
+        "first": (first := _first(status, head, falls, faults)),
         "lines": (
             *(beside := tuple(_beside(status, faults, head))),
             *(_next(status, explained, head, faults) if tested else ()),
@@ -126,7 +121,7 @@ def node_page(
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": sorted(
-            (_queue(each, (*first, *beside, *holders), nothing) for each in explained["queues"]),
+            (queue_view(each, (*first, *beside, *holders), nothing) for each in explained["queues"]),
             key=itemgetter("unmeasured"),
         ),
         "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
@@ -166,10 +161,11 @@ def _with_commands(text: str) -> "Markup":
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _first(status: Document, falls: Mapping[str, str], faults: Sequence[OwnFault]) -> tuple[str, ...]:
+def _first(status: Document, head: Headline, falls: Mapping[str, End], faults: Sequence[OwnFault]) -> tuple[str, ...]:
     """Return what stands above what a person can do: it says how long there is time for that."""
+    lines = (each.then if each.then and each.reaches(name) in head.text else each.text for name, each in falls.items())
     over = after_eviction(status) if tests_thresholds(each.kind for each in faults) else ()
-    return (*beside_faults(status, faults), *(f"{text}." for text in falls.values()), *over)
+    return (*beside_faults(status, faults), *(f"{text}." for text in lines), *over)
 
 
 def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
@@ -301,7 +297,7 @@ def _suffices(row: Document) -> str:
     return f"When it was chosen it held {held} and {missing} was missing to the threshold: {enough}."
 
 
-# --- conditions and pods ------------------------------------------------------------------------------------------
+# --- conditions ---------------------------------------------------------------------------------------------------
 
 
 def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any]:
@@ -330,67 +326,3 @@ def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any
 
 def _time(text: str) -> str:
     return text.replace("T", " ").replace("Z", " UTC")
-
-
-def _queue(queue: Document, said: Collection[str], nothing: Collection[str]) -> dict[str, Any]:
-    """Return the order of eviction for some signals, without the sentences about its supply that stand at the top.
-
-    `nothing` are the reasons for no eviction that stand above the order.
-    """
-    held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
-    resource = Resource(queue["resource"])
-    ordered = sorted(queue["rows"], key=lambda row: bool(row["protected"]))  # those that are never evicted are last
-    rows = list(zip(_rows(ordered, resource), _shown(ordered, queue["next"] or ""), strict=True))
-    unmeasured = bool(ordered) and all(row["usage"] is None for row in ordered)
-    return {
-        "signals": ", ".join(queue["signals"]),
-        "resource": resource.value,
-        "next": queue["next"],
-        "stop_above": bool(queue["stop"]) and any(text.endswith(queue["stop"]) for text in nothing),
-        "stop": capital(name_last(_without_signal(queue["stop"] or "", queue["signals"]))),
-        "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
-        "held": () if unmeasured else [text for text in held if text not in said],
-        "unmeasured": unmeasured,
-        "measured_later": MEASURED_LATER if resource in DISKS else "",
-        "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
-        "shown": [row for row, is_shown in rows if is_shown],
-        "folded": [row for row, is_shown in rows if not is_shown],
-    }
-
-
-def _shown(rows: Sequence[Document], victim: str) -> list[bool]:
-    """Return which rows stand in the open: the first ones, the pod that would go next, and the one that uses the most."""
-    most = max((row["usage"] or 0 for row in rows), default=0)
-    largest = next((place for place, row in enumerate(rows) if row["usage"] == most), None)
-    return [place < _SHOWN_PODS or place == largest or full_name(row) == victim for place, row in enumerate(rows)]
-
-
-def _without_signal(text: str, signals: Sequence[str]) -> str:
-    """Return a sentence without the signal that it begins with: it is the heading of the card."""
-    for signal in signals:
-        text = text.removeprefix(f"{signal}: ")
-    return text
-
-
-def _rows(rows: Sequence[Document], resource: Resource) -> list[dict[str, Any]]:
-    """Return the rows of a table; pods that are never evicted have no number."""
-    return [
-        _row(_NO_NUMBER if row["protected"] else str(number), row, resource)
-        for number, row in zip(row_numbers(rows), rows, strict=True)
-    ]
-
-
-def _row(number: str, row: Document, resource: Resource) -> dict[str, Any]:
-    usage = "not measured" if row["usage"] is None else usage_text(row["usage"], resource)
-    # Where usage alone decides, the column of the usage says how much.
-    place = "by usage" if row["why"].split(", ")[0] == f"uses {usage}" else row["why"]
-    reasons = filter(None, (place, row["passedOver"]))
-    return {
-        "number": number,
-        "pod": f"{row['namespace']}/{row['name']}",
-        "usage": usage,
-        "request": amount_text(row["request"], resource) if row["request"] else "none",
-        "priority": row["priority"],
-        "why": f"never evicted: {row['protected']}" if row["protected"] else "; passed over: ".join(reasons),
-        "protected": bool(row["protected"]),
-    }

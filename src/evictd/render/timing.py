@@ -121,12 +121,26 @@ _LEAST_SECONDS = 2.0
 """Least time between the two readings of a fall: in a shorter one scatter looks like a steep fall."""
 
 
-def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> dict[str, str]:
+class End(NamedTuple):
+    """What is known of the time until nothing is left of a signal: sentences without a full stop."""
+
+    text: str
+    seconds: float | None = None
+    """From now on; `None` where it does not fall."""
+    then: str = ""
+    """What happens at 0, and the rate: below a text that says `reaches`."""
+
+    def reaches(self, signal: str) -> str:
+        """Write when nothing is left."""
+        return f"{signal} reaches 0 {f'in {seconds_text(self.seconds)}' if self.seconds else 'now'} at this rate"
+
+
+def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> dict[str, End]:
     """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
 
     The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
     """
-    found = {}
+    found: dict[str, End] = {}
     for entry in shown_entries(status):
         signal, mean = Signal(entry["signal"]), entry.get("fillRate")
         over, fall = _last_fall(trends.get(entry["signal"], ()))
@@ -136,23 +150,27 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
             continue
         if fall <= 0:
             if over >= _STEADY_SECONDS and mean > 0:
-                amount = gap_text(entry["available"], signal)
-                text = f"{entry['signal']} did not fall in the last {seconds_text(over)}: {amount} are left"
-                found[entry["signal"]] = text
+                text = f"{entry['signal']} did not fall in the last {seconds_text(over)}"
+                found[entry["signal"]] = End(text)
             continue
         rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
+        age = trends[entry["signal"]][-1][0]
         if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
-            found[entry["signal"]] = (
-                f"At the rate of the last {when} ({gap_text(round(rate), signal)} a second) nothing is left of "
-                f"{entry['signal']} in {seconds_text(left)}; {_unless_ended(status, signal)} {then}"
+            left, a_second = max(left - age, 0.0), gap_text(round(rate), signal)
+            unless = _unless_ended(status, signal)
+            text = (
+                f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
+                f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
+            at_zero = f"At 0 {then}{f', {unless} by then' if unless else ''} ({a_second} a second in the last {when})"
+            found[entry["signal"]] = End(text, left, at_zero)
     return found
 
 
 def _unless_ended(status: Document, signal: Signal) -> str:
-    """Write which pods are being evicted for a signal and would have to end before nothing is left."""
+    """Write which pods are being evicted for a signal and would have to end before nothing is left; empty for none."""
     pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] == signal.value and not row["gone"]]
-    return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended by then," if pods else "then"
+    return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended" if pods else ""
 
 
 def _last_fall(trend: Sequence[tuple[float, int]]) -> tuple[float, float]:
