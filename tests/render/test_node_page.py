@@ -187,7 +187,7 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert "evict default/hog (grace period" in text
     assert "MemoryPressure</strong> True, since 2023-11-14" in text
     assert "Why no pod is being evicted" not in text
-    head = text.partition("Signals")[0]
+    head = text.partition("Other signals")[0]
     assert (
         "Chosen: default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in head
@@ -211,6 +211,19 @@ def test_every_pod_of_a_full_node_is_there() -> None:
     text = page(crowded())
     assert all(f"-x2x{number:02}" in text for number in range(110))
     assert "the other 105 pods by memory" in text
+
+
+def test_what_is_short_is_drawn_before_what_explains_it_and_before_the_other_signals() -> None:
+    """On a phone the line lay below the fold, under the leaving pods and who holds how much."""
+    for text, after in ((page(pressed()), '<h2 id="leaving">'), (page(blocked()), '<h2 id="nothing">')):
+        places = [
+            text.index(each) for each in ("<h3>memory", '<svg class="trend"', after, "Other signals", "<h3>nodefs")
+        ]
+        assert places == sorted(places)
+    crowd = page(crowded()).partition('<h2 id="signals">')
+    assert "Why that pod is first" in crowd[0]
+    assert "Of 190Gi used of memory" in crowd[2].partition("</section>")[0]
+    assert "Other signals" not in page(calm())
 
 
 def test_hostile_names_are_text() -> None:

@@ -81,6 +81,17 @@ def test_it_keeps_the_rules_of_axe_in_every_look_and_has_no_error(
     page.close()
 
 
+@pytest.mark.parametrize("state", ["approaching", "pressed", "crowded", "rehearsed"])
+def test_a_phone_shows_the_line_of_what_is_short_without_scrolling(
+    browser: Any, addresses: dict[str, str], state: str
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(addresses[state])
+    assert page.evaluate("document.querySelector('.trend').getBoundingClientRect().top") < 844 - 40
+    page.close()
+
+
 def page_that_lost(browser: Any, address: str, answer: Callable[[Any], None]) -> Any:
     """Open a page and let every later request be answered so."""
     page = browser.new_page()

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from tests.daemon.world import GI, STATIC, WEB, pod
-from tests.render.test_node_page import calm, page, play, pressed
+from tests.render.test_node_page import calm, crowded, page, play, pressed
 
 
 def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:
@@ -35,3 +35,12 @@ def test_a_row_says_once_what_a_pod_uses() -> None:
     assert "by usage" in web, "why it is there was empty"
     assert "requests" not in web, "pods request no processes"
     assert '<th scope="col">requests</th>' in page(calm())
+
+
+def test_the_pods_of_a_resource_that_is_far_from_short_are_folded() -> None:
+    """On a phone, rows of PIDs by which nothing is decided took 700 px."""
+    order = page(crowded()).partition('<h2 id="order">')[2]
+    pids = order.partition("<h3>pid.available</h3>")[2].partition("</article>")[0]
+    assert "the 110 pods by pids</summary>" in pids
+    assert pids.index("<details") < pids.index("<table")
+    assert "the other 105 pods by memory" in order

@@ -7,8 +7,9 @@ inline code. jinja2 is imported when the page is first asked for: a daemon whose
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,12 +75,10 @@ def node_page(
     status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence[OwnFault] = ()
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
-    marks = eviction_marks(status)
-    shown = shown_entries(status)
-    near = {each.entry["signal"] for each in approaches(status)}
     tested = tests_thresholds(each.kind for each in faults)
     falls = ends(status, trends) if tested else {}
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
+    cards = _cards(status, trends, falls, now)
     context = {
         "status": status,
         "headline": (head := headline(status, faults, falls)),
@@ -88,22 +87,11 @@ def node_page(
         "lines": (
             *(beside := tuple(_beside(status, faults, head))),
             *(_next(status, explained, head, faults) if tested else ()),
-            *(growers(status) if tested else ()),
-            *(holders := tuple(held_by(status, explained)) if tested else ()),
         ),
+        "users": (users := tuple(chain(growers(status), held_by(status, explained))) if tested else ()),
         "to_do": to_do({**status, "faults": [each.kind.value for each in faults]}) or look_back(status),
-        "signals": [
-            signal_card(
-                entry,
-                trends.get(name, ()),
-                marks.get(name, ()),
-                near=name in near,
-                rate_is_said=name in falls,
-                now=now,
-            )
-            for entry in shown
-            if entry["observed"] and (name := entry["signal"])
-        ],
+        "signals": (pressed := [each for each in cards if each["level"] != "calm"]) or cards,
+        "others": [each for each in cards if each not in pressed] if pressed else (),
         "unread": (without := unread(status)),
         "causes": causes(status, without),
         "unseen": (unseen := any(fault.kind is OwnFaultKind.NODE for fault in faults)),
@@ -111,7 +99,7 @@ def node_page(
         "stale": not tested,
         "listed": (listed := _listed(faults)),
         "pods": f"{counted(status['pods'], 'pod')} {listed}" if listed else pods_text(status),
-        "absent": [entry["signal"] for entry in shown if entry.get("absent")],
+        "absent": [entry["signal"] for entry in shown_entries(status) if entry.get("absent")],
         "conditions": [_condition(entry, dry_run=status["dryRun"], tested=tested) for entry in status["conditions"]],
         "phase": "" if _awaits_end(status) else _phase(status["phase"]),
         "awaited": status["phase"].get("endsInSeconds", 0) if _awaits_end(status) else 0,
@@ -121,7 +109,10 @@ def node_page(
         "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": sorted(
-            (queue_view(each, (*first, *beside, *holders), nothing) for each in explained["queues"]),
+            (
+                queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards))
+                for each in explained["queues"]
+            ),
             key=itemgetter("unmeasured"),
         ),
         "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
@@ -130,6 +121,24 @@ def node_page(
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
     }
     return page_template("page.html").render(context).encode("utf-8", errors="replace")
+
+
+def _cards(status: Document, trends: Mapping[str, Trend], falls: Collection[str], now: int) -> list[dict[str, Any]]:
+    """Return a card for each signal that is read."""
+    marks = eviction_marks(status)
+    near = {each.entry["signal"] for each in approaches(status)}
+    return [
+        signal_card(
+            entry,
+            trends.get(name, ()),
+            marks.get(name, ()),
+            near=name in near,
+            rate_is_said=name in falls,
+            now=now,
+        )
+        for entry in shown_entries(status)
+        if entry["observed"] and (name := entry["signal"])
+    ]
 
 
 @cache
@@ -156,6 +165,12 @@ def _with_commands(text: str) -> "Markup":
     from markupsafe import Markup, escape  # noqa: PLC0415 - jinja2's
 
     return Markup(_COMMAND.sub(r"<code>\1</code>", str(escape(clean(text)))))  # noqa: S704 - the text is escaped
+
+
+def _is_far(queue: Document, cards: Sequence[Document]) -> bool:
+    """Whether a threshold is met or near, and none of this queue's signals: few then look at its pods."""
+    pressed = {each["name"] for each in cards if each["level"] != "calm"}
+    return bool(pressed) and pressed.isdisjoint(queue["signals"])
 
 
 # --- beside the headline ----------------------------------------------------------------------------------------------

@@ -14,10 +14,13 @@ _SHOWN_PODS = 5
 _NO_NUMBER = "\u2013"
 
 
-def queue_view(queue: Document, said: Collection[str], nothing: Collection[str]) -> dict[str, Any]:
+def queue_view(
+    queue: Document, said: Collection[str], nothing: Collection[str], *, far: bool = False
+) -> dict[str, Any]:
     """Return the order of eviction for some signals, without the sentences about its supply that stand at the top.
 
-    `nothing` are the reasons for no eviction that stand above the order.
+    `nothing` are the reasons for no eviction that stand above the order. `far`: every pod is folded, because another signal
+    is short or will be soon.
     """
     held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
@@ -35,8 +38,8 @@ def queue_view(queue: Document, said: Collection[str], nothing: Collection[str])
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
         "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
-        "shown": [row for row, is_shown in rows if is_shown],
-        "folded": [row for row, is_shown in rows if not is_shown],
+        "shown": [row for row, is_shown in rows if is_shown and not far],
+        "folded": [row for row, is_shown in rows if far or not is_shown],
     }
 
 
