@@ -287,7 +287,10 @@ def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> Non
     assert "default/hog evicted 10m" in text
     assert '<a href="#incident-uid-hog">' in text
     assert text.count('id="incident-uid-hog"') == 1
-    assert "<code>evictd incident uid-hog</code> shows everything around it" in text
+    assert (
+        '<code>evictd incident uid-hog</code> shows everything around it (<a href="#commands">where to run it</a>)'
+        in text
+    )
     assert (
         "Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in text
@@ -463,3 +466,8 @@ def test_the_foot_has_the_commands_that_find_the_pod_of_this_node() -> None:
     find = "--field-selector spec.nodeName=node-1,status.phase=Running -o name)</code>"
     assert f"<code>POD=$(kubectl -n evictd get pods -l app.kubernetes.io/name=evictd {find}" in foot
     assert "<code>kubectl -n evictd exec $POD -c evictd -- evictd status</code>" in foot
+    page_of_incident = (
+        "<code>kubectl -n evictd exec $POD -c evictd -- evictd incident last --output html &gt; incident.html</code>"
+    )
+    assert page_of_incident in foot, "no command wrote an incident's page on the computer of who reads this page"
+    assert foot.startswith('<p id="commands">')

@@ -194,12 +194,13 @@ def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Ite
         yield from filled(status)
 
 
-def _access(node: str) -> tuple[str, str]:
-    """Return the commands that find evictd's pod on this node, and that run one of its commands in it."""
+def _access(node: str) -> tuple[str, ...]:
+    """Return the commands that find evictd's pod on this node, and that run its commands in it."""
     name = shlex.quote(clean(node)) if node else "NODE"
     fields = f"--field-selector spec.nodeName={name},status.phase=Running"
     find = f"kubectl -n evictd get pods -l app.kubernetes.io/name=evictd {fields} -o name"
-    return f"POD=$({find})", "kubectl -n evictd exec $POD -c evictd -- evictd status"
+    commands = ("status", "incident last --output html > incident.html")
+    return (f"POD=$({find})", *(f"kubectl -n evictd exec $POD -c evictd -- evictd {each}" for each in commands))
 
 
 def _listed(faults: Sequence[OwnFault]) -> str:
