@@ -55,6 +55,11 @@ def test_a_pod_that_is_being_evicted_needs_no_limit() -> None:
     memory["attribution"] = None
     assert len(remedies(status)) == 1
     assert remedies({**status, "leaving": [{"pod": "default/etcd"}]}) == []
+    row = {"pod": "default/etcd", "signal": "memory.available", "held": GI, "missing": GI}
+    assert remedies({**status, "leaving": [row]}) == []
+    assert remedies({**status, "leaving": [{**row, "held": GI - 1}]}) == [OUTSIDE], (
+        "no step was named beside `too little`"
+    )
     memory.pop("stopPod")
     assert remedies(status) == [REMEDIES["ProtectedCulprit"]], "of an older daemon"
 

@@ -7,7 +7,7 @@ of the time of `status`.
 
 import errno
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -112,9 +112,8 @@ def to_do(status: Document) -> str:
 
 def remedies(status: Document) -> list[str]:
     """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
-    leaving = {row["pod"] for row in status["leaving"]}
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
-    found = dict.fromkeys(text for entry in entries for text in _remedies(entry, leaving))
+    found = dict.fromkeys(text for entry in entries for text in _remedies(entry, status["leaving"]))
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     near = (approach.entry for approach in approaches(status))
@@ -130,14 +129,24 @@ def _goes_at_once(due: Sequence[Document]) -> str:
     return f": that can evict {first_of(list(pods))} at once" if pods else ""
 
 
-def _remedies(entry: Document, leaving: Collection[str]) -> Iterator[str]:
+def _is_too_little(leaving: Sequence[Document], signal: str) -> bool:
+    """Whether the pods that are being evicted for a signal hold less together than was missing; False where it is not known."""
+    rows = [row for row in leaving if row.get("signal") == signal]
+    if not rows or any(row["held"] is None or row["missing"] is None for row in rows):
+        return False
+    return bool(sum(row["held"] for row in rows) < max(row["missing"] for row in rows))
+
+
+def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
     if not any(map(is_pressed, entry["thresholds"])):
         return
     outside = outside_pods(entry)
     reason = entry["stopReason"] if is_due(entry) else ""
     remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
-        remedy = "" if culprit in leaving else _named(remedy, culprit)
+        remedy = _named(remedy, culprit)
+        if culprit in {row["pod"] for row in leaving}:
+            remedy = outside if _is_too_little(leaving, entry["signal"]) else ""
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if remedy and reason == "ProtectedCulprit":
