@@ -22,8 +22,9 @@ from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
-from evictd.render.node_page import asset
+from evictd.render.node_page import asset, folded_notes
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
+from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
@@ -365,6 +366,7 @@ def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     blinded = replace(short, observation=replace(short.observation, problems=(problem,))).following(blind())
     head = page(blinded).partition("</header>")[0]
     evicts = "default/hog is being evicted (began 2.0s ago)."
+    assert head.index("<li>At 0 the kernel") < head.index("<li>Thresholds are tested"), "time counts first"
     acting = f"memory.available reaches 0 in 6.4s at this rate (512Mi left, hard threshold 1Gi); {evicts}"
     wrong = "evictd cannot see new pods: the container runtime does not answer (for 5m32s, since 22:52:50 UTC)."
     assert f'<h1 class="blind">{acting} {wrong}</h1>' in head
@@ -388,6 +390,23 @@ def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(calm()).partition("</header>")[0]
     assert f"memory.available: default/hog would be evicted first: {REASON}." in head
     assert "pid.available" not in head, "31568 of 32768 are left"
+
+
+def test_while_something_is_short_no_first_pod_is_named_for_what_is_not() -> None:
+    """Of PIDs nobody could go, and the header named the pod that would go first for memory, of which much was left."""
+    text = page(play([6 * GI] * 5, processes=17_000))
+    head = text.partition("</header>")[0]
+    assert "pid.available is below its hard threshold" in head
+    assert "memory.available" not in head
+    assert "<strong>What you can do:</strong> end processes outside pods" in head
+
+
+def test_a_finding_of_several_signals_stands_once() -> None:
+    notes = ["memory.available: waiting", "memory.available: waiting", "pid.available: waiting", "ntp: slow"]
+    assert folded_notes(notes, status_of(calm(), calm().at)) == [
+        "memory.available, pid.available: waiting",
+        "ntp: slow",
+    ]
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:

@@ -116,7 +116,7 @@ def node_page(
             key=itemgetter("unmeasured"),
         ),
         "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
-        "notes": [note for note in explained["notes"] if note not in nothing],
+        "notes": folded_notes([note for note in explained["notes"] if note not in nothing], status),
         "faults": (faulty := [fault.detail for fault in faults]),
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
     }
@@ -180,7 +180,7 @@ def _first(status: Document, head: Headline, falls: Mapping[str, End], faults: S
     """Return what stands above what a person can do: it says how long there is time for that."""
     lines = (each.then if each.then and each.reaches(name) in head.text else each.text for name, each in falls.items())
     over = after_eviction(status) if tests_thresholds(each.kind for each in faults) else ()
-    return (*beside_faults(status, faults), *(f"{text}." for text in lines), *over)
+    return (*(f"{text}." for text in lines), *beside_faults(status, faults), *over)
 
 
 def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
@@ -241,13 +241,15 @@ def _next(status: Document, explained: Document, head: Headline, faults: Sequenc
 def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
 
-    Where `said` or the nearest threshold names signals, the others are far from short: their pods stand in the order of eviction.
+    Where `said` or the nearest threshold names signals, or one is short, the others are far from it: their pods stand in the
+    order of eviction.
     """
     named = f"{said} {nearest(status)}"
     leaves = any(not row["gone"] for row in status["leaving"])
     would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
     queues = [queue for queue in explained["queues"] if queue["next"]]
-    for queue in [each for each in queues if any(signal in named for signal in each["signals"])] or queues:
+    near = [each for each in queues if any(signal in named for signal in each["signals"])]
+    for queue in near if near or _is_short(status) else queues:
         row = next((row for row in queue["rows"] if full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
         why = f": {row['why']}" if row is not None and measured and row["why"] else ""
@@ -259,6 +261,12 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
             alone = {each["next"] for each in queues if each["next"] in said}
             pod = "that pod" if len(alone) == 1 else queue["next"]  # a name may be long
             yield f"Why {pod} is {'next' if leaves else 'first'}{why}."
+
+
+def _is_short(status: Document) -> bool:
+    """Whether a threshold is met, or will be soon."""
+    met = any(threshold["met"] for entry in status["signals"] for threshold in entry["thresholds"])
+    return met or bool(approaches(status))
 
 
 def why_nothing(status: Document, explained: Document, head: Headline) -> Iterator[str]:
@@ -278,6 +286,18 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
         yield from (note for note in explained["notes"] if note not in stopped)
+
+
+def folded_notes(notes: Sequence[str], status: Document) -> list[str]:
+    """Return the notes, one for all signals of which it says the same."""
+    known = {entry["signal"] for entry in status["signals"]}
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        signal, colon, text = note.partition(": ")
+        named, text = (signal, text) if colon and signal in known else ("", note)
+        if named not in found.setdefault(text, []):
+            found[text].append(named)
+    return [f"{', '.join(names)}: {text}" if all(names) else text for text, names in found.items()]
 
 
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
