@@ -173,8 +173,8 @@ def test_a_calm_node_says_so_once_and_which_threshold_is_met_first() -> None:
 
 def test_the_threshold_that_is_met_first_stands_at_the_top_with_the_time_at_which_it_acts() -> None:
     text = page(play([6 * GI - number * GI // 32 for number in range(80)]))
-    first = "Nearest by time: memory.available reaches its soft threshold 2Gi in 24m30s at the present rate"
-    assert f"<li>{first}, and acts in about 26m0s (grace period 1m30s).</li>" in text
+    first = "Nearest by time: memory.available reaches its soft threshold 2Gi in 24m28s at the present rate"
+    assert f"<li>{first}, and acts in about 25m58s (grace period 1m30s).</li>" in text
     assert text.count("reaches its soft threshold") == 1
 
 
@@ -383,8 +383,8 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
 
 def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(approaching()).partition("</header>")[0]
-    acts = "default/hog would be evicted in about 4m0s (grace period 1m30s)."
-    assert f"in 2m30s at the present rate. {acts}</h1>" in head
+    acts = "default/hog would be evicted in about 3m58s (grace period 1m30s)."
+    assert f"in 2m28s at the present rate. {acts}</h1>" in head
     assert f"<li>Why that pod is first: {REASON}.</li>" in head
     assert "would be evicted first" not in head
     head = page(calm()).partition("</header>")[0]

@@ -47,7 +47,7 @@ def test_the_line_has_the_amounts_of_its_thresholds_and_ends_at_the_capacity() -
 
 def test_a_grace_period_ends_in_the_words_of_the_headline() -> None:
     text = page(play([int(1.5 * GI)]))
-    assert text.count("acts in 1m30s at the latest") == 3, "the title, the headline and the card"
+    assert text.count("acts in 1m28s at the latest") == 3, "the title, the headline and the card"
 
 
 def test_the_eviction_of_a_dry_run_has_another_mark() -> None:
@@ -70,7 +70,7 @@ def test_a_rate_of_a_count_says_what_is_counted() -> None:
 def test_a_rate_that_leads_to_a_threshold_is_shown_however_slow() -> None:
     """The headline named a time at a rate that the card did not have."""
     card = page(crowded()).partition("<h3>memory.available</h3>")[2].partition("</article>")[0]
-    assert "met in 1m0s at this rate" in card
+    assert "met in 58s at this rate" in card
     assert "fell by 546Ki a second in the last minute" in card
 
 

@@ -54,6 +54,21 @@ def test_a_rate_of_two_readings_is_not_stated_unless_a_threshold_is_near() -> No
     assert met["fillRate"] == 840 << 20
 
 
+def test_times_count_from_now_and_not_from_the_reading() -> None:
+    """Ten seconds after the reading of a calm node they were ten seconds too long, beside those of conditions, which were not."""
+    recent = tuple(Point(NOW + at * SECOND, left << 20) for at, left in ((-5, 6000), (0, 5900)))
+    seen = replace(
+        snapshot(recent[-1].available), trends=Trends(signals={Signal.MEMORY_AVAILABLE: Trend(recent=recent)})
+    )
+    assert times(status_of(seen, NOW + 10 * SECOND)["signals"][0]) == [182.6, 233.8]
+    assert times(status_of(seen, NOW + 60 * SECOND)["signals"][0]) == [132.6, 183.8]
+    soft = snapshot(3 * GI // 2)
+    graces = [
+        status_of(soft, NOW + age * SECOND)["signals"][0]["thresholds"][0]["graceLeftSeconds"] for age in (0, 10, 95)
+    ]
+    assert graces == [90.0, 80.0, 0.1], "it acts in the next cycle"
+
+
 def test_a_rate_within_scatter_is_none_unless_a_threshold_is_near() -> None:
     noisy = rated((0, 6000), (20, 5700), (40, 6100), (60, 5850))
     assert (noisy["fillRate"], times(noisy)) == (0, [None, None])

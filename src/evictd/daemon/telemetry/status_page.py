@@ -131,7 +131,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
         else:
             continue
         answer = answers.get(signal)
-        found = [_threshold(snapshot, each) for each in view.thresholds if each.threshold.signal is signal]
+        found = [_threshold(snapshot, each, now) for each in view.thresholds if each.threshold.signal is signal]
         stated = _stated(found, snapshot, signal, now) if reading["observed"] else {"thresholds": found}
         entries.append(
             {
@@ -147,16 +147,18 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
     return entries
 
 
-def _threshold(snapshot: Snapshot, finding: ThresholdFinding) -> dict[str, Any]:
-    seconds = snapshot.seconds_to(finding)
+def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[str, Any]:
+    """Return a threshold; times count from now on, as those of conditions do. A grace period ends in a cycle, not before."""
+    seconds, age = snapshot.seconds_to(finding), now - snapshot.at
+    left = finding.grace_left and max(finding.grace_left - age, SECOND // 10)
     return {
         "kind": "hard" if finding.threshold.hard else "soft",
         "limit": finding.limit.value(),
         "met": finding.met,
         "keptByMinReclaim": finding.kept_by_min_reclaim,
         "gracePeriodSeconds": round(finding.threshold.grace_period / SECOND, 1),
-        "graceLeftSeconds": None if finding.grace_left is None else round(finding.grace_left / SECOND, 1),
-        "secondsToThreshold": None if seconds is None else round(seconds, 1),
+        "graceLeftSeconds": None if left is None else round(left / SECOND, 1),
+        "secondsToThreshold": None if seconds is None else round(max(seconds - age / SECOND, 0), 1),
         "origin": finding.threshold.origin.value,
     }
 
