@@ -194,6 +194,17 @@ def test_a_link_that_has_the_focus_does_not_keep_the_page_old(browser: Any, addr
     page.close()
 
 
+def test_the_focus_stays_in_its_decision(browser: Any, addresses: dict[str, str]) -> None:
+    """Each eviction has a link to the commands at the foot: the focus would go to that of the newest one."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(addresses["recovered"])
+    found = page.evaluate("selector(document.querySelector('.decisions a'))")
+    assert found.startswith("#incident-uid-hog a")
+    assert page.locator(found).count() == 1
+    page.close()
+
+
 def test_a_printed_page_has_the_pods_of_the_lists_that_are_open(browser: Any, addresses: dict[str, str]) -> None:
     """All of two lists of 110 pods made eight pages."""
     page = browser.new_page()

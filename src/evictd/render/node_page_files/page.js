@@ -48,8 +48,8 @@ function isSelected(part) {
 }
 
 function selector(active) { // of the link or the summary with the focus, which finds it in the next page
-  const link = active.getAttribute("href"), fold = active.closest("details");
-  return link ? `main a[href="${CSS.escape(link)}"]` : fold ? `#${CSS.escape(fold.id)} > summary` : "";
+  const link = active.getAttribute("href"), fold = active.closest("details"), part = active.closest("main [id]");
+  return link ? `${part ? `#${CSS.escape(part.id)}` : "main"} a[href="${CSS.escape(link)}"]` : fold ? `#${CSS.escape(fold.id)} > summary` : "";
 }
 
 function show(fresh) {
