@@ -1,13 +1,17 @@
 """Plays worlds for the tests of what is shown of them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import Policy
-from evictd.render.world_outcome import PlayedWorld
+from evictd.render.world_outcome import PlayedWorld, outcome_text
 from evictd.world.account import account_of
-from evictd.world.loop import play
+from evictd.world.file import WorldFile
+from evictd.world.loop import Run, play
 from evictd.world.model import World
 from tests.playbook import config
+from tests.stories import ROOT
 from tests.world.worlds import HARD
 
 
@@ -16,3 +20,16 @@ def played(of: World, policy: Policy = Policy.STANDARD, hard: Mapping[str, str] 
     run = play(of, config(hard=dict(hard), policy=policy))
     unattended = play(of, config())
     return PlayedWorld(name=f"policy {policy.value}", run=run, account=account_of(run), unattended=unattended)
+
+
+def incident_run(name: str, policy: Policy = Policy.STANDARD) -> Run:
+    """The run of a recorded incident."""
+    file = read_story(ROOT / "config" / "incidents" / f"{name}.yaml")
+    assert isinstance(file, WorldFile)
+    return play(file.world, own_config(file, policy))
+
+
+def incident_texts(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
+    """The conclusion of a recorded incident."""
+    run = incident_run(name, policy)
+    return outcome_text(run, account_of(run), play(run.world, replace(run.config, thresholds=())))

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.commands.source import own_config, read_story
 from evictd.core.model.config import MemoryFormula, Policy
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.pod import PodSource
@@ -14,39 +13,25 @@ from evictd.core.model.resources import Container
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.sentences import no_action_text
-from evictd.render.world_outcome import PlayedWorld, clock, outcome_text
+from evictd.render.text import clock
+from evictd.render.world_outcome import PlayedWorld, outcome_text
 from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Grow, Hold, LeakAndRelease, Stops, Usage
-from evictd.world.file import WorldFile
-from evictd.world.loop import Run, play
+from evictd.world.loop import play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.playbook import config, pod
-from tests.render.played_worlds import played
-from tests.stories import ROOT
+from tests.render.played_worlds import incident_run, incident_texts, played
 from tests.world.worlds import HARD, hog, holder, quiet, world
 
 
-def incident_run(name: str, policy: Policy = Policy.STANDARD) -> Run:
-    """The run of a recorded incident."""
-    file = read_story(ROOT / "config" / "incidents" / f"{name}.yaml")
-    assert isinstance(file, WorldFile)
-    return play(file.world, own_config(file, policy))
-
-
-def outcome(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
-    """The conclusion of a recorded incident."""
-    run = incident_run(name, policy)
-    return outcome_text(run, account_of(run), play(run.world, replace(run.config, thresholds=())))
-
-
 def test_kills_without_a_threshold_for_memory_are_explained() -> None:
-    assert "The configuration has no threshold for memory, so evictd does not act on it." in outcome(
+    assert "The configuration has no threshold for memory, so evictd does not act on it." in incident_texts(
         "43-no-memory-threshold"
     )
 
 
 def test_a_threshold_that_is_met_at_the_end_is_named_with_the_reason_why_no_pod_goes() -> None:
-    text = " ".join(outcome("36-file-reader"))
+    text = " ".join(incident_texts("36-file-reader"))
     assert "At the end memory.available<2Gi is still met; NotShortOfMemory: " in text
     assert "The least that would have sufficed" not in text, "no pod needs to go"
 
@@ -107,7 +92,7 @@ def test_the_time_at_which_nothing_would_be_left_is_not_that_of_the_next_reading
 
 def test_a_pod_that_was_leaving_is_neither_needed_nor_a_cost() -> None:
     """`needed to clear the threshold` stood beside `No pod had to go.`"""
-    text = outcome("11-leaving-pod")
+    text = incident_texts("11-leaving-pod")
     assert text[0] == (
         "default/old was evicted at 2m3.9s for memory.available and gone at 2m5.1s: being deleted already, it only ended earlier."
     )
@@ -115,25 +100,25 @@ def test_a_pod_that_was_leaving_is_neither_needed_nor_a_cost() -> None:
 
 
 def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
-    text = " ".join(outcome("01-recreated-hog"))
+    text = " ".join(incident_texts("01-recreated-hog"))
     assert "default/leak was evicted 117 times, with its successors, from " in text
     assert "A threshold was met 117 times, for 23s in all; none is met at the end, 15m0s." in text
     assert "sufficed" not in text, "one pod went, and one pod had to"
 
 
 def test_a_full_disk_has_the_time_at_which_nothing_is_left_and_no_word_on_the_oom_killer() -> None:
-    text = outcome("02-host-path-writer")
+    text = incident_texts("02-host-path-writer")
     assert text[0] == (
         "default/web-0, default/web-1, default/web-2 were evicted from 5m50s to 16m12s for nodefs.available: of no use, because "
         "nodefs.available ran out all the same."
     ), "two of them were called needed"
     assert text[-1] == "Nothing was left of nodefs.available at 6m40.6s, without evictd at 6m37.6s."
     assert not any("OOM killer" in each for each in text)
-    assert outcome("27-control-volume-writer")[-1] == (
+    assert incident_texts("27-control-volume-writer")[-1] == (
         "Without evictd nothing would have been left of nodefs.available at 6m37.6s, 48s after the first eviction."
     )
     assert (
-        outcome("05-orphaned-snapshots")[-1]
+        incident_texts("05-orphaned-snapshots")[-1]
         == "Without evictd nodefs.available would not have come below 4.95Gi within the 20m0s played."
     )
 
@@ -221,7 +206,7 @@ def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> No
     assert outcome_text(short.run, short.account, short.unattended)[-2].endswith(
         "the kernel would have killed no pod within the 8m0s played."
     )
-    assert not any("evictd cost" in each for each in outcome("01-recreated-hog")), "the cause went"
+    assert not any("evictd cost" in each for each in incident_texts("01-recreated-hog")), "the cause went"
 
 
 def test_what_the_kernel_keeps_on_a_real_node_is_said_where_little_was_left() -> None:
@@ -262,7 +247,7 @@ def test_pods_that_went_before_the_cause_are_compared_with_the_kernels_kills() -
 
 def test_what_the_kernel_killed_beside_the_evictions_is_counted_on_both_sides() -> None:
     """With evictd it killed six of the eight pods too."""
-    (cost,) = (each for each in outcome("07-kernel-memory") if each.startswith("evictd cost"))
+    (cost,) = (each for each in incident_texts("07-kernel-memory") if each.startswith("evictd cost"))
     assert cost.startswith(
         "evictd cost 2 pods; the kernel killed 6 as well; without evictd the kernel would have killed 8 pods: default/web-0,"
     )
@@ -319,15 +304,6 @@ def test_a_growth_that_is_over_is_not_said_to_go_on() -> None:
     text = outcome_text(over.run, over.account)
     assert any(each == "default/agent, the cause, was not ended." for each in text)
     assert any("needed to clear the threshold" in each for each in text)
-
-
-def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() -> None:
-    """`That did not suffice` stood below `No threshold is met from 25m7.3s to the end`: the load had ended by itself."""
-    assert (
-        "What was ended did not suffice by itself: the least that would have sufficed for the rest of the 30m0s played is the "
-        "end of 4 pods: "
-        "default/web-0, default/web-1, default/web-10, default/web-11."
-    ) in outcome("44-limit-of-evictions")
 
 
 def test_a_calm_world_needs_no_eviction() -> None:

@@ -9,8 +9,11 @@ from evictd.render.text import clean, duration_text
 from evictd.world.loop import Run
 
 
-def clear_again_text(run: Run, unattended: Run) -> str:
-    """Return from when on the last of them would not have been met any more; empty if it would have been at the end."""
+def clear_again_text(run: Run, unattended: Run, relieved_at: int | None) -> str:
+    """Return from when on the last of them would not have been met any more; empty if it would have been at the end.
+
+    `relieved_at` is since when no threshold is met in the run.
+    """
     limits: dict[Threshold, Quantity] = {}
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
@@ -31,4 +34,7 @@ def clear_again_text(run: Run, unattended: Run) -> str:
             return ""
         last = max(last, (since, clean(str(threshold))))
     at, name = last
-    return f"; {name} would have been clear again from {duration_text(at)} on" if at else ""
+    vain = (
+        ", so the evictions did not end the shortage earlier" if relieved_at is not None and relieved_at >= at else ""
+    )
+    return f"; {name} would have been clear again from {duration_text(at)} on{vain}" if at else ""

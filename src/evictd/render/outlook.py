@@ -18,6 +18,7 @@ from evictd.render.documents import Document
 from evictd.render.sentences import no_action_text, place_text
 from evictd.render.text import (
     clean,
+    clock,
     duration_text,
     first_of,
     gap_text,
@@ -26,7 +27,6 @@ from evictd.render.text import (
     signal_amount,
     signal_quantity,
 )
-from evictd.render.world_outcome import clock
 from evictd.simulation import SimulatedCycle
 from evictd.world.next_eviction import PlayedOn
 

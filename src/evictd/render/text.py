@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evictd.core.model.threshold import Threshold
 
 _SHOWN_NAMES = 5
+TENTH = 100 * MILLISECOND
+"""Precision of a time in the play of a world."""
 _HOURS, _DAYS = 2 * 3600, 2 * 86_400
 """Seconds from which a duration is written without seconds, and in days."""
 MEASURED_LATER = (
@@ -102,6 +104,11 @@ def duration_text(nanoseconds: int) -> str:
     """Write a duration as Go does, not finer than a millisecond, or a second once there are some."""
     unit = MILLISECOND if abs(nanoseconds) < 10 * SECOND else SECOND
     return format_duration(round(nanoseconds / unit) * unit)
+
+
+def clock(at: int) -> str:
+    """Write a time to a tenth of a second."""
+    return format_duration(round(at / TENTH) * TENTH)
 
 
 def seconds_text(seconds: float) -> str:

@@ -14,8 +14,8 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.outlook import played_on_text
 from evictd.render.sentences import brief_text
-from evictd.render.text import clean, counted, duration_text, first_of
-from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, of_no_use, played_text
+from evictd.render.text import clean, clock, counted, duration_text, first_of
+from evictd.render.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.render.world_view import MOST_LINES, folded_lines, new_decisions, refused_again
 from evictd.world.account import OOM_KILLED, Verdict
 from evictd.world.lifecycle import EvictionRefused

@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 from evictd.config.kernel_share import kernel_share
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy, own_thresholds
-from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
-from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.render.clear_again import clear_again_text
 from evictd.render.host_growth import host_growth_texts
-from evictd.render.sentences import no_action_text
-from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
-from evictd.render.world_warnings import never_met, warnings_text
+from evictd.render.text import clean, clock, counted, duration_text, signal_amount
+from evictd.render.world_relief import needed_text, relief_texts, slot_names, thresholds_shown
+from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict, protected_pods
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
@@ -25,9 +23,6 @@ from evictd.world.model import World, WorldPod
 from evictd.world.process import Process
 from evictd.world.tested import cycles_with_thresholds
 
-MOST_NAMES = 4
-"""Pods that one sentence names."""
-_TENTH = 100 * MILLISECOND
 _SLOW = 1 * SECOND
 """If a pod is gone this time or more after the decision, the conclusion has both times."""
 
@@ -59,10 +54,13 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
-    sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *_relief_texts(run, account)]
+    sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *relief_texts(run, account)]
     sentences += [*_stayed_texts(run, account, evicted), *host_growth_texts(run)]
     if unattended is not None:
-        sentences += [*_unattended_texts(run, unattended, evicted), *_cost_texts(run, account, unattended, evicted)]
+        sentences += [
+            *_unattended_texts(run, account, unattended, evicted),
+            *_cost_texts(run, account, unattended, evicted),
+        ]
     return [*sentences, *warnings_text(run)]
 
 
@@ -77,12 +75,7 @@ def _stayed_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterat
         if names:
             was, containers = ("was", "its container") if len(names) == 1 else ("were", "their containers")
             what = f"evicted: the kernel killed {containers}, which {was} started again" if was_killed else "ended"
-            yield f"{_names(names)}, the cause, {was} not {what}{_later(run.world, names, of_use)}."
-
-
-def _to_the_end(world: World) -> str:
-    """Write the time for which a relief is known to last."""
-    return f"for the rest of the {duration_text(world.played)} played"
+            yield f"{slot_names(names)}, the cause, {was} not {what}{_later(run.world, names, of_use)}."
 
 
 def _within(world: World) -> str:
@@ -107,13 +100,12 @@ def _grows_on(pod: WorldPod, world: World) -> bool:
     return takes_rest or any(amount > now.get(usage, 0) for usage, amount in later.items())
 
 
-def _verdict_text(verdict: Verdict, world: World) -> str:
+def _verdict_text(verdict: Verdict, run: Run, account: Account) -> str:
     if verdict is Verdict.CULPRIT:
         return "the cause"
     if verdict is Verdict.LEAVING:
         return "being deleted already, it only ended earlier"
-    needed = verdict is Verdict.NEEDED
-    return f"needed to clear the threshold {_to_the_end(world)}" if needed else f"not needed {_within(world)}"
+    return needed_text(run, account) if verdict is Verdict.NEEDED else f"not needed {_within(run.world)}"
 
 
 def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
@@ -122,11 +114,6 @@ def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
     unmet = [each for each in expectations if each.unmet]
     texts = [f"As the world expects, {clean('; '.join(met))}."] if met else []
     return [*texts, *(f"expect.{each.field}: not met: {clean('; '.join(each.unmet))}" for each in unmet)]
-
-
-def clock(at: int) -> str:
-    """Write a time to a tenth of a second."""
-    return format_duration(round(at / _TENTH) * _TENTH)
 
 
 # --- what was lost ----------------------------------------------------------------------------------------------------
@@ -150,7 +137,7 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
             what = f"of no use, because {loss.cause} ran out all the same"
         else:
             instead = f", in place of {clean(loss.instead_of)}" if loss.instead_of else ""
-            what = f"{_verdict_text(loss.verdict, run.world)}{instead}"
+            what = f"{_verdict_text(loss.verdict, run, account)}{instead}"
         groups.setdefault(what, []).append(loss)
     for what, losses in groups.items():
         yield f"{_evicted_text(losses)}: {what}."
@@ -167,13 +154,13 @@ def _evicted_text(losses: Sequence[Loss]) -> str:
     causes = ", ".join(dict.fromkeys(loss.cause for loss in losses))
     slow = len(losses) == 1 and losses[0].at - losses[0].decided_at >= _SLOW
     gone = f" and gone at {clock(losses[0].at)}" if slow else ""
-    return f"{_names(slots)} {verb} evicted{again} {when} for {causes}{gone}"
+    return f"{slot_names(slots)} {verb} evicted{again} {when} for {causes}{gone}"
 
 
 def _refusal_texts(run: Run) -> Iterator[str]:
     names = [clean(each.event.name) for each in run.happened if isinstance(each.event, EvictionRefused)]
     if names:
-        yield f"The API server refused evictions {counted(len(names), 'time')}: {_names(list(dict.fromkeys(names)))}."
+        yield f"The API server refused evictions {counted(len(names), 'time')}: {slot_names(list(dict.fromkeys(names)))}."
 
 
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
@@ -183,14 +170,14 @@ def _kill_texts(run: Run, account: Account) -> Iterator[str]:
     if own:
         names = list(dict.fromkeys(name for _, name in own))
         at_limit = f"at {'its' if len(names) == 1 else 'their'} own memory limit"
-        yield f"The kernel killed {_names(names)} {at_limit} {counted(len(own), 'time')}, first at {clock(own[0][0])}."
+        yield f"The kernel killed {slot_names(names)} {at_limit} {counted(len(own), 'time')}, first at {clock(own[0][0])}."
     if not (killed := run.kills):
         return
     names = list(dict.fromkeys(clean(kill.name) for _, kill in killed))
     innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
     yield (
         f"The kernel killed for want of memory {counted(len(killed), 'time')}, first at {clock(killed[0][0])}: "
-        f"{_names(names)}{innocent}."
+        f"{slot_names(names)}{innocent}."
     )
     if not any(each.signal in MEMORY_SIGNALS for each in run.config.thresholds):
         yield "The configuration has no threshold for memory, so evictd does not act on it."
@@ -219,76 +206,13 @@ def _on_its_disk(signal: Signal, world: World) -> Signal:
     return DISK_SIGNALS[disk][spec.resource is Resource.INODES]
 
 
-# --- the relief -------------------------------------------------------------------------------------------------------
-
-
-def _relief_texts(run: Run, account: Account) -> Iterator[str]:
-    """Write whether a threshold is met at the end and why, and the smallest set of pods that would have sufficed."""
-    if account.relieved_at == 0:
-        between = account.ideal.crossed_at
-        if between is not None and any(never_met(run)) and any(abs(at - between) <= _TENTH for at, _ in run.kills):
-            between = None  # for an instant more was taken than there is
-        yield (
-            "No threshold was met."
-            if between is None or account.ideal.memory_ended
-            else f"No threshold was met at a reading; between two readings one was, first at {clock(between)}."
-        )
-        return
-    if account.relieved_at is not None:
-        yield _relieved_text(run, account, account.relieved_at)
-    else:
-        *_, (last, tested) = cycles_with_thresholds(run)
-        met = dict.fromkeys(str(each.threshold) for each in _met(tested))
-        reason = next((each for each in last.step.findings if isinstance(each, NoAction)), None)
-        why = "" if reason is None else f"; {no_action_text(reason)}"
-        yield f"At the end {' and '.join(map(clean, met))} {'is' if len(met) == 1 else 'are'} still met{why}."
-        if reason is not None and reason.why is NoActionReason.NOT_SHORT_OF_MEMORY:
-            return
-    yield from _least_pods_texts(run.world, account)
-
-
-def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
-    lost = {loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
-    slots, last = sorted(account.ideal.slots), _to_the_end(world)
-    if not account.ideal.relieves:
-        yield f"No set of pods would have relieved the node {last}."
-    elif lost == set(slots):
-        yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) > 1 else []
-    elif slots:
-        owners = {each.pod.owner for each in world.pods if each.pod.full_name in slots}
-        again = any(each.here > 0 and each.name in owners for each in world.owners)
-        names = _names(slots) + (", without a successor here" if again else "")
-        least = f"least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}: {names}."
-        # Each of these was needed, and all of them together were not enough.
-        # What relieved the node later was another change, as the end of a burst.
-        yield f"What was ended did not suffice by itself: the {least}" if lost and lost < set(slots) else f"The {least}"
-    else:
-        yield "No pod had to go."
-
-
-def _relieved_text(run: Run, account: Account, at: int) -> str:
-    if account.shortages <= 1:
-        return f"No threshold is met from {clock(at)} to the end."
-    end = clock(run.world.duration)
-    return (
-        f"A threshold was met {account.shortages} times, for {duration_text(account.short)} in all; none is met at the end, "
-        f"{end}."
-    )
-
-
-def _met(findings: Sequence[ThresholdFinding]) -> list[ThresholdFinding]:
-    """Return the thresholds that are met: those of the configuration, or where none of them is the derived ones."""
-    met = [each for each in findings if each.met]
-    return [each for each in met if each.threshold.origin is not Origin.DERIVED] or met
-
-
 # --- without evictd ---------------------------------------------------------------------------------------------------
 
 
-def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
+def _unattended_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what would have happened without evictd: the OOM killer, and how little of what was short would have been left."""
     signals = {
-        each.threshold.signal for _, tested in cycles_with_thresholds(run) for each in _met(tested)
+        each.threshold.signal for _, tested in cycles_with_thresholds(run) for each in thresholds_shown(tested)
     } - STALLS.keys()
     # What ran out between two readings was met at none.
     signals |= {
@@ -299,7 +223,7 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
-        again = _unless_share(unattended) or clear_again_text(run, unattended)
+        again = _unless_share(unattended) or clear_again_text(run, unattended, account.relieved_at)
         yield f"Without evictd the OOM killer would not have come {_within(run.world)}{again}."
     # The kernel kills only once the swap is full; the readings are from before.
     known = MEMORY_SIGNALS | ({Signal.SWAP_AVAILABLE} if killed else set())
@@ -377,8 +301,8 @@ def _killed_text(killed: Sequence[str], account: Account) -> str:
     if not killed:
         return "no pod"
     if account.culprits >= set(killed):
-        return f"only {_names(killed)}, the cause,"
-    return f"{counted(len(killed), 'pod')}: {_names(killed)},"
+        return f"only {slot_names(killed)}, the cause,"
+    return f"{counted(len(killed), 'pod')}: {slot_names(killed)},"
 
 
 def _within_requests(run: Run, evicted: Sequence[Loss]) -> bool:
@@ -393,7 +317,3 @@ def _beside(at: int, evicted: Sequence[Loss]) -> str:
         return clock(at)
     first = min(each.decided_at for each in evicted)
     return f"{clock(at)}, {duration_text(abs(at - first))} {'before' if at < first else 'after'} the first eviction"
-
-
-def _names(slots: Sequence[str]) -> str:
-    return first_of([clean(slot) for slot in slots], MOST_NAMES)

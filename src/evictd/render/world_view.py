@@ -20,8 +20,8 @@ from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
-from evictd.render.text import clean, counted, left_text, signal_quantity
-from evictd.render.world_outcome import PlayedWorld, clock, expectation_texts, played_text
+from evictd.render.text import clean, clock, counted, left_text, signal_quantity
+from evictd.render.world_outcome import PlayedWorld, expectation_texts, played_text
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill

@@ -1,0 +1,26 @@
+"""Checks the sentences on the relief of a world that was played."""
+
+from evictd.render.world_relief import needed_text
+from tests.render.played_worlds import incident_texts, played
+from tests.world.worlds import hog, quiet, world
+
+
+def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() -> None:
+    """`needed to clear the threshold` and `did not suffice` stood above `No threshold is met`: the load had ended by itself."""
+    text = incident_texts("44-limit-of-evictions")
+    assert text[0].endswith(
+        "for memory.available: needed, but too few: 2 of the 4 pods whose end would have cleared the threshold; the shortage "
+        "ended by itself."
+    )
+    assert text[2] == (
+        "The least that would have sufficed for the rest of the 30m0s played is the end of 4 pods: "
+        "default/web-0, default/web-1, default/web-10, default/web-11."
+    )
+    assert text[3].endswith(
+        "memory.available<2500Mi would have been clear again from 25m0s on, so the evictions did not end the shortage earlier."
+    )
+
+
+def test_what_was_ended_of_the_smallest_set_cleared_the_threshold() -> None:
+    side = played(world(hog(), *quiet(3)))
+    assert needed_text(side.run, side.account).startswith("needed to clear the threshold for the rest of the ")
