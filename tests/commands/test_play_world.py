@@ -208,6 +208,18 @@ def test_a_journal_becomes_a_world_that_goes_on(tmp_path: Path, capsys: pytest.C
     assert "default/a was evicted at" in capsys.readouterr().out
 
 
+def test_after_evictions_it_is_said_what_comes_next(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The outlook was silent once a pod had gone, although its successor grew on."""
+    world.write_text(
+        WORLD.replace("name: leak,", "name: leak, owner: ReplicaSet/leak,") + "owners: [{name: ReplicaSet/leak}]\n"
+    )
+    assert main(["simulate", str(world)]) == 0
+    assert "played on, memory.available is short again and default/leak" in " ".join(capsys.readouterr().out.split())
+    assert main(["simulate", str(world), "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["playedOn"]["text"].startswith("played on, memory.available is short again and default/leak")
+
+
 def test_a_kill_in_a_world_leaves_no_rate_and_both_sides_are_played_on(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

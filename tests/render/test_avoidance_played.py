@@ -19,7 +19,7 @@ GI = 1 << 30
 
 
 def first_eviction(world: World, config: EvictionConfig) -> EvictPod:
-    last = play(world, config, until_eviction=True).cycles[-1]
+    last = play(world, config, until_eviction_after=0).cycles[-1]
     return next(each for each in last.step.decisions if isinstance(each, EvictPod))
 
 

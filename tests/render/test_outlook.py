@@ -87,8 +87,31 @@ def test_a_world_that_is_played_on_has_its_first_eviction() -> None:
     assert played_on_text(found) == "played on, default/hog is evicted first, at 7m0s"
     stays = replace(found, stays=("default/api",))
     assert played_on_text(stays).endswith("first, at 7m0s; what takes more and more goes on: default/api")
-    assert played_on_document(found) == {"until": "9m0s", "evicted": "default/hog", "at": "7m0s"}
+    assert played_on_document(found) == {
+        "until": "9m0s", "evicted": "default/hog", "at": "7m0s", "crossed": {}, "killed": None, "killedAt": None,
+        "text": played_on_text(found),
+    }  # fmt: skip
     assert played_on_document(None) is None
+
+
+def test_what_comes_after_evictions_is_said() -> None:
+    """An outlook was given only of a world in which no pod went."""
+    crossed = {Signal.PID_AVAILABLE: 8 * MINUTE, Signal.MEMORY_AVAILABLE: 7 * MINUTE}
+    found = PlayedOn(until=9 * MINUTE, at=7 * MINUTE, pod="default/hog", again=True, crossed=crossed)
+    assert (
+        played_on_text(found) == "played on, memory.available is short again and default/hog is evicted next, at 7m0s"
+    )
+    soft = replace(found, at=8 * MINUTE)
+    assert "on, memory.available is short again at 7m0s and default/hog is evicted next, at 8m0s" in played_on_text(
+        soft
+    )
+    kill = PlayedOn(until=9 * MINUTE, again=True, killed="default/hog", killed_at=8 * MINUTE)
+    assert played_on_text(kill) == (
+        "played on until 9m0s, no pod is evicted; the kernel kills default/hog for want of memory at 8m0s"
+    )
+    out = io.StringIO()
+    print_outlooks([], make_console(out, 200), kill, lead="")
+    assert out.getvalue().splitlines()[1:] == ["if it goes on like this", f"  {played_on_text(kill)}"]
 
 
 def test_no_rate_is_continued_beyond_what_was_played_on() -> None:

@@ -6,7 +6,7 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.behaviours import Grow, Usage
-from evictd.world.model import HostUse
+from evictd.world.model import ApiServer, DisruptionBudget, HostUse, Owner
 from evictd.world.next_eviction import goes_on, play_on
 from tests.playbook import config
 from tests.world.worlds import HARD, hog, holder, quiet, world
@@ -29,6 +29,30 @@ def test_a_world_in_which_no_pod_goes_until_then_has_none() -> None:
 def test_a_world_that_is_played_on_ends_with_its_first_eviction_and_knows_when_a_threshold_was_met() -> None:
     found = play_on(SHORT, config(hard=HARD), 10 * MINUTE)
     assert found.end == found.at == found.crossed[Signal.MEMORY_AVAILABLE]
+
+
+def test_after_evictions_it_is_played_on_to_the_next_one() -> None:
+    """A hog whose owner starts it again is short again; one without a successor is not."""
+    back = replace(hog(rate=10 << 20), pod=replace(hog().pod, owner="ReplicaSet/hog"))
+    twice = world(back, duration=10 * MINUTE, owners=(Owner(name="ReplicaSet/hog"),))
+    found = play_on(twice, config(hard=HARD), 30 * MINUTE)
+    assert found.again
+    assert found.end == found.crossed[Signal.MEMORY_AVAILABLE] > 10 * MINUTE
+    assert not found.calm
+    assert play_on(world(back, duration=10 * MINUTE), config(hard=HARD), 30 * MINUTE).calm
+
+
+def test_a_kill_after_the_end_is_known() -> None:
+    found = play_on(SHORT, config(hard={}), 10 * MINUTE)
+    assert (found.pod, found.killed, found.calm) == ("", "default/hog", False)
+    assert MINUTE < found.killed_at < 10 * MINUTE
+
+
+def test_a_refused_request_is_no_eviction() -> None:
+    guarded = replace(SHORT, api_server=ApiServer(budgets=(DisruptionBudget(pods=frozenset({"default/hog"})),)))
+    soft = config(soft={"memory.available": ("500Mi", "10s")})
+    assert play_on(SHORT, soft, 10 * MINUTE).pod == "default/hog"
+    assert play_on(guarded, soft, 10 * MINUTE).pod != "default/hog"
 
 
 def test_only_growth_without_a_bound_goes_on() -> None:

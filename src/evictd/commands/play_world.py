@@ -16,6 +16,7 @@ from evictd.commands.source import compared_config, configuration_name, report_p
 from evictd.commands.what_if import grown, parse_growth
 from evictd.commands.world_journal import write_world_journal
 from evictd.core.model.config import Policy
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode
@@ -97,7 +98,19 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
 
 _FARTHEST, _AFTER = 2 * 60 * MINUTE, 10 * MINUTE
 """How far the crossing of a threshold may be, and how long a world is played on after it: for grace periods and reclaims."""
-_OF_GROWTH = ("timeline", "losses", "innocents", "regret", "oomKills", "relievedAt", "conclusion", "outlook")
+_LONGEST_PAUSE = 30 * MINUTE
+"""How far a world is played on in which pods were evicted and nothing grows: evictions that do not help pause for less."""
+_OF_GROWTH = (
+    "timeline",
+    "losses",
+    "innocents",
+    "regret",
+    "oomKills",
+    "relievedAt",
+    "conclusion",
+    "outlook",
+    "playedOn",
+)
 """The keys of the document for `--grow` beside the steps."""
 
 
@@ -141,8 +154,21 @@ def _document(title: str, side: PlayedWorld) -> Document:
 def _ahead(side: PlayedWorld) -> tuple[tuple[Outlook, ...], PlayedOn | None]:
     """Return the outlooks of a world in which no pod went, and what comes when it is played on."""
     calm = _outlooks(side)
-    after = _played_on(side, calm)
+    after = _after_evictions(side) if _evicted(side.run) else _played_on(side, calm)
     return (calm if after is None else with_played_on(calm, after, side.run.cycles[-1].at)), after
+
+
+def _evicted(run: Run) -> bool:
+    return any(isinstance(each, EvictPod) for cycle in run.cycles for each in cycle.step.decisions)
+
+
+def _after_evictions(side: PlayedWorld) -> PlayedOn | None:
+    """Play a world on in which pods were evicted; `None` if nothing comes, or it began with a state."""
+    world, short = side.run.world, side.account.relieved_at is None
+    if world.begin or not (short or goes_on(world)):
+        return None
+    after = play_on(world, side.run.config, world.duration + (_FARTHEST if goes_on(world) else _LONGEST_PAUSE))
+    return after if short or not after.calm else None
 
 
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:

@@ -189,10 +189,12 @@ def print_outlooks(
         if not each.nears and each.finding.threshold.origin is not Origin.DERIVED:
             calm.setdefault(_next(each), []).append(f"{_left(each)}{_nearest(each, ' (')}{')' if each.nearest else ''}")
     lines += [f"{', '.join(left)}; {then}" for then, left in calm.items()]
-    if not lines:
+    if not lines and played_on is None:
         return
     headline = lead
-    if any(each.killed for each in found):
+    if not found:
+        headline += "if it goes on like this"
+    elif any(each.killed for each in found):
         headline += f"which pod would go for each threshold ({_KILLED})"
     elif any(each.rate is None for each in found):
         headline += "which pod would go for each threshold (one reading has no rate, so no time is known)"
@@ -208,12 +210,25 @@ def print_outlooks(
 
 
 def played_on_text(played: PlayedOn) -> str:
-    """Write which pod goes first in a world that was played on."""
+    """Write what comes in a world that was played on, until the next pod goes."""
+    # The threshold of all pods together is a copy of the node's: of two at one time that of the node is named.
+    copied = Signal.ALLOCATABLE_MEMORY_AVAILABLE
+    found = ((at, signal is copied, signal.value) for signal, at in played.crossed.items())
+    crossed = min(found, default=None)
+    before = []
+    if crossed is not None and played.again:
+        same = bool(played.pod) and clock(crossed[0]) == clock(played.at)
+        before.append(f"{crossed[2]} is short again{'' if same else f' at {clock(crossed[0])}'}")
+    if played.killed:
+        before.append(f"the kernel kills {clean(played.killed)} for want of memory at {clock(played.killed_at)}")
     if not played.pod:
-        return f"played on until {clock(played.until)}, no pod is evicted"
+        return "; ".join([f"played on until {clock(played.until)}, no pod is evicted", *before])
     stays = first_of([clean(each) for each in played.stays])
-    more = f"; what takes more and more goes on: {stays}"
-    return f"played on, {clean(played.pod)} is evicted first, at {clock(played.at)}{more if stays else ''}"
+    order = "next" if played.again else "first"
+    goes = f"{clean(played.pod)} is evicted {order}, at {clock(played.at)}"
+    return (
+        f"played on, {' and '.join([*before, goes])}{f'; what takes more and more goes on: {stays}' if stays else ''}"
+    )
 
 
 def played_on_document(played: PlayedOn | None) -> Document | None:
@@ -221,7 +236,16 @@ def played_on_document(played: PlayedOn | None) -> Document | None:
     if played is None:
         return None
     at = format_duration(played.at) if played.pod else None
-    return {"until": format_duration(played.until), "evicted": played.pod or None, "at": at}
+    killed_at = format_duration(played.killed_at) if played.killed else None
+    return {
+        "until": format_duration(played.until),
+        "evicted": played.pod or None,
+        "at": at,
+        "crossed": {signal.value: format_duration(each) for signal, each in played.crossed.items()},
+        "killed": played.killed or None,
+        "killedAt": killed_at,
+        "text": played_on_text(played),
+    }
 
 
 def outlook_documents(found: Sequence[Outlook]) -> list[Document]:

@@ -90,15 +90,15 @@ def play(
     state: State | None = None,
     *,
     calm: bool = False,
-    until_eviction: bool = False,
+    until_eviction_after: int | None = None,
 ) -> Run:
-    """Play a world to its end, or to its first eviction. The same world and configuration always give the same run.
+    """Play a world to its end, or to its first eviction after a time. The same world and configuration always give the same run.
 
     With `calm` pods are read only in the cycles in which the daemon reads them (`core.eviction.calm`); without it in each one,
     which decides the same.
     """
     with _without_garbage_collection():
-        return _Player(world, config, state or State(), calm=calm).play(until_eviction=until_eviction)
+        return _Player(world, config, state or State(), calm=calm).play(until_eviction_after)
 
 
 @contextmanager
@@ -134,7 +134,7 @@ class _Player:
         self._last: tuple[int, Observation] | None = None
         """The last reading of the pods, and its time."""
 
-    def play(self, *, until_eviction: bool = False) -> Run:
+    def play(self, until_eviction_after: int | None) -> Run:
         self._lifecycle.begin()
         self._node.changed()
         now, woken, cycles = self._world.begin, WakeCause.TIME, list[WorldCycle]()
@@ -144,7 +144,7 @@ class _Player:
         while now <= self._world.duration:
             cycle = self._cycle(now, woken)
             cycles.append(cycle)
-            if until_eviction and any(isinstance(each, EvictPod) for each in cycle.step.decisions):
+            if until_eviction_after is not None and now > until_eviction_after and self._evicts(cycle):
                 break
             wait = next(each.nanoseconds for each in cycle.step.decisions if isinstance(each, Wait))
             now, woken = self._wait(now, now + max(wait, MILLISECOND))
@@ -155,6 +155,12 @@ class _Player:
             happened=tuple(self._lifecycle.happened),
             least=self._least,
         )
+
+    def _evicts(self, cycle: WorldCycle) -> bool:
+        """Whether a cycle evicts a pod, and not only asks for it and is refused."""
+        last = self._lifecycle.happened[-len(cycle.step.decisions) :]
+        refused = {each.event.uid for each in last if isinstance(each.event, EvictionRefused) and each.at == cycle.at}
+        return any(isinstance(each, EvictPod) and each.pod.uid not in refused for each in cycle.step.decisions)
 
     # --- one cycle ----------------------------------------------------------------------------------------------------
 

@@ -1,34 +1,45 @@
-"""Plays a world on beyond its end, to find when its thresholds are met first and the pod that is evicted first."""
+"""Plays a world on beyond its end, to find when its thresholds are met next and the pod that is evicted next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
-from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import Signal
 from evictd.world.behaviours import takes_without_bound
-from evictd.world.loop import play
+from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
+from evictd.world.loop import Run, play
 from evictd.world.model import World
+from evictd.world.tested import cycles_with_thresholds
 
 
 @frozen
 class PlayedOn:
-    """The first eviction of a world that was played on; `pod` is empty where there is none until then."""
+    """The first eviction after the end of a world that was played on; `pod` is empty where there is none until then."""
 
     until: int
     at: int = 0
     pod: str = ""
+    again: bool = False
+    """Whether pods were evicted before the world's own end."""
     stays: tuple[str, ...] = ()
     """The pods that take more and more where the evicted one does not."""
     crossed: Mapping[Signal, int] = field(default_factory=dict)
-    """When a threshold of each signal was met first after the world's own end, up to the first eviction."""
+    """When a threshold of each signal began to be met first after the world's own end, up to that eviction."""
+    killed: str = ""
+    """What the kernel killed first for want of memory after the world's own end and before that eviction."""
+    killed_at: int = 0
 
     @property
     def end(self) -> int:
         """Time of the first eviction, or where there is none the time until which it was played on."""
         return self.at if self.pod else self.until
+
+    @property
+    def calm(self) -> bool:
+        """Whether nothing happens until then: no threshold begins to be met, nothing is killed and no pod evicted."""
+        return not (self.pod or self.crossed or self.killed)
 
 
 def goes_on(world: World) -> bool:
@@ -38,15 +49,44 @@ def goes_on(world: World) -> bool:
 
 
 def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
-    """Play a world from its beginning until its first eviction, or until a later time."""
-    run = play(replace(world, duration=until), config, calm=True, until_eviction=True)
-    crossed: dict[Signal, int] = {}
-    for cycle in run.cycles:
-        for each in cycle.step.findings:
-            if isinstance(each, ThresholdFinding) and each.met and cycle.at > world.duration:
-                crossed.setdefault(each.threshold.signal, cycle.at)
+    """Play a world from its beginning until its first eviction after its end, or until a later time."""
+    run = play(replace(world, duration=until), config, calm=True, until_eviction_after=world.duration)
     last = run.cycles[-1]
-    evicted = next((each.pod.full_name for each in last.step.decisions if isinstance(each, EvictPod)), "")
+    ended = {each.event.slot for each in run.happened if isinstance(each.event, PodEnd)}
+    again = any(each.at <= world.duration for each in run.happened if _is_eviction(each.event))
+    evicted = ""
+    if last.at > world.duration:
+        refused = {
+            each.event.uid for each in run.happened if isinstance(each.event, EvictionRefused) and each.at == last.at
+        }
+        asked = (each.pod for each in last.step.decisions if isinstance(each, EvictPod))
+        evicted = next((each.full_name for each in asked if each.uid not in refused), "")
     growing = [each.pod.full_name for each in world.pods if takes_without_bound(each.behaviours)]
-    stays = () if not evicted or evicted in growing else tuple(growing)
-    return PlayedOn(until=until, at=last.at if evicted else 0, pod=evicted, stays=stays, crossed=crossed)
+    there = [each for each in growing if each not in ended]
+    killed_at, killed = next(((at, each.name) for at, each in run.kills if at > world.duration), (0, ""))
+    return PlayedOn(
+        until=until,
+        at=last.at if evicted else 0,
+        pod=evicted,
+        again=again,
+        stays=() if not evicted or evicted in growing else tuple(there),
+        crossed=dict(_crossed(run, world.duration)),
+        killed=killed,
+        killed_at=killed_at,
+    )
+
+
+def _is_eviction(event: object) -> bool:
+    return isinstance(event, PodEnd) and event.cause is EndCause.EVICTED
+
+
+def _crossed(run: Run, after: int) -> Iterator[tuple[Signal, int]]:
+    """Yield the signals of which a threshold began to be met after a time, each once."""
+    before, seen = set[Signal](), set[Signal]()
+    for cycle, tested in cycles_with_thresholds(run):
+        met = {each.threshold.signal for each in tested if each.met}
+        if cycle.at > after:
+            for each in sorted(met - before - seen, key=lambda each: each.value):
+                seen.add(each)
+                yield each, cycle.at
+        before = met
