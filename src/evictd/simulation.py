@@ -61,7 +61,7 @@ def simulate(scenario: Scenario, config: EvictionConfig) -> Iterator[SimulatedCy
     for number, step in enumerate(scenario.steps):
         pods |= {pod.uid: pod for pod in step.pods}
         if step.state is not None:
-            state = step.state if number == 0 else _informed(state, step.state)
+            state = step.state if number == 0 else _informed(state, step.state, step.absent)
         evicted -= {refusal.uid for refusal in step.refusals}
         seen = replace(state, last_cycle_at=None)  # however far apart the steps are, evictd is there between them
         turns = [_turn(_observation(scenario, step, pods.values(), evicted), config, seen, step.at)]
@@ -76,9 +76,13 @@ def simulate(scenario: Scenario, config: EvictionConfig) -> Iterator[SimulatedCy
         yield cycle
 
 
-def _informed(state: State, recorded: State) -> State:
-    """Return the state with what was measured in cycles that are no steps: who holds what, what cleared, which victims ended."""
+def _informed(state: State, recorded: State, absent: frozenset[str]) -> State:
+    """Return the state with what was measured in cycles that are no steps.
+
+    That is who holds what, what cleared, which victims ended, and what the ends gave back.
+    """
     known = {each.uid: each for each in recorded.in_flight}
+    freed = {each.uid: each for found in recorded.effects.values() for each in found}
     first = recorded.thresholds_first_observed_at
     cleared = {each for each in recorded.once_clear if each not in first and each not in recorded.thresholds_met}
     if cleared & {*state.thresholds_first_observed_at, *state.thresholds_met}:
@@ -90,7 +94,13 @@ def _informed(state: State, recorded: State) -> State:
     return replace(
         state,
         holdings=recorded.holdings or state.holdings,
-        in_flight=tuple(known.get(each.uid, each) for each in state.in_flight),
+        # What the end of one gives back was measured then: it is not waited for any more.
+        in_flight=tuple(
+            known.get(each.uid, each)
+            for each in state.in_flight
+            if each.uid in known or each.gone_at is None or each.uid not in absent
+        ),
+        effects={supply: tuple(freed.get(each.uid, each) for each in found) for supply, found in state.effects.items()},
         thresholds_first_observed_at={
             threshold: first.get(threshold, at)
             for threshold, at in state.thresholds_first_observed_at.items()

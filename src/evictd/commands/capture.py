@@ -254,6 +254,7 @@ def _scenario_of_entries(name: str, entries: Sequence[JournalEntry]) -> Scenario
 
 
 _MEASURED = (
+    "effects",
     "holdings",
     "in_flight",
     "once_clear",
