@@ -37,7 +37,7 @@ from evictd.core.model.decision import Wait, begun_evictions
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.core.model.threshold import ThresholdValue
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.percentage import parse_percentage
 from evictd.render.replayed import recorded_victims
 from evictd.simulation import SimulatedCycle, simulate
@@ -154,6 +154,14 @@ def test_a_captured_incident_evicts_the_pods_of_its_journal(
         for each in begun_evictions(cycle.decisions)
     ]
     assert again == [pod for entry in entries for pod in recorded_victims(entry.decisions)]
+
+
+def test_the_times_of_a_scenario_are_easy_to_read(tmp_path: Path) -> None:
+    """They were written as `4m48.400000001s`."""
+    journal, out = _journal_of_incident("26", tmp_path / "journal.jsonl"), tmp_path / "captured.yaml"
+    assert any(entry.now % MILLISECOND for entry in read_journals([journal])[0])
+    assert main(["capture", "--from-journal", str(journal), "-o", str(out)]) == 0
+    assert all(step.at % MILLISECOND == 0 for step in read_scenario(out).steps)
 
 
 def test_a_capture_that_evicts_other_pods_says_so_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

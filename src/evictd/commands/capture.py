@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import State
 from evictd.core.model.state_times import moved_in_time
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
-from evictd.core.units.duration import SECOND, format_duration, parse_duration
+from evictd.core.units.duration import MILLISECOND, SECOND, format_duration, parse_duration
 from evictd.core.units.percentage import parse_percentage
 from evictd.errors import ExitCode, InputError, InvalidValueError, did_you_mean
 from evictd.observe.live import LiveNode
@@ -92,7 +92,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.from_journal:
         entries = _entries(args.from_journal, args.until)
         scenario = _scenario_of_entries(args.from_journal[-1].stem, entries)
-        if difference := first_difference(entries, scenario):
+        difference = first_difference(entries, scenario)
+        scenario = _in_milliseconds(entries, scenario, difference)
+        if difference:
             sys.stderr.write(f"evictd: the scenario decides differently than the journal: {difference}\n")
     else:
         length, every = _duration("--for", args.length), _duration("--every", args.every)
@@ -217,6 +219,17 @@ def first_difference(entries: Sequence[JournalEntry], scenario: Scenario) -> str
         if recorded is None or simulated is None or recorded[1] != simulated[1]:
             return f"journal: {_eviction_text(recorded)}; scenario: {_eviction_text(simulated)}"
     return ""
+
+
+def _in_milliseconds(entries: Sequence[JournalEntry], scenario: Scenario, difference: str) -> Scenario:
+    """Return the scenario with times in whole milliseconds, which are easy to read, if it decides the same with them."""
+    # Rounded up: no recorded state is of a later time than its step.
+    steps = tuple(replace(step, at=-(-step.at // MILLISECOND) * MILLISECOND) for step in scenario.steps)
+    if all(each.at == step.at for each, step in zip(steps, scenario.steps, strict=True)):
+        return scenario
+    rounded = replace(scenario, steps=steps)
+    apart = all(before.at < after.at for before, after in pairwise(steps))
+    return rounded if apart and first_difference(entries, rounded) == difference else scenario
 
 
 def _eviction_text(eviction: tuple[int, str] | None) -> str:
