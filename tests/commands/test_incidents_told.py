@@ -187,7 +187,7 @@ def amounts(slot: str, told: Told, name: str, most: str, *, limit: bool) -> Worl
 
 def first_eviction(world: World, config: EvictionConfig) -> tuple[int, str]:
     """When the first eviction is decided, and of which pod; the end of the world and no name for none."""
-    last = play(world, config, until_eviction=True).cycles[-1]
+    last = play(world, config, until_eviction_after=-1).cycles[-1]
     evicted = (each for each in last.step.decisions if isinstance(each, EvictPod))
     return next(((last.at, each.pod.full_name) for each in evicted), (world.duration, ""))
 
