@@ -196,7 +196,7 @@ def test_of_a_dry_run_only_the_fill_rates_count() -> None:
     """Its pods stay: what is used up after a decision, and between two, says nothing of an eviction."""
     dry = [reading(10 * i, 480 - 4 * i, evict="a", rate=MI, hard=False) for i in range(60)]
     dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
-    found = advise([node_evidence("n", dry)], 99)
+    found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
     assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(KEPT), 0)
     assert found.signals[0].soft == round_up(round_up(KEPT) + (30 + 30) * MI)
     assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)

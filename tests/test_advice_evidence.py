@@ -151,3 +151,20 @@ def test_the_files_of_a_victim_that_has_just_ended_are_no_use_outside_pods() -> 
         Resource.MEMORY: 7,
     }
     assert found.outside_readings == {Resource.EPHEMERAL_STORAGE: 1, Resource.MEMORY: 2}
+
+
+def test_a_shortage_that_never_cleared_is_one() -> None:
+    """A pause of ten minutes between two evictions made two shortages of one."""
+    wait = [reading(at, 400) for at in range(60, 900, 60)]
+    same = [reading(0, 480, evict="a"), reading(2, 450, gone="a"), *wait, reading(900, 400, evict="b")]
+    assert [each.again for each in node_evidence("n", same).episodes] == [False, True]
+    clear = [*same[:5], reading(450, 900), *same[9:]]
+    assert [each.again for each in node_evidence("n", clear).episodes] == [False, False]
+
+
+def test_after_a_grace_period_only_the_readings_just_before_give_a_rate() -> None:
+    """The growth had been over for half a minute; it was said to use up 21.8Mi a second."""
+    soft = [reading(0, 2400), reading(60, 1100, evict="a", hard=False), reading(61, 1500, gone="a")]
+    assert node_evidence("n", soft).episodes[0].rate == 0
+    recorded = replace(soft[1], rates={MEMORY: 3 * MI})
+    assert node_evidence("n", [soft[0], recorded, soft[2]]).episodes[0].rate == 3 * MI

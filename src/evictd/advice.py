@@ -17,8 +17,8 @@ was next in the ranking went within ten minutes.
 **No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
 
-**Enough evidence.** Nothing is proposed for a signal with fewer than `LEAST_EVICTIONS`, and no reservation from fewer than
-`LEAST_READINGS`: what one eviction needed says little of the next.
+**Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`, and no reservation from fewer
+than `LEAST_READINGS`: what one eviction needed says little of the next.
 
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
@@ -29,23 +29,20 @@ whether a pod would go under the new values is for `evictd replay --config` and 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
 from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods, Uncovered
-from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.units.duration import MINUTE, SECOND
-from evictd.errors import InvalidValueError
+from evictd.core.units.duration import SECOND
 
 LEAST_EVICTIONS = 5
-"""Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily."""
+"""Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily.
+
+For a threshold so many shortages: pods that go one after the other for one shortage say of it the same."""
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
 SOFT_GRACE = 30 * SECOND
 """The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
-_SAME_INCIDENT = 10 * MINUTE
-"""Most time between two evictions of one incident."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 _POD_GRACE = 30
@@ -63,8 +60,9 @@ class SignalAdvice:
     now: tuple[int, int] | None
     """The least and the greatest hard threshold of these nodes."""
     episodes: int
-    one_incident: bool
-    """Whether all evictions were on one node and close in time."""
+    shortages: int
+    """How often the node was short: evictions of one node within ten minutes of each other, or without relief
+    between them, are for one shortage."""
     too_late: int
     """Evictions after which less than the reserve was left."""
     worst: Episode
@@ -93,13 +91,15 @@ class SignalAdvice:
     apart: tuple[int, int] | None
     """The least capacity and that of the node that needed the most, if what fits this one is above half of the other."""
 
+    in_vain: tuple[tuple[str, str], ...] = ()
+    """The nodes on which evictions did not help, each with the time at which they were paused first."""
     most_of_owner: tuple[str, str, int] | None = None
     """The node and owner of which most evictions are, and their number, if pods of one owner went again and again."""
 
     @property
     def enough_evidence(self) -> bool:
-        """Whether enough evictions were recorded to propose a setting."""
-        return self.episodes >= LEAST_EVICTIONS
+        """Whether enough shortages were recorded to propose a setting."""
+        return self.shortages >= LEAST_EVICTIONS
 
     @property
     def proposed(self) -> bool:
@@ -240,15 +240,6 @@ def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
         )
 
 
-def _are_close(episodes: Sequence[Episode]) -> bool:
-    """Whether each eviction followed the one before it within a short time; false where a time cannot be read."""
-    try:
-        times = sorted(parse_time(each.wall) for each in episodes)
-    except InvalidValueError:
-        return False
-    return all(later - earlier <= _SAME_INCIDENT for earlier, later in pairwise(times))
-
-
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
     by_node = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
     # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
@@ -281,7 +272,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         hard=hard,
         now=(min(limits), max(limits)) if limits else None,
         episodes=len(found),
-        one_incident=len(worst) == 1 and _are_close(found),
+        shortages=sum(not each.again for each in found),
         too_late=sum(e.too_late for e in found),
         worst=neediest,
         not_covered=tuple(
@@ -298,6 +289,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(found),
+        in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
     )
 

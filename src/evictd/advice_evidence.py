@@ -68,6 +68,8 @@ class Episode:
 
     owner: str = ""
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
+    again: bool = False
+    """Whether it is of the same shortage as the eviction before it, which went on or came back."""
 
     @property
     def needed(self) -> int:
@@ -148,6 +150,8 @@ class NodeEvidence:
     stalls: int = 0
     """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
     uncovered: tuple[Uncovered, ...] = ()
+    in_vain: dict[Signal, str] = field(default_factory=dict)
+    """When evictions for a signal were paused first, because the last ones did not help."""
     problems: tuple[str, ...] = ()
 
 
@@ -157,8 +161,11 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     came_back: dict[Signal, int] = {}
     last: dict[Signal, _Ended] = {}
     crossings, stalls = _Crossings(), 0
+    short = set[Signal]()
+    """Signals that pods were evicted for and that were below their hard threshold ever since."""
     for index, reading in enumerate(readings):
         crossings.add(reading)
+        short -= {each for each, level in reading.levels.items() if level.hard is None or level.available >= level.hard}
         for chosen in reading.chosen:
             if _refused(readings, index, chosen):
                 continue
@@ -173,8 +180,9 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
             end, episode = _episode(node, readings, index, chosen)
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
-            episodes.append(replace(episode, fell=fell))
+            episodes.append(replace(episode, fell=fell, again=again or chosen.signal in short))
             last[chosen.signal] = _Ended(chosen=chosen, end=end)
+            short.add(chosen.signal)
     levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
     return NodeEvidence(
         node=node,
@@ -188,6 +196,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
         stalls=stalls,
         uncovered=tuple(_uncovered(node, readings, levels)),
+        in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
         problems=tuple(problems),
     )
 
@@ -314,7 +323,10 @@ def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: C
             ended = True
             break
     end = readings[last]
-    rate = max(chosen.fill_rate, _rate(readings[max(0, index - 1)], first, signal))
+    before = first.rates.get(signal)
+    if before is None:  # after a grace period the growth can be over
+        before = _rate(readings[max(0, index - 1)], first, signal) if chosen.hard else 0
+    rate = max(chosen.fill_rate, before)
     took = end.at - first.at
     used = max(level.available - lowest, rate * min(took, _RATE_HOLDS) // SECOND)
     episode = Episode(

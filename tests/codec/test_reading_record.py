@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.codec.journal import encode_entry
+from evictd.codec.journal import KIND, encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
@@ -81,6 +81,14 @@ def test_what_no_threshold_covers_is_read() -> None:
     own = reading_of(replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))).uncovered
     assert {each.value for each in own} >= {"imagefs.available", "imagefs.inodesFree"}
     assert reading_of(replace(node, fs=None, image_fs=None)).uncovered == {}
+
+
+def test_the_readings_just_before_a_cycle_give_a_rate_and_a_pause_is_read() -> None:
+    trend = b'{"memory.available":[[70.0,4000],[20.0,2000],[10.0,900],[0.0,600]],"nodefs.available":[[0.0,5]]}'
+    finding = b'{"kind":"NoAction","why":"EvictionsDoNotHelp","signal":"memory.available"}'
+    line = b'{"kind":"%b","wall":"","now":0,"findings":[%b],"extra":{"trend":%b}}' % (KIND.encode(), finding, trend)
+    found = decode_reading(line)
+    assert (found.rates, found.in_vain) == ({Signal.MEMORY_AVAILABLE: 30}, frozenset({Signal.MEMORY_AVAILABLE}))
 
 
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b'{"kind":"x","wall":"","now":0}', b"\xff", b'{"now":1e400}'])

@@ -80,7 +80,7 @@ def test_one_eviction_is_not_enough_to_propose_anything() -> None:
     assert {(each["proposed"], each["amount"], each["readings"]) for each in document["reserved"]} == {
         (False, None, 99)
     }
-    assert (document["leastEvictions"], document["leastReadings"]) == (5, 100)
+    assert (document["leastShortages"], document["leastReadings"]) == (5, 100)
 
 
 def test_what_fits_no_node_is_left_out_with_the_reason() -> None:
@@ -111,7 +111,7 @@ def test_what_fits_no_node_is_left_out_with_the_reason() -> None:
 
 
 def test_the_minimum_reclaim_has_its_reason() -> None:
-    nodes = [node_evidence(f"n{number}", AGAIN) for number in range(3)]
+    nodes = [node_evidence(f"n{number}", AGAIN) for number in range(5)]
     assert "minimum reclaim: up to 224Mi were used up again before the next pod in the ranking" in shown_on_a_line(
         *nodes
     )
@@ -212,12 +212,28 @@ def test_a_list_to_copy_says_which_signals_it_would_drop() -> None:
     assert "keep your" not in shown(*NODES, cover=80)
 
 
-def test_evictions_of_one_incident_are_said_to_be_one() -> None:
+def test_evictions_of_one_shortage_are_the_evidence_of_one() -> None:
     """A threshold fell to a tenth on the evidence of five evictions within a second."""
     seen = [
-        replace(each, wall=f"2026-01-31T12:00:{each.at // SECOND:02}Z")
+        each
         for at in range(0, 50, 10)
         for each in (reading(at, 480, evict=f"p{at}"), reading(at + 2, 400, gone=f"p{at}"))
     ]
-    assert "proposed from 5 evictions on 1 node, of one incident" in shown_on_a_line(node_evidence("n", seen))
-    assert "of one incident" not in shown_on_a_line(*NODES)
+    lines = shown_on_a_line(node_evidence("n", seen))
+    assert "not enough evidence: 5 evictions in 1 shortage; a threshold is proposed from 5 shortages on" in lines
+    assert advice_document(advise([node_evidence("n", seen)], 99))["signals"][0]["shortages"] == 1
+    assert "in 1 shortage" not in shown_on_a_line(*NODES)
+
+
+def test_evictions_that_did_not_help_are_said() -> None:
+    """Of a writer into a hostPath volume nothing was said but that the evidence was too little."""
+    seen = [
+        reading(0, 480, evict="a"),
+        replace(reading(2, 400, gone="a"), in_vain=frozenset({Signal.MEMORY_AVAILABLE})),
+    ]
+    lines = shown_on_a_line(node_evidence("n", seen))
+    assert (
+        "evictions did not help on n from at 2 on (EvictionsDoNotHelp): no threshold changes that; find what" in lines
+    )
+    [signal] = advice_document(advise([node_evidence("n", seen)], 99))["signals"]
+    assert signal["inVain"] == [{"node": "n", "from": "at 2"}]

@@ -4,6 +4,7 @@ A day of a thousand nodes is read for it, so everything else of a line is skippe
 cycle's own findings: what was available of each signal, and its thresholds as absolute amounts on that node.
 """
 
+from collections.abc import Mapping
 from dataclasses import field
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journal_record import RecordedMetadata
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.quantity import parse_quantity
@@ -68,6 +70,10 @@ class RecordedCycle:
     """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
     capacity: dict[Resource, int] = field(default_factory=dict)
     """Capacity of the node for each of these."""
+    in_vain: frozenset[Signal] = frozenset()
+    """Signals for which evictions were paused, because the last ones did not help."""
+    rates: dict[Signal, int] = field(default_factory=dict)
+    """Fall of the available amount in units a second in the readings just before; only of signals of which they are recorded."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -92,6 +98,7 @@ class _Finding(_Part, frozen=True):
     limit: str = ""
     available: str = ""
     capacity: str = ""
+    why: str = ""
 
 
 class _Pod(_Part, frozen=True):
@@ -152,6 +159,7 @@ class _Refusal(_Part, frozen=True):
 class _Extra(_Part, frozen=True):
     dry_run: bool = False
     refused: tuple[_Refusal, ...] = ()
+    trend: dict[str, tuple[tuple[float, int], ...]] = {}
 
 
 class _Line(_Part, frozen=True):
@@ -164,6 +172,9 @@ class _Line(_Part, frozen=True):
     extra: _Extra = _Extra()
 
 
+_IN_VAIN = NoActionReason.EVICTIONS_DO_NOT_HELP.value
+_JUST_BEFORE = 15
+"""Seconds before a cycle in which its readings give a rate: of older ones the growth can be over."""
 _DERIVED = Origin.DERIVED.value
 _LINE = msgspec.json.Decoder(_Line)
 
@@ -187,6 +198,8 @@ def decode_reading(line: bytes) -> RecordedCycle:
             shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
+            in_vain=frozenset(Signal(each.signal) for each in wire.findings if each.why == _IN_VAIN and each.signal),
+            rates=_rates(wire.extra.trend),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
@@ -207,6 +220,17 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
             derived=found.threshold.origin == _DERIVED if is_hard else before is not None and before.derived,
         )
     return levels
+
+
+def _rates(trend: Mapping[str, tuple[tuple[float, int], ...]]) -> dict[Signal, int]:
+    """Return by how much a second each signal fell between the oldest and the newest reading just before a cycle."""
+    rates: dict[Signal, int] = {}
+    for signal, found in trend.items():
+        near = sorted(each for each in found if each[0] <= _JUST_BEFORE)
+        if len(near) >= 2 and near[-1][0] > near[0][0]:
+            (now, left), (then, before) = near[0], near[-1]
+            rates[Signal(signal)] = max(0, int((before - left) / (then - now)))
+    return rates
 
 
 def _uncovered(node: _Node, levels: dict[Signal, SignalLevel]) -> dict[Signal, SignalLevel]:

@@ -74,7 +74,7 @@ def advice_document(advice: Advice) -> Document:
         "nodes": advice.nodes,
         "readings": advice.readings,
         "coverPercent": advice.cover,
-        "leastEvictions": LEAST_EVICTIONS,
+        "leastShortages": LEAST_EVICTIONS,
         "leastReadings": LEAST_READINGS,
         "configuration": configuration(advice),
         "keep": {"evictionHard": [signal.value for signal in advice.kept_hard]},
@@ -90,6 +90,7 @@ def _signal(each: SignalAdvice) -> Document:
     return {
         "signal": each.signal.value,
         "evictions": each.episodes,
+        "shortages": each.shortages,
         "tooLate": each.too_late,
         "nodes": len(each.needs),
         "proposed": each.proposed,
@@ -108,6 +109,7 @@ def _signal(each: SignalAdvice) -> Document:
             "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
         },
         "notCovered": list(each.not_covered),
+        "inVain": [{"node": node, "from": wall} for node, wall in each.in_vain],
     }  # fmt: skip
 
 
@@ -197,7 +199,7 @@ def basis(advice: Advice) -> str:
 
 
 def _signal_lines(each: SignalAdvice) -> Iterator[str]:
-    name, evictions = each.signal.value, counted(each.episodes, "eviction")
+    name, evictions = each.signal.value, _evictions(each)
     if each.enough_evidence and each.apart is not None:
         least, most = (signal_amount(amount, each.signal) for amount in each.apart)
         yield f"{name}: {_apart(least, each.limited_by, most)}"
@@ -206,21 +208,17 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     if each.enough_evidence and not each.covers:
         yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {_FIND}"
         yield _evidence(each.worst)
+        yield from _in_vain_lines(each)
         return
     if not each.proposed:
-        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} on"
+        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on"
         yield _evidence(each.worst)
+        yield from _in_vain_lines(each)
         return
-    incident = ", of one incident" if each.one_incident else ""
-    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}{incident}"
+    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
     yield _evidence(each.worst)
+    yield from _in_vain_lines(each)
     yield _changed(each)
-    if each.most_of_owner is not None:
-        node, owner, count = each.most_of_owner
-        yield (
-            f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {clean(node)}, {clean(owner)}, started "
-            "again and again: no threshold ends that"
-        )
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:
@@ -233,6 +231,25 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield "no soft threshold: it falls too fast, or how fast was not measured"
     if each.came_back:
         yield _min_reclaim_line(each)
+
+
+def _evictions(each: SignalAdvice) -> str:
+    """Write how many evictions there were, and for how many shortages where these are fewer."""
+    evictions = counted(each.episodes, "eviction")
+    return evictions if each.shortages == each.episodes else f"{evictions} in {counted(each.shortages, 'shortage')}"
+
+
+def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say on which nodes evictions did not end the shortage, or the pods of one owner came back."""
+    if each.in_vain:
+        nodes = first_of([f"{clean(node)} from {clean(wall)} on" for node, wall in each.in_vain], _SHOWN)
+        yield f"evictions did not help on {nodes} (EvictionsDoNotHelp): no threshold changes that; {_FIND}"
+    if each.most_of_owner is not None:
+        node, owner, count = each.most_of_owner
+        yield (
+            f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {clean(node)}, {clean(owner)}, started "
+            "again and again: no threshold ends that"
+        )
 
 
 def _min_reclaim_line(each: SignalAdvice) -> str:
