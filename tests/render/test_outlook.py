@@ -97,7 +97,9 @@ def test_a_world_that_is_played_on_has_its_first_eviction() -> None:
 def test_what_comes_after_evictions_is_said() -> None:
     """An outlook was given only of a world in which no pod went."""
     crossed = {Signal.PID_AVAILABLE: 8 * MINUTE, Signal.MEMORY_AVAILABLE: 7 * MINUTE}
-    found = PlayedOn(until=9 * MINUTE, at=7 * MINUTE, pod="default/hog", again=True, crossed=crossed)
+    found = PlayedOn(
+        until=9 * MINUTE, at=7 * MINUTE, pod="default/hog", again=True, crossed=crossed, short=Signal.MEMORY_AVAILABLE
+    )
     assert (
         played_on_text(found) == "played on, memory.available is short again and default/hog is evicted next, at 7m0s"
     )
@@ -108,6 +110,11 @@ def test_what_comes_after_evictions_is_said() -> None:
     kill = PlayedOn(until=9 * MINUTE, again=True, killed="default/hog", killed_at=8 * MINUTE)
     assert played_on_text(kill) == (
         "played on until 9m0s, no pod is evicted; the kernel kills default/hog for want of memory at 8m0s"
+    )
+    both = replace(soft, killed="default/db", killed_at=6 * MINUTE)
+    assert played_on_text(both) == (
+        "played on, the kernel kills default/db for want of memory at 6m0s, memory.available is short again at 7m0s and "
+        "default/hog is evicted next, at 8m0s"
     )
     out = io.StringIO()
     print_outlooks([], make_console(out, 200), kill, lead="")

@@ -169,7 +169,7 @@ def test_everything_that_can_be_written() -> None:
         ("pods: [{name: a, image: x}]", "pods[0].image: x: is no image of the node; add it to `node.images`"),
         (
             "pods: [{name: a, behaviours: [{hold: {of: volume, amount: 1}}]}]",
-            "pods[0].volumes: []: a behaviour writes to a volume, and there is none; add an emptyDir",
+            "pods[0].volumes: []: a behaviour writes to a volume, and there is none; add `- name: data`",
         ),
         (
             "apiServer: {budgets: [{pods: [a]}]}",

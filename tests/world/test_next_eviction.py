@@ -39,6 +39,7 @@ def test_after_evictions_it_is_played_on_to_the_next_one() -> None:
     assert found.again
     assert found.end == found.crossed[Signal.MEMORY_AVAILABLE] > 10 * MINUTE
     assert not found.calm
+    assert found.short is Signal.MEMORY_AVAILABLE
     assert play_on(world(back, duration=10 * MINUTE), config(hard=HARD), 30 * MINUTE).calm
 
 

@@ -211,24 +211,20 @@ def print_outlooks(
 
 def played_on_text(played: PlayedOn) -> str:
     """Write what comes in a world that was played on, until the next pod goes."""
-    # The threshold of all pods together is a copy of the node's: of two at one time that of the node is named.
-    copied = Signal.ALLOCATABLE_MEMORY_AVAILABLE
-    found = ((at, signal is copied, signal.value) for signal, at in played.crossed.items())
-    crossed = min(found, default=None)
-    before = []
-    if crossed is not None and played.again:
-        same = bool(played.pod) and clock(crossed[0]) == clock(played.at)
-        before.append(f"{crossed[2]} is short again{'' if same else f' at {clock(crossed[0])}'}")
+    happens: list[tuple[int, str]] = []
+    if played.short is not None and played.again:
+        happens.append((played.crossed[played.short], f"{played.short.value} is short again"))
     if played.killed:
-        before.append(f"the kernel kills {clean(played.killed)} for want of memory at {clock(played.killed_at)}")
+        happens.append((played.killed_at, f"the kernel kills {clean(played.killed)} for want of memory"))
+    same = clock(played.at) if played.pod else ""
+    before = [f"{text}{'' if clock(at) == same else f' at {clock(at)}'}" for at, text in sorted(happens)]
     if not played.pod:
         return "; ".join([f"played on until {clock(played.until)}, no pod is evicted", *before])
     stays = first_of([clean(each) for each in played.stays])
+    more = f"; what takes more and more goes on: {stays}" if stays else ""
+    lead = f"{', '.join(before)} and " if before else ""
     order = "next" if played.again else "first"
-    goes = f"{clean(played.pod)} is evicted {order}, at {clock(played.at)}"
-    return (
-        f"played on, {' and '.join([*before, goes])}{f'; what takes more and more goes on: {stays}' if stays else ''}"
-    )
+    return f"played on, {lead}{clean(played.pod)} is evicted {order}, at {clock(played.at)}{more}"
 
 
 def played_on_document(played: PlayedOn | None) -> Document | None:

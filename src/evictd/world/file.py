@@ -237,7 +237,9 @@ class _Reader:
             if each is not None
         )
         if writes and not any(volume.medium == "" for volume in pod.volumes):
-            self.wrong(f"{path}.volumes", "[]", "a behaviour writes to a volume, and there is none", "add an emptyDir")
+            self.wrong(
+                f"{path}.volumes", "[]", "a behaviour writes to a volume, and there is none", "add `- name: data`"
+            )
 
     def check_times(self, fields: WorldFields) -> None:
         if fields.duration == 0:

@@ -7,6 +7,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
 from evictd.world.behaviours import takes_without_bound
 from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run, play
@@ -27,6 +28,8 @@ class PlayedOn:
     """The pods that take more and more where the evicted one does not."""
     crossed: Mapping[Signal, int] = field(default_factory=dict)
     """When a threshold of each signal began to be met first after the world's own end, up to that eviction."""
+    short: Signal | None = None
+    """The first of these; of several at one time one that a configuration names, and no copy of it."""
     killed: str = ""
     """What the kernel killed first for want of memory after the world's own end and before that eviction."""
     killed_at: int = 0
@@ -63,6 +66,9 @@ def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
         evicted = next((each.full_name for each in asked if each.uid not in refused), "")
     growing = [each.pod.full_name for each in world.pods if takes_without_bound(each.behaviours)]
     there = [each for each in growing if each not in ended]
+    crossed = dict(_crossed(run, world.duration))
+    named = {each.signal for each in config.thresholds if each.origin is not Origin.DERIVED}
+    short = min(crossed, key=lambda each: (crossed[each], each not in named, each.value), default=None)
     killed_at, killed = next(((at, each.name) for at, each in run.kills if at > world.duration), (0, ""))
     return PlayedOn(
         until=until,
@@ -70,7 +76,8 @@ def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
         pod=evicted,
         again=again,
         stays=() if not evicted or evicted in growing else tuple(there),
-        crossed=dict(_crossed(run, world.duration)),
+        crossed=crossed,
+        short=short,
         killed=killed,
         killed_at=killed_at,
     )
