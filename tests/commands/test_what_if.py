@@ -157,13 +157,28 @@ def test_one_kind_of_input_is_wanted(arguments: list[str], capsys: pytest.Captur
     assert "either a scenario FILE, or --pods FILE with --summary FILE" in capsys.readouterr().err
 
 
+def test_both_sides_of_a_growth_are_concluded_in_the_document_too(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["simulate", *files, "--grow", "default/web+4Gi/5m", "--compare", "Kubelet"]
+    assert main(asked) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert main([*asked, "--output", "json"]) == 0
+    sides = json.loads(capsys.readouterr().out)["configurations"]
+    assert len(sides) == 2
+    assert all(sentence in shown for side in sides for sentence in side["conclusion"])
+    assert all(side["losses"] for side in sides)
+
+
 def test_a_pod_that_is_not_there_cannot_grow(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", *files, "--grow", "default/nothing+1Gi/1m"]) == 2
-    assert "default/nothing: there is no such pod" in capsys.readouterr().err
+    assert "default/nothing: there is no such pod; did you mean default/job?" in capsys.readouterr().err
+    assert main(["simulate", *files, "--grow", "shop/q+1Gi/1m"]) == 2
+    assert "shop/q: there is no such pod; it has default/" in capsys.readouterr().err
     assert main(["simulate", *files, "--grow", "default/wb+1Gi/1m"]) == 2
     assert "did you mean default/web?" in capsys.readouterr().err
     assert main(["simulate", *files, "--grow", "default/job+1Gi/1m"]) == 2
-    assert "default/job: the last summary has no memory of this pod; it has ended" in capsys.readouterr().err
+    assert "default/job: the last summary has no memory of this pod: it has ended" in capsys.readouterr().err
 
 
 def test_several_pods_grow_together(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,3 +21,4 @@ def test_only_the_steps_that_act_are_listed() -> None:
     for each, side in zip(document["configurations"], sides, strict=True):
         assert len(each["evicted"]) == len(side.evicted) > 0
         assert all(step["actions"] for step in each["steps"])
+        assert each["conclusion"]

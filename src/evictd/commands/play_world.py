@@ -88,12 +88,19 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
         _print(title, sides, args)
     elif len(sides) == 1:
         document = simulation_document(title, cycles[0], config, rows=None if args.all else TOP_ROWS)
-        more = _document(title, sides[0])
-        write_document({**document, **{name: more[name] for name in _OF_GROWTH}}, args.output, sys.stdout)
+        write_document({**document, **_of_growth(title, sides[0])}, args.output, sys.stdout)
     else:
         compared = [Side(name=side.name, cycles=each) for side, each in zip(sides, cycles, strict=True)]
-        write_document(comparison_document(title, compared), args.output, sys.stdout)
+        document = comparison_document(title, compared)
+        pairs = zip(document["configurations"], sides, strict=True)
+        both = [{**each, **_of_growth(title, side)} for each, side in pairs]
+        write_document({**document, "configurations": both}, args.output, sys.stdout)
     return ExitCode.DONE
+
+
+def _of_growth(title: str, side: PlayedWorld) -> Document:
+    document = _document(title, side)
+    return {name: document[name] for name in _OF_GROWTH}
 
 
 _FARTHEST, _AFTER = 2 * 60 * MINUTE, 10 * MINUTE

@@ -17,7 +17,7 @@ from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError, did_you_mean
-from evictd.render.text import clean
+from evictd.render.text import clean, first_of
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
@@ -94,15 +94,19 @@ def _reading_of(scenario: Scenario, names: Sequence[str]) -> tuple[NodeStats, Ma
             raise InputError(f"--grow: {name}: there is no such pod{_meant(scenario, name)}")
         stats = None if summary is None else summary[1].get(uids[name])
         if summary is None or stats is None or stats.memory is None or stats.memory.working_set_bytes is None:
+            measured = {} if summary is None else summary[1]
+            others = [clean(each) for each, uid in uids.items() if uid in measured]
             raise InputError(
-                f"--grow: {name}: the last summary has no memory of this pod; it has ended, or was not measured"
+                f"--grow: {name}: the last summary has no memory of this pod: it has ended, or was not measured"
+                f"{f'; it has {first_of(others)}' if others else ''}"
             )
     return summary or (NodeStats(), {})
 
 
 def _meant(scenario: Scenario, name: str) -> str:
-    """Return the pod with the most similar name, if there is one."""
-    meant = did_you_mean(name, (clean(pod.full_name) for pod in scenario.last_pods))
+    """Return the pod with the most similar name, or else the pods that there are."""
+    known = [clean(pod.full_name) for pod in scenario.last_pods]
+    meant = did_you_mean(name, known) or (f"it has {first_of(known)}" if known else "")
     return f"; {meant}" if meant else ""
 
 

@@ -56,6 +56,7 @@ def comparison_document(name: str, sides: Sequence[Side]) -> Document:
                     for number, cycle in enumerate(side.cycles)
                     if (actions := side.actions(number))
                 ],
+                "conclusion": list(conclusion(side.cycles)),
             }
             for side in sides
         ],
