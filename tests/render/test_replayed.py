@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
-from evictd.core.model.decision import ReclaimNode
+from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import State, Step
@@ -73,6 +73,19 @@ def test_whether_a_victim_differs_is_said() -> None:
     dry = replace(never, entry=replace(never.entry, extra={"dryRun": True}))
     assert victims_text([dry]) == "Other victims: then default/hog; now none.", "the readings go on"
     assert victims_text([never, late]) == "The same victims, at other times: default/hog."
+
+
+def test_a_higher_threshold_is_not_said_to_be_met_at_the_same_time() -> None:
+    """A journal of an older evictd has no readings before an eviction."""
+    evicts = step(GI // 2)
+    (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
+    limit = of_bytes(3 * GI)
+    higher = replace(evicts, decisions=(replace(eviction, because=replace(eviction.because, limit=limit)),))
+    one = Replayed(entry=entry(evicts), step=higher, same=False)
+    assert victims_text([one]) == (
+        "No victim differs in the recorded readings: default/hog; a higher threshold is met earlier, and the journal has no "
+        "reading of that time."
+    )
 
 
 def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None:

@@ -237,6 +237,9 @@ def victims_text(replayed: Sequence[Replayed]) -> str:
         pods = first_of(then, _SHOWN_VICTIMS)
         if _earlier_text(replayed):
             return f"No victim differs in the recorded readings: {pods}."
+        if any(map(_has_higher_limit, replayed)):
+            higher = "a higher threshold is met earlier, and the journal has no reading of that time"
+            return f"No victim differs in the recorded readings: {pods}; {higher}."
         return f"No victim differs: the same pods at the same times: {pods}."
     if then == now:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
@@ -246,6 +249,22 @@ def victims_text(replayed: Sequence[Replayed]) -> str:
             f"Other victims: then {recorded}; whether any pod goes now, these readings cannot tell: they end at each."
         )
     return f"Other victims: then {recorded}; now {decided}."
+
+
+def _has_higher_limit(one: Replayed) -> bool:
+    """Whether a pod is evicted now for a higher limit than then, so that it would have gone before this reading."""
+    then, now = (_limits(decisions) for decisions in (one.entry.decisions, plain_decisions(one.step)))
+    return any(now[pod] > then[pod] for pod in now.keys() & then.keys())
+
+
+def _limits(decisions: Iterable[Plain]) -> dict[str, int]:
+    """Return the limits below which pods are evicted, by uid; of a damaged decision none."""
+    found: dict[str, int] = {}
+    for each in decisions:
+        with suppress(KeyError, TypeError, InvalidValueError):
+            if each["kind"] == "EvictPod":
+                found[each["pod"]["uid"]] = parse_quantity(each["because"]["limit"]).value()
+    return found
 
 
 def _print_difference(one: Replayed, to: "Console") -> None:
