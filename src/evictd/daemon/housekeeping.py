@@ -157,7 +157,9 @@ class Housekeeping:
         acted, node, effects, telemetry = boot_clock(), self._node, self._node.effects, self._telemetry
         actuator = effects.actuator
         self._guarded("walks", lambda: node.observer.measure(cycle.step.findings, cycle.step.state))
-        self._guarded("watch", lambda: self._waiter.set_thresholds(cycle.observation, cycle.step.findings))
+        self._guarded(
+            "watch", lambda: self._waiter.set_thresholds(cycle.observation, cycle.step.findings, cycle.config)
+        )
         self._guarded("log", lambda: self._report(waited, cycle, failures, acted))
         self._guarded("snapshot", lambda: self._publish(waited, cycle))
         self._guarded("oom scores", lambda: node.set_oom_scores(reading))

@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from evictd.clock import boot_clock
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Observation
 from evictd.core.units.duration import SECOND
@@ -60,9 +61,9 @@ class Waiter:
         self._wake = wake
         self._errors = errors
 
-    def set_thresholds(self, observation: Observation, findings: Collection[Finding]) -> None:
+    def set_thresholds(self, observation: Observation, findings: Collection[Finding], config: EvictionConfig) -> None:
         """Watch for the limits of memory and disks that this cycle found not crossed."""
-        self._watch.set_thresholds(observation, findings)
+        self._watch.set_thresholds(observation, findings, config)
 
     def wait(self, until: int, *, awaits_victim: bool = False) -> WaitResult:
         """Wait until a time on the boot-time clock at most; where that raises, a plain wait for signals takes its place."""

@@ -73,12 +73,12 @@ def test_a_reload_changes_the_live_settings_only() -> None:
     assert {each.name: each.rule.live for each, _, _ in changed_settings(old, new)} == {
         "dryRun": True,
         "listenAddress": False,
-        "memory.lead": False,
+        "memory.lead": True,
         "memory.watch": False,
     }
-    assert after_reload(old, new) == EvictdConfiguration(dry_run=True)
+    assert after_reload(old, new) == EvictdConfiguration(dry_run=True, memory=Memory(lead=FastFill.AUTO))
     core = with_kept(with_documents(EvictionConfig(), old), with_documents(EvictionConfig(), new), EvictdConfiguration)
-    assert core.memory_lead is FastFill.OFF
+    assert core.memory_lead is FastFill.AUTO
 
 
 def test_a_setting_without_effect_is_no_change() -> None:

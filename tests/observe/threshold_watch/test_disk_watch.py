@@ -218,8 +218,8 @@ def test_with_a_lead_a_crossing_is_what_does_not_last_for_an_eviction(
     """20 GiB less what is left in 10 s; an eviction takes 3.5 s."""
     recent = RecentFill(lambda: 2 * SECOND, lambda: SECOND)
     reader = FilesystemReader(statvfs=disks.statvfs)
-    with closing(DiskWatch(lambda: PATHS, reader=reader, recent=recent, lead=lead)) as made:
+    with closing(DiskWatch(lambda: PATHS, reader=reader, recent=recent)) as made:
         recent.add(Signal.NODEFS_AVAILABLE, 20 * GI, 0)
-        made.set_thresholds([finding(20 * GI, GI)], 0)
+        made.set_thresholds([finding(20 * GI, GI)], 0, lead=lead)
         disks.left["/node"] = left
         assert (made.read(10 * SECOND) is Noticed.CROSSED) is crossed

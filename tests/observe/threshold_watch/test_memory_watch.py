@@ -155,11 +155,13 @@ def test_every_reading_counts_for_the_fill_rate(wake: Pipe, polled_time: PolledT
 
 def test_a_limit_that_is_acted_on_early_ends_the_wait_before_it_is_crossed(wake: Pipe, polled_time: PolledTime) -> None:
     node = Node(GI)
-    watch = MemoryWatch(clock=polled_time, sources={MEMORY: node.read}, lead=True)
-    watch.set_thresholds({MEMORY: 1})
+    watch = MemoryWatch(clock=polled_time, sources={MEMORY: node.read})
+    watch.set_thresholds({MEMORY: 1}, lead=True)
     assert watch.wait(polled_time.soon(60), wake_fd=wake.fileno()) is Woken.TIME
     node.available = 2  # at this rate nothing is left within milliseconds
-    watch.set_thresholds({MEMORY: 1})
+    watch.set_thresholds({MEMORY: 1}, lead=False)
+    assert watch.wait(polled_time.soon(60), wake_fd=wake.fileno()) is Woken.TIME
+    watch.set_thresholds({MEMORY: 1}, lead=True)  # a reload
     assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
 
 

@@ -2,16 +2,20 @@
 
 import os
 import select
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evictd.core.model.config import MemoryFormula
+from evictd.core.model.config import FastFill, MemoryFormula
+from evictd.core.model.finding import Finding
 from evictd.core.model.signal import Signal
 from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.reading.roots import Roots
+from evictd.observe.threshold_watch.disk_watch import DiskWatch
 from evictd.observe.threshold_watch.kernel_notifiers import MemcgNotifier
 from evictd.observe.threshold_watch.memory_watch import MemoryWatch
 from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
@@ -23,7 +27,7 @@ from evictd.observe.threshold_watch.watch import (
     notifiers_v1,
     notifiers_v2,
 )
-from tests.daemon.world import GI, NOW, observe, step
+from tests.daemon.world import CONFIG, GI, NOW, observe, step
 from tests.recorded_errors import NoErrors, RecordedErrors
 
 MEMORY = Signal.MEMORY_AVAILABLE
@@ -104,8 +108,38 @@ def test_what_cannot_be_read_is_nothing(tmp_path: Path) -> None:
 def test_thresholds_are_set_with_the_cycle_s_capacity(tmp_path: Path) -> None:
     memory = cheap(tree(tmp_path, 3 * GI, 0))
     watch = MemoryWatch(clock=lambda: 0, sources={MEMORY: memory.read})
-    ThresholdWatch(watch, {MEMORY: memory}).set_thresholds(observe(4 * GI, NOW), step(4 * GI).findings)
+    ThresholdWatch(watch, {MEMORY: memory}).set_thresholds(observe(4 * GI, NOW), step(4 * GI).findings, CONFIG)
     assert memory.capacity == 8 * GI
+
+
+class LedMemory(MemoryWatch):
+    """Records the lead that was set last."""
+
+    lead: bool
+
+    def set_thresholds(self, limits: Mapping[Signal, int], *, lead: bool = False) -> None:
+        self.lead = lead
+
+
+class LedDisks(DiskWatch):
+    """Records the lead that was set last."""
+
+    lead: bool
+
+    def set_thresholds(self, findings: Iterable[Finding], now: int, *, lead: bool = False) -> None:
+        self.lead = lead
+
+
+@pytest.mark.parametrize("memory_lead", FastFill)
+@pytest.mark.parametrize("disk_lead", FastFill)
+def test_the_leads_are_those_of_the_cycle_s_configuration(memory_lead: FastFill, disk_lead: FastFill) -> None:
+    """They were those of the start, until a reload could change them."""
+    memory, disks = LedMemory(clock=lambda: 0, sources={}), LedDisks(dict)
+    memory.disks = disks
+    led = replace(CONFIG, memory_lead=memory_lead, disk_lead=disk_lead)
+    with closing(memory):
+        ThresholdWatch(memory, {}).set_thresholds(observe(4 * GI, NOW), (), led)
+    assert (memory.lead, disks.lead) == (memory_lead is FastFill.AUTO, disk_lead is FastFill.AUTO)
 
 
 def test_a_notification_the_kernel_does_not_offer_is_reported_once(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ class Memory(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
             "Auto acts on a hard memory threshold before it is crossed, while what is left at the measured fill rate lasts"
             " less than an eviction takes on this node, at least a second.",
             sets="memory_lead",
+            live=True,
         ),
     ] = FastFill.OFF
     watch: Annotated[
@@ -197,6 +198,7 @@ class DiskSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
             "Auto acts on a hard disk threshold before it is crossed, while what is left at the measured fill rate lasts less"
             " than a collection and a stop take on this node, at least a second.",
             sets="disk_lead",
+            live=True,
         ),
     ] = FastFill.OFF
     freeze: Annotated[

@@ -88,13 +88,12 @@ class DiskWatch:
         *,
         reader: FilesystemReader | None = None,
         recent: RecentFill | None = None,
-        lead: bool = False,
         longest: int = 10 * SECOND,
     ) -> None:
         self._paths = paths
         self._reader = FilesystemReader(timeout=TIMEOUT) if reader is None else reader
         self._recent = RecentFill() if recent is None else recent
-        self._lead = lead
+        self._lead = False
         self._longest = longest
         self._watched: dict[Signal, _Disk] = {}
         self._known: dict[Signal, _Disk] = {}
@@ -106,9 +105,9 @@ class DiskWatch:
         """Time of the next reading; `None` if no disk is watched."""
         return min((disk.due for disk in self._watched.values()), default=None)
 
-    def set_thresholds(self, findings: Iterable[Finding], now: int) -> None:
-        """Watch the limits that this cycle found not crossed, the highest of each signal."""
-        self._watched = {}
+    def set_thresholds(self, findings: Iterable[Finding], now: int, *, lead: bool = False) -> None:
+        """Watch the limits that this cycle found not crossed, the highest of each signal; with `lead` notice them earlier."""
+        self._watched, self._lead = {}, lead
         for finding in findings:
             signal = finding.threshold.signal if isinstance(finding, ThresholdFinding) else None
             if signal is None or SIGNALS[signal].filesystem is None or not isinstance(finding, ThresholdFinding):

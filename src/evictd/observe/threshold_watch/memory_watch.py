@@ -83,7 +83,6 @@ class MemoryWatch:
 
     `memcg` holds the notifiers with a level, by signal; `others` those without. `clock` is monotonic, in nanoseconds; `longest`
     is the greatest time between two readings. Every reading is added to `recent`.
-    With `lead` a limit of memory is noticed before it is crossed, as early as `recent` says.
     Not thread-safe.
     """
 
@@ -96,7 +95,6 @@ class MemoryWatch:
         others: Sequence[RenewingNotifier[KernelNotifier]] = (),
         longest: int = 10 * SECOND,
         recent: RecentFill | None = None,
-        lead: bool = False,
     ) -> None:
         self.crossed_at: int | None = None
         """Time of the last crossing that was read, on `clock`."""
@@ -108,7 +106,7 @@ class MemoryWatch:
         self._others = tuple(others)
         self._longest = longest
         self._recent = RecentFill() if recent is None else recent
-        self._lead = lead
+        self._lead = False
         self._rates: dict[Signal, FillRate] = {}
         self._limits: dict[Signal, int] = {}
         self._covered: set[Signal] = set()
@@ -117,13 +115,15 @@ class MemoryWatch:
         self._paced_until = 0
         """Time until which no notification is polled; those that arrive before stay pending in the kernel."""
 
-    def set_thresholds(self, limits: Mapping[Signal, int]) -> None:
+    def set_thresholds(self, limits: Mapping[Signal, int], *, lead: bool = False) -> None:
         """Replace the limits to watch: for each signal the highest limit not crossed yet, in available bytes.
 
+        With `lead` a limit of memory is noticed before it is crossed, as early as `recent` says.
         Also opens notifiers whose file appeared or was replaced, and closes those whose file was removed.
         """
         for renewing in (*self._memcg.values(), *self._others):
             renewing.renew()
+        self._lead = lead
         self._limits = {signal: limit for signal, limit in limits.items() if signal in self._sources}
         # A led limit moves with the rate: paced, so that one that the cycle did not act on does not begin the next at once.
         pace = SHORTEST if self._lead else 0

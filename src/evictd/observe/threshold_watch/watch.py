@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from evictd.config.settings import MemoryFormula, Settings
-from evictd.core.model.config import FastFill, Policy, available_by
+from evictd.core.model.config import EvictionConfig, FastFill, Policy, available_by
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
@@ -146,14 +146,15 @@ class ThresholdWatch:
         self._clock = clock
         self._sources = sources
 
-    def set_thresholds(self, observation: Observation, findings: Collection[Finding]) -> None:
-        """Watch the limits that this cycle found not crossed."""
+    def set_thresholds(self, observation: Observation, findings: Collection[Finding], config: EvictionConfig) -> None:
+        """Watch the limits that this cycle found not crossed, with the leads of its configuration."""
         if self.memory.disks is not None:
-            self.memory.disks.set_thresholds(findings, self._clock())
+            lead = config.disk_lead is FastFill.AUTO
+            self.memory.disks.set_thresholds(findings, self._clock(), lead=lead)
         seen = {} if observation.node is None else signal_observations(observation.node)
         for signal, source in self._sources.items():
             source.capacity = seen[signal].capacity.value() if signal in seen else None
-        self.memory.set_thresholds(limits_to_watch(findings))
+        self.memory.set_thresholds(limits_to_watch(findings), lead=config.memory_lead is FastFill.AUTO)
 
 
 def build_threshold_watch(
@@ -178,7 +179,6 @@ def build_threshold_watch(
         disks = DiskWatch(
             disk_paths,
             recent=recent,
-            lead=settings.eviction.disk_lead is FastFill.AUTO,
             longest=settings.evictd.housekeeping_interval,
         )
     with_memcg = settings.kubelet.kernel_memcg_notification and reader.version != "v2"
@@ -189,7 +189,6 @@ def build_threshold_watch(
         others=notifiers_v2(roots, cgroups, errors) if settings.evictd.memory.watch else (),
         longest=settings.evictd.housekeeping_interval,
         recent=recent,
-        lead=settings.eviction.memory_lead is FastFill.AUTO,
     )
     watch.disks = disks
     return ThresholdWatch(watch, sources, clock)
