@@ -165,6 +165,22 @@ def test_the_kustomization_with_alerts_has_the_metrics_that_they_are_about() -> 
     assert all((ROOT / "mine" / each / "kustomization.yaml").resolve().is_file() for each in made["components"])
 
 
+@pytest.mark.parametrize("overlay", ["dry-run", "beside-kubelet"])
+def test_kustomize_gives_large_nodes_the_thresholds_of_tuning(overlay: str) -> None:
+    """No page said how: `getting-started.md` named the need alone."""
+    folder = ROOT / "deploy/overlays" / overlay
+    own = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))["configMapGenerator"]
+    (line,) = re.findall(r"^    (configMapGenerator: .*)$", text_of("charts.md"), re.MULTILINE)
+    assert yaml.safe_load(line) == {"configMapGenerator": own}
+    text = (folder / "config.yaml").read_text(encoding="utf-8")
+    for old, new in re.findall(r"\bs/([^/]+)/([^/]+)/", text_of("charts.md")):
+        assert old in text
+        text = text.replace(old, new, 1)
+    kubelet = next(iter(yaml.safe_load_all(text)))
+    assert kubelet["evictionHard"]["memory.available"] == "500Mi"
+    assert kubelet["evictionSoft"] == {"memory.available": "1Gi"}
+
+
 def test_the_scrape_configuration_of_a_unit_has_the_labels_of_the_rules() -> None:
     """No page said how the metrics of a unit, on loopback only, reach Prometheus; the rules name a label that was missing."""
     (job,) = yaml.safe_load(sample("metrics.md", "scrape_configs:"))["scrape_configs"]
