@@ -179,7 +179,7 @@ class Memory(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
         FastFill,
         about(
             "Auto acts on a hard memory threshold before it is crossed, while what is left at the measured fill rate lasts"
-            " less than an eviction takes on this node, at least a second.",
+            " less than a stop on this node and half a second, at least a second.",
             sets="memory_lead",
             live=True,
         ),
@@ -196,7 +196,7 @@ class DiskSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
         FastFill,
         about(
             "Auto acts on a hard disk threshold before it is crossed, while what is left at the measured fill rate lasts less"
-            " than a collection and a stop take on this node, at least a second.",
+            " than a reclaim and a stop on this node and half a second, at least a second.",
             sets="disk_lead",
             live=True,
         ),
