@@ -129,6 +129,13 @@ def judged(need: Need, *growers: Grower) -> Incident:
     return replace(with_request("default/web"), verdict=verdict, met=MetAfter(again=9.0))
 
 
+def test_a_request_keeps_no_pod_that_grows() -> None:
+    """The node was said to stay short, where the pod went a second later (world 01)."""
+    found = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=GI)), with_request="")
+    later = "it would have gone all the same a moment later, because it grew on"
+    assert f"a request of 6Gi of memory (it had none): {later}" in avoidance(found).not_by
+
+
 def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
     """Five pods with a limit of the 2.73Gi that were proposed lost three of them all the same (world 30)."""
     rate = 3 << 20

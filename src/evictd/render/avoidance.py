@@ -293,9 +293,10 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         why = "of its priority" if lowest else "of what it holds"
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
-        return Avoidance(
-            not_by=(f"{request}: evictd would then have ended no pod, and the node would have stayed short",)
-        )
+        then = "evictd would then have ended no pod, and the node would have stayed short"
+        if found.verdict is not None and found.verdict.grew:
+            then = "it would have gone all the same a moment later, because it grew on"  # past any request
+        return Avoidance(not_by=(f"{request}: {then}",))
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place"
         every = (
