@@ -111,6 +111,32 @@ def test_what_grew_outside_pods_is_said_once_while_a_hard_threshold_comes_near()
     assert remedies(status_of(soft, soft.at)) == [f"{OUTSIDE}: what grew belongs to no pod"]
 
 
+def test_the_pod_that_grew_the_most_stays_named_once_a_soft_threshold_is_met() -> None:
+    """It advised to free memory outside pods, beside `all of it default/hog; nothing else grew`."""
+    soft = play([6 * GI - number * GI // 4 for number in range(18)], grow=GI // 4)
+    status = status_of(soft, soft.at)
+    keeps = "; `evictd why default/hog` says what would keep that pod"
+    assert remedies(status) == [f"end, move or limit default/hog, which grew the most{keeps}"]
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    held = memory["attribution"]
+    static = {**held, "evictable": held["protected"], "protected": held["evictable"], "grower": "default/etcd"}
+    (text,) = remedies({**status, "signals": [{**memory, "attribution": static}]})
+    assert text.startswith("limit default/etcd or move it to another node")
+
+
+def test_a_leaving_pod_that_alone_grew_needs_no_step_and_nothing_is_said_twice() -> None:
+    """It advised to move static pods, and twice to free memory outside pods, where only the leaving pod grew."""
+    left = play([4 * GI - number * GI // 20 for number in range(50)], grow=GI // 20)
+    status = status_of(left, left.at)
+    assert {row["pod"] for row in status["leaving"]} == {"default/hog", "default/web"}
+    assert remedies(status) == []
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    unknown = {**memory, "attribution": {**memory["attribution"], "grower": ""}}
+    assert remedies({**status, "signals": [unknown]}) == [f"move static or critical pods, or {OUTSIDE}"]
+    near = {**unknown, "stopReason": ""}
+    assert remedies({**status, "signals": [near]}) == [OUTSIDE], "no pod is left that may be evicted"
+
+
 def test_growth_of_pods_that_is_as_large_is_no_growth_elsewhere() -> None:
     share = {"grown": 5}
     none = {kind: {"grown": 0} for kind in ("evictable", "leaving", "unmeasured")}

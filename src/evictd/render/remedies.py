@@ -116,8 +116,10 @@ def remedies(status: Document) -> list[str]:
     found = dict.fromkeys(text for entry in entries for text in _remedies(entry, status["leaving"]))
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
-    near = (approach.entry for approach in approaches(status))
-    found |= dict.fromkeys(_before(entry) for entry in near if not grew_elsewhere(entry))
+    for entry in (approach.entry for approach in approaches(status)):
+        text, outside = _before(entry, status["leaving"]), outside_pods(entry)
+        if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
+            found[text] = None
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
     return list(found)
@@ -147,6 +149,8 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
         remedy = _named(remedy, culprit)
         if culprit in {row["pod"] for row in leaving}:
             remedy = outside if _is_too_little(leaving, entry["signal"]) else ""
+    elif reason == "NothingEvictable" and _leaves(_grower(entry)[0], leaving):
+        remedy = ""  # no static pod grew, and nothing outside pods
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if remedy and reason == "ProtectedCulprit":
@@ -166,17 +170,37 @@ def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
     return _named(remedy, pod) if pod else remedy
 
 
-def _before(entry: Document) -> str:
-    """Return what to do before a threshold is met."""
+def _before(entry: Document, leaving: Sequence[Document]) -> str:
+    """Return what to do before a threshold is met; empty where the pod that grew the most is being evicted."""
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
     outside, growing = outside_pods(entry), entry.get("growing") or {"pods": (), "ofPods": 0, "elsewhere": None}
     if (growing["elsewhere"] or 0) > growing["ofPods"]:
         return f"{outside}: what grew belongs to no pod{keeps}"
-    if not growing["pods"]:
-        return f"end, move or limit one of the largest pods that may be evicted, or {outside}{keeps}"
-    if growing["pods"][0]["protected"]:
-        return f"{_named(REMEDIES['ProtectedCulprit'], growing['pods'][0]['pod'])}: it grew the most{keeps}"
-    return f"end, move or limit {clean(growing['pods'][0]['pod'])}, which grew the most{keeps}"
+    first = next(iter(growing["pods"]), None)
+    grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))
+    if _leaves(grower, leaving):
+        return ""
+    if not grower:
+        evictable = (entry.get("attribution") or {}).get("evictable")
+        largest = "end, move or limit one of the largest pods that may be evicted, or "
+        return f"{largest if evictable is None or evictable['pods'] else ''}{outside}{keeps}"
+    if protected:
+        return f"{_named(REMEDIES['ProtectedCulprit'], grower)}: it grew the most{keeps}"
+    return f"end, move or limit {clean(grower)}, which grew the most{keeps}"
+
+
+def _grower(entry: Document) -> tuple[str, bool]:
+    """Return the pod that grew the most since the supply became short, empty if unknown, and whether it is protected."""
+    held = entry.get("attribution")
+    if not held or held["overNanoseconds"] is None:
+        return "", False
+    return held.get("grower", ""), held["protected"]["grown"] > max(
+        held["evictable"]["grown"], held["leaving"]["grown"]
+    )
+
+
+def _leaves(pod: str, leaving: Iterable[Document]) -> bool:
+    return pod in {row["pod"] for row in leaving if not row.get("gone")}
 
 
 def _named(remedy: str, pod: str) -> str:
