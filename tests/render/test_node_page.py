@@ -195,7 +195,8 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     )
     assert "Evicted default/hog" not in text, "it is being evicted"
     assert "eviction of default/hog began 2.0s ago" in text
-    assert "default/web (4.92Gi) would be evicted next, if that is not enough: exceeds its request by 3.92Gi." in head
+    end = "if the end of default/hog is not enough"
+    assert f"default/web (4.92Gi) would be evicted next, {end}: exceeds its request by 3.92Gi." in head
     share = "Of 1.79Gi that filled memory since 22:57:50, pods took 0; 1.79Gi belong to no pod."
     assert share in text.partition("</header>")[0]
     assert text.count(share) == 1

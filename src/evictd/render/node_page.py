@@ -245,8 +245,10 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     order of eviction.
     """
     named = f"{said} {nearest(status)}"
-    leaves = any(not row["gone"] for row in status["leaving"])
-    would = "would be evicted next, if that is not enough" if leaves else "would be evicted first"
+    leaves = [row["pod"] for row in status["leaving"] if not row["gone"]]
+    # If it does not end, evictd may refuse the next pod in its place (law Blame).
+    end = f"the end of {leaves[0]}" if len(leaves) == 1 else "their end"
+    would = f"would be evicted next, if {end} is not enough" if leaves else "would be evicted first"
     queues = [queue for queue in explained["queues"] if queue["next"]]
     near = [each for each in queues if any(signal in named for signal in each["signals"])]
     for queue in near if near or _is_short(status) else queues:
