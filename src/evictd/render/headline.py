@@ -13,7 +13,7 @@ from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces
+from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, refused
 
 Document = Mapping[str, Any]
 NO_FALLS: Mapping[str, End] = {}
@@ -137,7 +137,8 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     if leaving:
         short = f"{_below(hard or met, falls)}; " if met else ""
         verb = "is" if len(leaving) == 1 else "are"
-        text = f"{prefix}{short}{first_of(leaving, 3)} {verb} being evicted{_begun(status, len(leaving))}."
+        begun = f"being evicted{_begun(status, len(leaving))}{_not_ended(status)}"
+        text = f"{prefix}{short}{first_of(leaving, 3)} {verb} {begun}."
         return Headline(text=text, level="hard")
     if hard:
         return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
@@ -154,6 +155,12 @@ def _begun(status: Document, leaving: int) -> str:
     """Write when the first of the evictions that have not ended began; empty where no decision among the last ones says it."""
     begun = [mark.ago for found in eviction_marks(status).values() for mark in found if mark.ends]
     return f" ({'began' if leaving == 1 else 'the first began'} {seconds_text(max(begun))} ago)" if begun else ""
+
+
+def _not_ended(status: Document) -> str:
+    """Write that a pod that is being evicted did not end in time, and why no other one goes; empty while evictd waits."""
+    why = next(filter(None, map(brief_stop, refused(status))), "")
+    return f" and did not end in time. No other pod is evicted: {why}" if why else ""
 
 
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:

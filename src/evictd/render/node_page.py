@@ -47,7 +47,7 @@ from evictd.render.text import (
     seconds_text,
     usage_text,
 )
-from evictd.render.timing import End, approaches, ends, graces, is_due
+from evictd.render.timing import End, approaches, ends, graces, is_due, refused
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -273,7 +273,7 @@ def _is_short(status: Document) -> bool:
 
 def why_nothing(status: Document, explained: Document, head: Headline) -> Iterator[str]:
     """Return why no pod is being evicted though a threshold is met, unless the headline says so."""
-    if any(not row["gone"] for row in status["leaving"]):
+    if any(not row["gone"] for row in status["leaving"]) and not refused(status):
         return
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
     due = [] if status["phase"]["name"] == PhaseName.RECLAIMING.value else [entry for entry in met if is_due(entry)]

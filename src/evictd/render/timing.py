@@ -108,6 +108,13 @@ def graces(status: Document) -> list[Grace]:
     return sorted(found, key=lambda each: each.seconds)
 
 
+def refused(status: Document) -> list[Document]:
+    """Return the signals for which no other pod goes, though evictd no longer waits for the end of a leaving one."""
+    if status["phase"].get("endsInSeconds", 0) >= 0 or all(row["gone"] for row in status["leaving"]):
+        return []
+    return [entry for entry in status["signals"] if is_due(entry) and entry.get("stop")]
+
+
 _AT_ZERO = {
     Resource.MEMORY: "the kernel's OOM killer kills processes",
     Resource.EPHEMERAL_STORAGE: "writes to the disk fail",
