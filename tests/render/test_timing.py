@@ -17,6 +17,15 @@ def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
     assert next(conditions(status)).startswith("MemoryPressure stays for at least 5m0s; it ends when no threshold")
 
 
+def test_a_hard_threshold_that_is_met_when_the_soft_one_acts_is_not_before_it() -> None:
+    """It said `in 1m30s, before its soft threshold acts (in 1m30s)`."""
+    even = play([6 * GI - number * GI // 4 for number in range(18)])
+    (text,) = time_lines(status_of(even, even.at))
+    assert text == (
+        "memory.available reaches its hard threshold 1Gi in 1m30s at the present rate, when its soft threshold acts as well"
+    )
+
+
 def test_the_next_threshold_of_a_signal_that_falls_is_told_with_its_time() -> None:
     falling = play([5 * GI, 9 * GI // 2, 4 * GI])
     status = status_of(falling, falling.at)

@@ -96,7 +96,9 @@ def graces(status: Document) -> list[Grace]:
             if not threshold["met"] or not left or threshold["origin"] == "derived":
                 continue
             if sooner := [each for each in _foreseen(entry, left) if each.threshold["kind"] == "hard"]:
-                text = f"{sooner[0].text}, before its soft threshold acts (in {seconds_text(left)})"
+                before = seconds_text(sooner[0].seconds) != seconds_text(left)
+                acts = f"before its soft threshold acts (in {seconds_text(left)})"
+                text = f"{sooner[0].text}, {acts if before else 'when its soft threshold acts as well'}"
                 found.append(Grace(sooner[0].seconds, entry, text))
                 continue
             missing = threshold["limit"] - entry["available"]
