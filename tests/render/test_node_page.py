@@ -364,6 +364,8 @@ def test_it_says_whether_what_a_leaving_pod_held_is_enough() -> None:
     small = replace(pressed().state.in_flight[0], missing=6 * GI)
     short = replace(pressed(), state=replace(pressed().state, in_flight=(small,)))
     assert "it held 5Gi and 6Gi was missing to the threshold: too little alone." in page(short)
+    few = page(play([6 * GI] * 2, processes=17_000))
+    assert "it held 80 processes and 616 was missing to the threshold" in few, "it said 80, of nothing"
     unmeasured = replace(short, state=replace(short.state, in_flight=(replace(small, owed={}),)))
     assert "When it was chosen" not in page(unmeasured)
 

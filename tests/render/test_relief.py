@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evictd.core.model.signal import Signal
 from evictd.render.aftermath import MetAfter
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.relief import relief_lines
@@ -18,6 +19,12 @@ def test_it_says_what_was_missing_what_came_back_and_whether_that_lasted() -> No
         "no threshold of memory.available was met again up to the journal's last record, 6m40s later",
         "ReplicaSet/hog created default/hog-new on this node, seen 12s later",
     ]
+
+
+def test_what_a_pod_held_of_pids_are_processes() -> None:
+    """It said `held 29245`, of nothing."""
+    first = next(relief_lines(replace(incident(), signal=Signal.PID_AVAILABLE)))
+    assert first.endswith("default/hog-old held 6.44G processes")
 
 
 def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:

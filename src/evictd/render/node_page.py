@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import parse_time, rfc3339
-from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
@@ -330,7 +330,8 @@ def _suffices(row: Document) -> str:
     """Write whether what a leaving pod held is what was missing when it was chosen; empty where that is not known."""
     if not row["held"] or not row["missing"]:
         return ""
-    held, missing = (gap_text(row[each], Signal(row["signal"])) for each in ("held", "missing"))
+    signal = Signal(row["signal"])
+    held, missing = usage_text(row["held"], SIGNALS[signal].resource), gap_text(row["missing"], signal)
     enough = "enough, if nothing takes more" if row["held"] >= row["missing"] else "too little alone"
     return f"When it was chosen it held {held} and {missing} was missing to the threshold: {enough}."
 

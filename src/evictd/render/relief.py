@@ -10,7 +10,7 @@ from evictd.render.aftermath import MetAfter, time_of
 from evictd.render.attribution import clock_text
 from evictd.render.history import EventKind
 from evictd.render.incident import SETTLED, Incident
-from evictd.render.text import amount_text, signal_amount
+from evictd.render.text import amount_text, signal_amount, usage_text
 
 _SMALLEST = 1 << 10
 """Bytes below which no number is written: "1 was missing" does not say of what."""
@@ -37,7 +37,8 @@ def relief_lines(found: Incident) -> Iterator[str]:
     resource = SIGNALS[found.signal].resource
     if (short := found.short_of) is not None:
         kind, limit, missing = short
-        used = "" if found.victim is None else f"; {found.event.pod} held {amount_text(found.victim.usage, resource)}"
+        usage = None if found.victim is None else found.victim.usage
+        used = "" if usage is None else f"; {found.event.pod} held {usage_text(usage, resource)}"
         used += f", most of it in {found.most_in}" if found.most_in and used else ""
         if found.swapped and used and resource is Resource.MEMORY:
             used += f", and {amount_text(found.swapped, resource)} more in swap"
