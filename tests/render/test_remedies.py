@@ -156,6 +156,16 @@ def test_the_remedy_of_a_fault_of_evictd_comes_first_and_an_unknown_fault_has_no
     assert to_do({**status, "faults": [OwnFaultKind.STUCK.value]}) == FAULT_REMEDIES[OwnFaultKind.STUCK]
 
 
+def test_an_unread_node_without_a_problem_points_to_the_log() -> None:
+    """It advised to restore readings that are named under Health, which named none."""
+    snapshot = pressed()
+    status = {**status_of(snapshot, snapshot.at), "faults": [OwnFaultKind.NODE.value]}
+    assert status["problems"] == []
+    assert to_do(status) == "look at evictd's log: no reading was reported as a problem"
+    problem = {"source": "nodefs", "detail": "Input/output error"}
+    assert to_do({**status, "problems": [problem]}) == FAULT_REMEDIES[OwnFaultKind.NODE]
+
+
 def test_a_missing_root_directory_is_to_be_made_or_set() -> None:
     snapshot = calm()
     status = status_of(snapshot, snapshot.at)

@@ -107,6 +107,8 @@ def to_do(status: Document) -> str:
         known[text] for text in status.get("faults", ()) if text in known
     ]  # of another version it may have others
     of_fault = [FAULT_REMEDIES[faults[0]]] if faults else []
+    if faults[:1] == [OwnFaultKind.NODE] and not status["problems"]:
+        of_fault = ["look at evictd's log: no reading was reported as a problem"]
     return "; ".join((*of_fault, *(remedies(status) if tests_thresholds(faults) else ())))
 
 
