@@ -112,6 +112,20 @@ def test_an_amount_says_what_is_counted() -> None:
     assert row_text(replace(found.victim, usage=80), found).startswith("1. default/hog-old: uses 80 processes, ")
 
 
+def test_a_reason_that_is_that_of_the_row_before_is_not_repeated() -> None:
+    """It stood eight times before the evicted pod, and filled a phone."""
+    found = incident()
+    assert found.victim is not None
+    side = replace(found.victim, chosen=False, skipped="Unnecessary")
+    rows = [replace(side, number=number, pod=f"default/web-{number}") for number in (1, 2, 3)]
+    found = replace(found, ranking=(*rows, replace(side, number=4, skipped="USES_NOTHING")))
+    first, second, third, fourth = (row_text(row, found) for row in found.ranking)
+    assert first.endswith("(passed over: another pod that holds more makes its eviction unnecessary)")
+    assert second.endswith("(passed over as well)")
+    assert third.endswith("(passed over as well)")
+    assert fourth.endswith("(passed over: USES_NOTHING)")
+
+
 @pytest.mark.parametrize("width", [30, 80, 200, 4096])
 def test_the_chart_fits_and_marks_the_eviction(width: int) -> None:
     lines = chart_lines(incident(), width)

@@ -148,11 +148,14 @@ def row_text(row: IncidentRow, found: Incident) -> str:
     request = (
         "requests none" if not row.request or resource is None else f"requests {amount_text(row.request, resource)}"
     )
+    skipped = {(each.number, each.skipped) for each in found.ranking}
     note = (
         ("would have been evicted" if found.event.dry_run else "evicted")
         if row.chosen
         else "never evicted"
         if row.protected
+        else "passed over as well"
+        if row.skipped and (row.number - 1, row.skipped) in skipped
         else f"passed over: {_passed_over(row.skipped, resource)}"
         if row.skipped
         else ""
