@@ -92,6 +92,16 @@ def test_a_phone_shows_the_line_of_what_is_short_without_scrolling(
     page.close()
 
 
+def test_a_text_under_the_cards_is_apart_from_them(browser: Any, addresses: dict[str, str]) -> None:
+    """It touched the border of the last card."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(addresses["crowded"])
+    edge = "document.querySelector('.signals{}').getBoundingClientRect().{}"
+    assert page.evaluate(f"{edge.format(' + ul', 'top')} - {edge.format('', 'bottom')}") >= 8
+    page.close()
+
+
 def page_that_lost(browser: Any, address: str, answer: Callable[[Any], None]) -> Any:
     """Open a page and let every later request be answered so."""
     page = browser.new_page()
