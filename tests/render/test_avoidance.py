@@ -72,6 +72,14 @@ def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     )
 
 
+def test_a_mean_rate_beside_a_steeper_one_of_the_eviction_says_of_when_it_is() -> None:
+    """The report had `1Gi a second` and `197Mi a second`, unexplained (world 01)."""
+    found = incident()
+    because = {**found.event.evidence["because"], "fillRate": GI}
+    found = replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
+    assert "at 85.3Mi a second, the mean of the minute before, it would have to be" in avoidance(found).not_by[0]
+
+
 def test_a_soft_threshold_above_the_whole_capacity_is_no_half_of_it() -> None:
     small = replace(incident(), capacity=2 * GI)
     assert avoidance(small).not_by[0].endswith("it would have to be 7Gi, more than all of the 2Gi that there are")
