@@ -267,3 +267,11 @@ def test_the_rate_is_that_of_a_burst_which_began_within_the_minute() -> None:
     flat = ((-80.0, 6 * GI), (-50.0, 6 * GI), (-27.0, 6 * GI))
     burst = (*flat, (-15.0, 6 * GI - 12 * GI // 5), (0.0, 6 * GI - 27 * GI // 5))
     assert replace(incident(), points=burst).rate == pytest.approx(GI / 5, rel=0.02)
+
+
+def test_the_chart_of_a_supply_that_was_empty_for_long_begins_with_the_fall() -> None:
+    """It was flat at 0 for its five minutes (world 14)."""
+    fell = ((-700.0, GI), (-600.0, 0), (-400.0, 0), (-200.0, 0), (0.0, 0), (9.0, 0), (500.0, GI))
+    found = replace(incident(), available=0, points=fell)
+    assert found.drawn == fell[:-1]
+    assert replace(found, available=1, points=((-700.0, GI), *((at, 1) for at, _ in fell[1:-1]))).drawn[0][0] == -200.0

@@ -3,6 +3,7 @@
 import msgspec
 
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
 from evictd.render.readings import SignalLevels, levels_of, points_of, threshold_findings
 from tests.daemon.world import GI
 from tests.render.test_incident import recorded
@@ -29,3 +30,4 @@ def test_readings_come_from_the_records_and_from_the_minutes_before_an_eviction(
     points = dict(points_of(records[:3], MEMORY, records[1]))
     assert points == {-30.0: 3 * GI, -20.0: 5 * GI // 2, -10.0: 3 * GI // 2, 0.0: GI // 2, 2.0: 6 * GI}
     assert points_of(records, None, records[1]) == ()
+    assert dict(points_of(records[:3], MEMORY, records[1], before=10 * SECOND)) == dict(list(points.items())[-3:])

@@ -160,8 +160,9 @@ class Incident:
 
     @property
     def drawn(self) -> tuple[tuple[float, int], ...]:
-        """The readings near the eviction: what came minutes later would press them together."""
-        return tuple(each for each in self.points if -DRAWN_BEFORE <= each[0] <= DRAWN_AFTER)
+        """The readings near the eviction, and the fall if nothing was left for long; later ones would press them together."""
+        was_empty = (self.full_since or 0) >= DRAWN_BEFORE
+        return tuple(each for each in self.points if (was_empty or each[0] >= -DRAWN_BEFORE) and each[0] <= DRAWN_AFTER)
 
     @property
     def came_back(self) -> int | None:
@@ -309,7 +310,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         available=seen.available,
         capacity=seen.capacity,
         levels=seen.levels,
-        points=points_of((records[n] for n in around), signal, record),
+        points=points_of(records, signal, record, before=BEFORE if held is None else max(BEFORE, held.over or 0)),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _ASKED),

@@ -55,7 +55,7 @@ def _amount(text: object) -> int | None:
 
 
 def points_of(
-    records: Iterable[JournalRecord], signal: Signal | None, evicting: JournalRecord
+    records: Iterable[JournalRecord], signal: Signal | None, evicting: JournalRecord, *, before: int = BEFORE
 ) -> tuple[tuple[float, int], ...]:
     """Return every reading of the signal in the records: of their findings, and of the minutes before some of them."""
     if signal is None:
@@ -64,9 +64,9 @@ def points_of(
     for record in records:
         since = seconds_between(evicting, record)
         for ago, amount in record.extra.trend.get(signal.value, ()):
-            if -BEFORE <= (since - ago) * SECOND <= AFTER:
+            if -before <= (since - ago) * SECOND <= AFTER:
                 points[round(since - ago, 1)] = amount
-        available = levels_of(record, signal).available
-        if available is not None:
+        is_near = -before <= since * SECOND <= AFTER
+        if is_near and (available := levels_of(record, signal).available) is not None:
             points[round(since, 1)] = available
     return tuple(sorted(points.items()))
