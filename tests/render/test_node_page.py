@@ -283,6 +283,17 @@ def test_without_the_runtime_it_says_what_goes_on_and_the_error_stands_once() ->
     assert "evictd does not see" not in page(rejected)
 
 
+def test_pods_that_were_never_listed_are_unknown_and_not_none() -> None:
+    """The page said `0 pods` and `There are no active pods to evict.` below `evictd cannot see the pods`."""
+    seen = blind()
+    text = page(replace(seen, observation=replace(seen.observation, pods=())))
+    assert "<span>pods unknown</span>" in text
+    assert "<p>No pod is ranked.</p>" in text
+    assert "evictd cannot see the pods: the container runtime does not answer" in text
+    assert "no active pods" not in text
+    assert text.count("pods are unknown") == 0
+
+
 def test_an_eviction_is_marked_on_the_line_of_its_signal_and_said_below() -> None:
     text = page(recovered())
     assert 'class="mark"' in text

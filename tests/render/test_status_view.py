@@ -124,7 +124,11 @@ def test_pods_that_no_runtime_lists_are_unknown() -> None:
     """The node was called empty while its runtime did not answer."""
     seen = blind()
     without = replace(seen, observation=replace(seen.observation, pods=()))
-    text = shown(status_of(without, without.at), width=120)
+    document = status_of(without, without.at)
+    assert document["pods"] is None
+    assert {each["stopReason"] for each in document["signals"] if each["observed"]} == {"PodsUnknown"}
+    assert {each["notOfPods"] for each in document["signals"]} == {None}
+    text = shown(document, width=120)
     assert "pods unknown" in text
     assert "the pods are unknown: the container runtime does not answer" in text
     assert "no active pods" not in text

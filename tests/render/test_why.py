@@ -72,6 +72,18 @@ def test_a_victim_is_being_evicted_and_its_events_are_shown() -> None:
     assert "\n  Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, " in said
 
 
+def test_a_pod_of_a_node_whose_pods_are_unknown_may_be_active() -> None:
+    """It was called not active by a daemon that could not see any pod."""
+    why = ask("default/nothing")
+    assert why.status is not None
+    said = text(replace(why, explained={"queues": []}, status={**why.status, "pods": None}))
+    assert (
+        "whether default/nothing is active is unknown: evictd cannot see the pods, because the container runtime"
+        in said
+    )
+    assert "is not an active pod" not in said
+
+
 def test_an_unknown_pod_is_unknown() -> None:
     why = ask("default/nothing")
     assert not why.known

@@ -111,7 +111,7 @@ def node_page(
         "queues": sorted(
             (
                 queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards))
-                for each in explained["queues"]
+                for each in (() if status["pods"] is None else explained["queues"])
             ),
             key=itemgetter("unmeasured"),
         ),

@@ -40,6 +40,7 @@ REMEDIES: Mapping[str, str] = {
     "ReclaimSufficed": "",
     "NoRankFunction": "",
     "NoActivePods": _OUTSIDE,
+    "PodsUnknown": "",
     "NothingEvictable": f"move static or critical pods, or {_OUTSIDE}",
     "NoPodMeasured": _MEASURE,
     "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",

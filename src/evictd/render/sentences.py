@@ -313,6 +313,7 @@ _NO_ACTION = {
     NoActionReason.RECLAIM_SUFFICED: "node-level reclaim was enough; no pod is evicted",
     NoActionReason.NO_RANK_FUNCTION: "pods cannot be ranked for this signal",
     NoActionReason.NO_ACTIVE_PODS: "there are no active pods to evict",
+    NoActionReason.PODS_UNKNOWN: "the pods are unknown: the container runtime does not answer",
     NoActionReason.NOTHING_EVICTABLE: "no active pod is left that may be evicted: protected pods never are",
     NoActionReason.NO_POD_MEASURED: "no evictable pod is measured for this signal, so none is chosen",
     NoActionReason.API_PODS_STANDALONE: "the pods are an API server's and evictd runs standalone; it only reports",

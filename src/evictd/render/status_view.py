@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
-from evictd.errors import SourceKind
 from evictd.render.remedies import to_do
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
@@ -23,9 +22,6 @@ Document = Mapping[str, Any]
 
 NO_POD_MEASURED = "NoPodMeasured"
 """The value of `NoActionReason`; a literal, because importing the decisions takes a third of the time of `status`."""
-
-NO_ACTIVE_PODS = "NoActivePods"
-RUNTIME = SourceKind.CONTAINER_RUNTIME.value
 
 _BAR, _LEAST_BAR = 24, 4
 _AMOUNT, _GAP = 6, 2
@@ -105,8 +101,9 @@ def _head(document: Document) -> Iterator[Text]:
     if "endsInSeconds" in phase:
         line.append(f", {seconds_text(phase['endsInSeconds'])} at most")
     yield line
-    pods = "pods unknown" if _pods_unknown(document) else pods_text(document)
-    line = Text(f"policy {document['policy']}   {pods}   read {seconds_text(document['ageSeconds'])} ago")
+    line = Text(
+        f"policy {document['policy']}   {pods_text(document)}   read {seconds_text(document['ageSeconds'])} ago"
+    )
     if document["dryRun"]:
         line.append("   DRY RUN", style="bold magenta")
     yield line
@@ -198,7 +195,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if row is None and not entry["stop"]:
             continue
         if row is None or row["usage"] is None:
-            without.setdefault(_why_none(entry, document), []).append(entry["signal"])
+            without.setdefault(_why_none(entry), []).append(entry["signal"])
             continue
         yield Text.assemble(
             (f"next for {entry['signal']}: ", "dim"),
@@ -215,17 +212,11 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
 
 
-def _why_none(entry: Document, document: Document) -> str:
+def _why_none(entry: Document) -> str:
     """Return why no pod is named for a signal."""
     if entry["next"] is not None or entry["stopReason"] == NO_POD_MEASURED:
         return "pods not measured"
-    unknown = entry["stopReason"] == NO_ACTIVE_PODS and _pods_unknown(document)
-    return "the pods are unknown: the container runtime does not answer" if unknown else str(entry["stop"])
-
-
-def _pods_unknown(document: Document) -> bool:
-    """Whether there are no pods because the container runtime never answered, not because the node has none."""
-    return not document["pods"] and any(row["source"] == RUNTIME for row in document["problems"])
+    return str(entry["stop"])
 
 
 def _filled(document: Document) -> Iterator[Text]:

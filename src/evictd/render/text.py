@@ -65,6 +65,8 @@ def signal_quantity(quantity: Quantity | None, signal: Signal) -> str:
 
 def pods_text(status: Mapping[str, Any]) -> str:
     """Write the number of pods in a document of `/statusz`, and when they were read where that was before the last cycle."""
+    if status["pods"] is None:
+        return "pods unknown"
     earlier = status.get("podsAgeSeconds", status["ageSeconds"]) - status["ageSeconds"]
     return counted(status["pods"], "pod") + (f" (as of {seconds_text(earlier)} earlier)" if earlier > 0 else "")
 

@@ -127,6 +127,7 @@ def _place(queue: Plain, pod: str) -> Place | None:
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 
+_BLIND = "evictd cannot see the pods, because the container runtime does not answer"
 _AWAY = "no daemon answers, so only the journal is known"
 _NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
 
@@ -194,16 +195,19 @@ def pods_meant(name: str, pods: Iterable[str]) -> str:
 
 def _now(why: PodWhy) -> Iterator[str]:
     """Write what the daemon says of the pod."""
+    unknown = why.status is not None and why.status["pods"] is None
     if not why.known:
         journal = "the journal could not be read" if why.unreadable else "the journal has no event of it"
-        yield f"{why.pod} is not an active pod of this node, and {journal}{_meant(why)}"
+        absent = f"{why.pod} is not an active pod of this node"
+        active = f"whether {why.pod} is active is unknown: {_BLIND}" if unknown else absent
+        yield f"{active}, and {journal}{_meant(why)}"
         return
     if why.leaving is not None:
         gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
         yield f"it is being evicted{_for(why.leaving)}: {gone}"
         return
     if not why.places:
-        yield "it is not active on this node now"
+        yield f"whether it is active now is unknown: {_BLIND}" if unknown else "it is not active on this node now"
         return
     if protected := next((place.row["protected"] for place in why.places if place.row["protected"]), ""):
         yield f"it stays: it is never evicted ({clean(protected)})"

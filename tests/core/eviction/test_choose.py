@@ -17,7 +17,7 @@ from evictd.core.model.finding import (
     Ranking,
     SkipReason,
 )
-from evictd.core.model.observation import Observation, SignalObservation
+from evictd.core.model.observation import Observation, Problem, SignalObservation
 from evictd.core.model.pod import PodSource
 from evictd.core.model.state import State, Victim
 from evictd.core.model.stats import PodStats
@@ -84,6 +84,12 @@ def test_nobody_there() -> None:
         choice = choose_victim((HARD,), observation, State(), config(), 0)
         assert choice.eviction is None
         assert [f.why for f in choice.findings if isinstance(f, NoAction)] == [NoActionReason.NO_ACTIVE_PODS]
+
+
+def test_pods_that_no_runtime_lists_are_unknown_and_not_none() -> None:
+    problem = Problem(source="container runtime", detail="there is no such socket")
+    choice = choose_victim((HARD,), replace(seen(), problems=(problem,)), State(), config(), 0)
+    assert [f.why for f in choice.findings if isinstance(f, NoAction)] == [NoActionReason.PODS_UNKNOWN]
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,14 @@ def test_a_signal_of_a_derived_threshold_is_not_missed() -> None:
     assert gauge("evictd_signal_unavailable", absent)[("pid.available",)] == 0
 
 
+def test_the_number_of_pods_is_absent_where_they_are_unknown() -> None:
+    shown = snapshot(4 * GI)
+    assert gauge("evictd_active_pods", shown) == {(): 3}
+    problem = Problem(source="container runtime", detail="no answer")
+    blind = replace(shown, observation=replace(shown.observation, pods=(), problems=(problem,)))
+    assert gauge("evictd_active_pods", blind) == {}
+
+
 def test_findings_and_reasons_are_counted_and_exist_from_the_start() -> None:
     shown = snapshot(4 * GI)
     shown = replace(shown, findings=(*shown.findings, NoAction(why=NoActionReason.NOTHING_HELPS, threshold=HARD)))

@@ -60,7 +60,8 @@ def choose_victim(
     """
     threshold = due[0]
     if not observation.pods or observation.node is None:
-        return Choice(eviction=None, findings=(NoAction(why=NoActionReason.NO_ACTIVE_PODS, threshold=threshold),))
+        why = NoActionReason.PODS_UNKNOWN if observation.pods_unknown else NoActionReason.NO_ACTIVE_PODS
+        return Choice(eviction=None, findings=(NoAction(why=why, threshold=threshold),))
     seen = seen or _seen(threshold, observation.node)
     layout = layout_of(state.filesystems or Filesystems())
     rows = ranked(threshold.signal, observation, layout, config, state, now=now)

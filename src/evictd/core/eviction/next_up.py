@@ -111,6 +111,8 @@ def _page_cache(threshold: Threshold, observation: Observation, config: Eviction
 def _not_of_pods(signal: Signal, rows: tuple[RankedPod, ...], observation: Observation, layout: Layout) -> int | None:
     if SIGNALS[signal].resource is not Resource.EPHEMERAL_STORAGE or observation.node is None:
         return None
+    if observation.pods_unknown:
+        return None
     if not all(_measured(row, signal, observation, layout) for row in rows):
         return None
     seen = signal_observations(observation.node)[signal]

@@ -114,6 +114,8 @@ class NoActionReason(Enum):
     """There is no ranking for the signal."""
     NO_ACTIVE_PODS = "NoActivePods"
     """No pod is active on the node."""
+    PODS_UNKNOWN = "PodsUnknown"
+    """The container runtime does not answer, and no pod is known."""
     NOTHING_EVICTABLE = "NothingEvictable"
     """Every active pod is protected."""
     NO_POD_MEASURED = "NoPodMeasured"

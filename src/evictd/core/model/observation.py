@@ -25,6 +25,7 @@ from evictd.core.model.signal import (
 )
 from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, PodStats, RlimitStats, SwapStats
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
+from evictd.errors import SourceKind
 
 
 class Reclaim(Enum):
@@ -151,6 +152,11 @@ class Observation:
         """The machine's memory in bytes; `None` where it was not read."""
         gauges = None if self.node is None else self.node.gauges
         return None if gauges is None else gauges.capacity_bytes
+
+    @property
+    def pods_unknown(self) -> bool:
+        """Whether no pod is known because the container runtime did not answer; the node may have some."""
+        return not self.pods and any(each.source == SourceKind.CONTAINER_RUNTIME.value for each in self.problems)
 
 
 @frozen

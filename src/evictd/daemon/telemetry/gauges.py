@@ -107,8 +107,10 @@ def _node(snapshot: Snapshot) -> Iterator[Gauge]:
     yield Gauge("evictd_node_condition", "1 while evictd reports it, or would in a dry run", ["condition"], reported)
     phases = {(name.value,): snapshot.state.activity is name for name in PhaseName}
     yield Gauge("evictd_phase", "1 for the phase the manager is in", ["phase"], phases)
-    pods, dry_run = len(snapshot.observation.pods), snapshot.observation.outcomes.dry_run
-    yield Gauge("evictd_active_pods", "Pods that run, or may run, on this node", value=pods)
+    pods = None if snapshot.observation.pods_unknown else len(snapshot.observation.pods)
+    dry_run = snapshot.observation.outcomes.dry_run
+    text = "Pods that run, or may run, on this node; absent where they are unknown"
+    yield Gauge("evictd_active_pods", text, value=pods)
     yield Gauge("evictd_dry_run", "1 where decisions are logged and not carried out", value=dry_run)
     rejected = bool(snapshot.rejected)
     yield Gauge("evictd_credentials_rejected", "1 while the API server rejects the credentials (401)", value=rejected)

@@ -61,7 +61,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
             }
             for victim in state.in_flight
         ],
-        "pods": len(snapshot.observation.pods),
+        "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
         "decisions": [_decided(decided) for decided in snapshot.recent],
