@@ -137,6 +137,7 @@ def _observation(
             answers=_answers(step),
             page_cache=ReclaimOutcome(action=Reclaim.PAGE_CACHE) if Reclaim.PAGE_CACHE in actions else None,
         ),
+        problems=step.problems,
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from evictd.codec.scenario import BudgetAnswer, MeasurementAges, decode_scenario, encode_scenario
 from evictd.codec.state import encode_state
+from evictd.core.model.observation import Problem
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
@@ -93,7 +94,7 @@ def test_what_a_journal_knows_beside_the_summaries_is_read_and_written_again() -
                     "measured": {"fillRates": {"memory.available": 7}, "stopTime": 9},
                     "state": encode_state(State(last_cycle_at=5)),
                 },
-                {"at": "1s", "pods": [pod], "ending": ["b"]},
+                {"at": "1s", "pods": [pod], "ending": ["b"], "problems": [{"source": "nodefs", "detail": "gone"}]},
             ]
         )
     )
@@ -105,4 +106,5 @@ def test_what_a_journal_knows_beside_the_summaries_is_read_and_written_again() -
     assert [each.deletion_grace_period_seconds for each in second.pods] == [3]
     assert [each.deletion_grace_period_seconds for each in scenario.last_pods if each.uid == "a"] == [3]
     assert second.ending == {"b"}
+    assert second.problems == (Problem(source="nodefs", detail="gone"),)
     assert decode_scenario(json.loads(json.dumps(encode_scenario(scenario)))) == scenario

@@ -65,6 +65,28 @@ def test_this_machine_becomes_a_scenario(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("memory_cgroups")
+def test_pods_that_no_runtime_lists_are_unknown_in_the_scenario_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scenario had no pods, and `simulate` and `explain` said that the node has none."""
+    monkeypatch.setenv("COLUMNS", "200")
+    path, none = tmp_path / "node.yaml", f"unix://{tmp_path}/none.sock"
+    capture = ["capture", "-o", str(path), "--container-runtime-endpoint", none, "--root-dir", str(tmp_path / "no")]
+    assert main([*capture, "--eviction-hard", "nodefs.available<1Ki"]) == 0
+    said = f"the pods are unknown, so the scenario has none: {none}: there is no such socket"
+    assert said in capsys.readouterr().err
+    for command in ("simulate", "explain"):
+        assert main([command, str(path)]) == 0
+        text = capsys.readouterr().out
+        assert "the pods are unknown" in text
+        assert "no active pods" not in text
+        assert "there are no pods" not in text
+        assert f"container runtime: {none}: there is no such socket" in text
+        (row,) = [each for each in text.splitlines() if each.strip().startswith("nodefs.available ")]
+        assert "the daemon has no reading of it" in row
+
+
+@pytest.mark.usefixtures("memory_cgroups")
 def test_one_look_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["capture", "--container-runtime-endpoint", f"unix://{tmp_path}/none.sock"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -16,7 +16,7 @@ from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.state import decode_state, encode_state
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.core.frozen import frozen
-from evictd.core.model.observation import Filesystems
+from evictd.core.model.observation import Filesystems, Problem
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.core.model.stats import NodeStats, PodStats
@@ -68,6 +68,8 @@ class ScenarioStep:
     """Pods that are new or have changed, for example were deleted; they stay so in later steps."""
     ending: frozenset[str] = frozenset()
     """Uids of evicted pods that have not ended yet."""
+    problems: tuple[Problem, ...] = ()
+    """What could not be read; without pods a problem of the container runtime says that they are unknown."""
     state: State | None = None
     """The recorded state before this step. Of a later step only what was measured counts (`evictd.simulation`)."""
 
@@ -120,6 +122,11 @@ class _WireRefusal(_Wire, frozen=True):
     message: str = ""
 
 
+class _WireProblem(_Wire, frozen=True):
+    source: str
+    detail: str = ""
+
+
 class _WireStep(_Wire, frozen=True):
     at: str
     summary: dict[str, Any] | None = None
@@ -131,6 +138,7 @@ class _WireStep(_Wire, frozen=True):
     measured_after_reclaim: dict[str, Any] = {}
     pods: tuple[dict[str, Any], ...] = ()
     ending: tuple[str, ...] = ()
+    problems: tuple[_WireProblem, ...] = ()
     state: dict[str, Any] | None = None
 
 
@@ -229,6 +237,7 @@ def _steps(wires: tuple[_WireStep, ...], nodes: frozenset[str]) -> tuple[Scenari
                 refusals=tuple(_refusal(f"refusals[{i}]", each) for i, each in enumerate(wire.refusals)),
                 pods=_here(_pods("pods", wire.pods), wire.pods, nodes),
                 ending=frozenset(wire.ending),
+                problems=tuple(Problem(**asdict(each)) for each in wire.problems),
                 state=None if wire.state is None else decode_state(wire.state),
             )
         except InputError as error:
@@ -295,6 +304,7 @@ def _encode_step(step: ScenarioStep) -> dict[str, Any]:
         "measuredAfterReclaim": step.summary_after_reclaim and encode_beside(*step.summary_after_reclaim),
         "pods": [encode_pod(pod) for pod in step.pods],
         "ending": sorted(step.ending),
+        "problems": [{"source": each.source, "detail": each.detail} for each in step.problems],
         "state": None if step.state is None else encode_state(step.state),
     }
     return {"at": format_duration(step.at), **{name: part for name, part in parts.items() if part}}

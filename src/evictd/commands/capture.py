@@ -46,6 +46,7 @@ from evictd.core.units.duration import MILLISECOND, SECOND, format_duration, par
 from evictd.core.units.percentage import parse_percentage
 from evictd.errors import ExitCode, InputError, InvalidValueError, did_you_mean
 from evictd.observe.live import LiveNode
+from evictd.observe.reading.observer import RUNTIME
 from evictd.render.replayed import recorded_victims
 from evictd.render.text import clean, duration_text, first_of
 from evictd.simulation import simulate
@@ -103,6 +104,9 @@ def run(args: argparse.Namespace) -> ExitCode:
             readings = tuple(_looks(node, length, max(every, SECOND // 10)))
         name = settings.evictd.cluster.node_name or "captured"
         scenario = scenario_of(name, settings.eviction, readings)
+        if (last := readings[-1].observation).pods_unknown:
+            why = "; ".join(each.detail for each in last.problems if each.source == RUNTIME)
+            sys.stderr.write(f"evictd: the pods are unknown, so the scenario has none: {clean(why)}\n")
     _write(encode_scenario(scenario), args.out)
     return ExitCode.DONE
 
@@ -166,6 +170,7 @@ def scenario_of(name: str, config: EvictionConfig, readings: Sequence[CapturedRe
                 refusals=_refusals(reading.observation),
                 pods=changed,
                 ending=reading.ending,
+                problems=reading.observation.problems,
                 state=None if reading.state is None else moved_in_time(reading.state, -readings[0].now),
             )
             for reading, changed in zip(readings, changes, strict=True)

@@ -121,7 +121,7 @@ def this_machine(settings: Settings) -> NodeView:
     step = synchronize(State(), look.observation, settings.eviction, look.now)
     state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
     title = f"this machine{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
-    view = node_view(
+    return node_view(
         title,
         settings.eviction,
         look.observation,
@@ -132,7 +132,6 @@ def this_machine(settings: Settings) -> NodeView:
         oom_scores=look.oom_scores,
         memory_qos=look.memory_qos,
     )
-    return replace(view, not_of_daemon=look.not_of_daemon)
 
 
 def _scenario(args: argparse.Namespace) -> NodeView:

@@ -45,8 +45,6 @@ class LiveReading:
     memory_qos: tuple[MemoryQoSDifference, ...] = ()
     sources: Mapping[Signal, str] = field(default_factory=dict)
     """A description of where each signal's numbers come from, for display."""
-    not_of_daemon: frozenset[Signal] = frozenset()
-    """The signals that were read in a place where a daemon does not read them: for a daemon they have no reading."""
 
 
 class LiveNode:
@@ -61,11 +59,7 @@ class LiveNode:
         self._resources = ExitStack()
         missing = missing_root_dir(settings.evictd.root_dir, self._roots.kubelet_dir)
         self._problems: tuple[Problem, ...] = ()
-        self._not_of_daemon: frozenset[Signal] = frozenset()
         if missing:
-            self._not_of_daemon = frozenset(
-                signal for signal, spec in SIGNALS.items() if spec.filesystem is Filesystem.NODEFS
-            )
             self._problems = (Problem(source=Filesystem.NODEFS.value, detail=missing),)
         self._stats = self._resources.enter_context(
             NodeStatsReader(
@@ -105,7 +99,6 @@ class LiveNode:
             oom_scores=self._oom_scores(reading),
             memory_qos=self._memory_qos(reading),
             sources=self._sources(reading.view),
-            not_of_daemon=self._not_of_daemon,
         )
 
     def _runtime(self) -> RuntimeReader | None:

@@ -70,8 +70,6 @@ class NodeView:
     notes: tuple[Finding, ...] = ()
     """Other findings, such as pods without statistics."""
     sources: Mapping[Signal, str] = field(default_factory=dict)
-    not_of_daemon: frozenset[Signal] = frozenset()
-    """The signals of which a daemon on this node has no reading, although they were read here."""
     oom_scores: tuple[OomScoreDifference, ...] = ()
     memory_qos: tuple[MemoryQoSDifference, ...] = ()
     wall: int | None = None

@@ -17,11 +17,11 @@ from evictd.core.model.finding import (
     StatsMissing,
     ThresholdFinding,
 )
-from evictd.core.model.signal import RESOURCES, STALLS, NodeCondition, Resource, Signal
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
-from evictd.observe.reading.observer import RUNTIME
 from evictd.render.attribution import attribution_lines
 from evictd.render.conclusion import conclusion
 from evictd.render.console import print_line
@@ -140,7 +140,7 @@ def _print_thresholds(turn: Turn, view: TableView, to: "Console", *, first: bool
     own = [finding for finding in thresholds if finding.threshold not in repeated]
     shown = [finding for finding in own if view.everything or first or finding.is_short]
     if shown:
-        to.print(Padding(_threshold_table(shown), (0, 0, 0, 2), expand=False))
+        to.print(Padding(_threshold_table(shown, turn.observation), (0, 0, 0, 2), expand=False))
     if first and repeated:
         names = ", ".join(each.threshold.signal.value for each in thresholds if each.threshold in repeated)
         to.print(Padding(f"derived, the same: {names}", (0, 0, 0, 2), expand=False), style="dim")
@@ -164,11 +164,30 @@ def _print_turn(turn: Turn, before: Turn | None, view: TableView, to: "Console")
         print_line(to, f"  {line[:2]}", line[2:], style)
 
 
-def _threshold_table(findings: Sequence[ThresholdFinding]) -> "Table":
+def _threshold_table(findings: Sequence[ThresholdFinding], observation: Observation) -> "Table":
     table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING")
-    for finding in findings:
-        table.add_row(*_threshold_cells(finding), style="yellow" if finding.is_short else "")
+    _add_thresholds(table, findings, observation)
     return table
+
+
+def _add_thresholds(
+    table: "Table",
+    findings: Iterable[ThresholdFinding],
+    observation: Observation,
+    sources: Mapping[Signal, str] | None = None,
+) -> None:
+    """Add a row for each threshold, with the source of its numbers where `sources` are given."""
+    # Where both are there, `observe.live` read another directory than the daemon does.
+    troubled = {problem.source for problem in observation.problems}
+    for finding in findings:
+        signal = finding.threshold.signal
+        filesystem = SIGNALS[signal].filesystem
+        unread = filesystem is not None and filesystem.value in troubled
+        *amounts, stands = _threshold_cells(finding)
+        if unread:
+            stands = f"{kind_text(finding.threshold)}: the daemon has no reading of it"
+        source = () if sources is None else (clean(sources.get(signal, "")),)
+        table.add_row(*amounts, stands, *source, style="yellow" if finding.is_short or unread else "")
 
 
 def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str]:
@@ -193,6 +212,12 @@ def _lines(turn: Turn, before: Turn | None, view: TableView) -> Iterator[tuple[s
     conditions: tuple[NodeCondition, ...] = () if before is None else before.step.state.node_conditions
     if blind and (view.everything or before is None or blind != _blind(before)):
         yield _unobserved(blind), "dim"
+    known = (
+        frozenset() if before is None or view.everything else frozenset(p.source for p in before.observation.problems)
+    )
+    for problem in turn.observation.problems:
+        if problem.source not in known:
+            yield f"- {clean(problem.source)}: {clean(problem.detail)}", "dim"
     for finding in findings:
         said = isinstance(finding, ThresholdFinding | Ranking | SignalUnobserved)
         if not said and getattr(finding, "threshold", None) not in repeated:
@@ -303,9 +328,9 @@ def print_explanation(explained: NodeView, view: TableView, to: "Console") -> No
         print_line(to, "", f"being evicted, and in no order below: {first_of(leaving, 5)}", "bold")
     to.print()
     if not explained.observation.pods:
-        blind = any(problem.source == RUNTIME for problem in explained.observation.problems)
-        unknown = "the pods are unknown: no container runtime answers (`evictd simulate FILE` needs none)"
-        print_line(to, "", unknown if blind else "there are no pods", "bold")
+        unknown = "the pods are unknown: no container runtime answers"
+        unknown += " (`evictd simulate FILE` needs none)" if explained.sources else ""
+        print_line(to, "", unknown if explained.observation.pods_unknown else "there are no pods", "bold")
     else:
         _print_queues(explained, view, to)
     notes = [_say(note, view) for note in explained.notes]
@@ -324,14 +349,7 @@ def print_explanation(explained: NodeView, view: TableView, to: "Console") -> No
 
 def _signal_table(explained: NodeView, *, sources: bool) -> "Table":
     table = _table("SIGNAL", "AVAILABLE>", "THRESHOLD>", "DISTANCE>", "STANDING", *(["SOURCE"] if sources else []))
-    for finding in explained.thresholds:
-        source = [clean(explained.sources.get(finding.threshold.signal, ""))] if sources else []
-        unread = finding.threshold.signal in explained.not_of_daemon
-        style = "yellow" if finding.is_short or unread else ""
-        *amounts, stands = _threshold_cells(finding)
-        if unread:
-            stands = f"{kind_text(finding.threshold)}: the daemon has no reading of it"
-        table.add_row(*amounts, stands, *source, style=style)
+    _add_thresholds(table, explained.thresholds, explained.observation, explained.sources if sources else None)
     return table
 
 
