@@ -327,7 +327,9 @@ def test_without_a_file_the_thresholds_are_those_of_explain(node: Path, capsys: 
     hard = {one["signal"]: one["value"] for one in found["thresholds"] if one["origin"] == "default"}
     assert hard == dict(DEFAULT_EVICTION_HARD)
     assert found["warnings"] == [
-        "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none"
+        "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none and evicts no pod"
     ]
+    assert outcome("--root", str(node)) is ExitCode.DONE
+    assert "dryRun: false: `evictd run` with these thresholds evicts pods" in capsys.readouterr().out
     assert outcome("--root", str(node), "--eviction-hard=pid.available<5%", "--output=json") is ExitCode.DONE
     assert [one["signal"] for one in json.loads(capsys.readouterr().out)["thresholds"]] == ["pid.available"]

@@ -40,7 +40,10 @@ from evictd.render.check_report import CheckReport, write_report
 from evictd.render.output import add_output_argument
 
 _KUBELET_CONFIG = Path("/var/lib/kubelet/config.yaml")
-_WITHOUT_FILE = "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none"
+_WITHOUT_FILE = (
+    "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none "
+    "and evicts no pod"
+)
 _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
     "memory-capacity": (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE),
     "nodefs-capacity": (Signal.NODEFS_AVAILABLE,),

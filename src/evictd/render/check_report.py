@@ -106,7 +106,7 @@ def _print_table(report: CheckReport) -> None:
     runs = (
         "true: evictd decides and changes nothing"
         if report.dry_run
-        else "false: `evictd run` evicts pods; this check changed nothing"
+        else f"false: `evictd run`{'' if report.source else ' with these thresholds'} evicts pods; this check changed nothing"
     )
     print_line(console, "", f"dryRun: {runs}")
 
