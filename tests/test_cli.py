@@ -154,6 +154,24 @@ def test_a_closed_pipe_is_no_fault(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize("words", [[], ["why"]])
+def test_help_is_a_command_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for arguments in (["help", *words], [*words, "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+
+
+def test_the_help_has_each_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert all(f" {each.value} " in text.partition("Exit status:")[2] for each in ExitCode)
+
+
 def test_a_full_disk_behind_standard_output_is_one_clear_error() -> None:
     """Exit status 1 would be an answer."""
     with Path("/dev/full").open("wb") as full:

@@ -87,6 +87,8 @@ def _report_error(error: EvictdError) -> None:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:2], "--help"]
     name = next((one for one in arguments if not one.startswith("-")), "")
     if name == "run" and "--help" not in arguments:
         require_limits()  # before its libraries are loaded, which abort where they run out
@@ -159,7 +161,8 @@ def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="evictd",
         description="The kubelet's eviction manager as a daemon of its own.",
-        epilog="Exit status: 0 done, 1 the answer is no, 2 bad usage or configuration, 3 node or server not reached.",
+        epilog="Exit status: 0 done, 1 the answer is no, 2 bad usage or configuration, 3 node or server not reached, "
+        "4 another evictd uses the state directory.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"evictd {__version__}")
