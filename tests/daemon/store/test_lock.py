@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,16 @@ def test_a_state_directory_that_cannot_be_made_is_one_clear_error(tmp_path: Path
     (tmp_path / "file").write_text("")
     with pytest.raises(NodeError, match="stateDirectory"):
         take(tmp_path / "file" / "state", tmp_path / "run")
+
+
+def test_a_state_directory_that_only_root_may_use_has_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`run` of a user said no more than `Permission denied`."""
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", denied)
+    with pytest.raises(
+        NodeError, match=r"Permission denied; use sudo, or name another directory with --state-directory"
+    ):
+        take(tmp_path / "state", tmp_path / "run")

@@ -11,6 +11,7 @@ import fcntl
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from errno import EACCES
 from hashlib import sha256
 from pathlib import Path
 
@@ -39,7 +40,8 @@ def lock_directory(directory: Path, runtime: Path, stack: ExitStack, errors: Err
     except BlockingIOError as error:
         raise _taken(directory) from error
     except OSError as error:
-        raise NodeError(f"stateDirectory {directory}: {error.strerror}") from error
+        remedy = "; use sudo, or name another directory with --state-directory" if error.errno == EACCES else ""
+        raise NodeError(f"stateDirectory {directory}: {error.strerror}{remedy}") from error
     if fault := fault_of_directory(directory):
         errors.report_error("state", fault)
     try:
