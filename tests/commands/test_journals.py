@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evictd.codec.checksum import sealed
+from evictd.codec.journal import decode_entry
 from evictd.commands import journals
 from evictd.commands.journals import (
     add_journal_argument,
@@ -125,6 +126,16 @@ def test_a_record_with_a_flipped_bit_is_named_and_skipped(tmp_path: Path) -> Non
     entries, problems = read_lines([tmp_path / "journal.jsonl"], json.loads)
     assert entries == [{"now": 1000}, {"now": 7}]
     assert problems == [f"{tmp_path}/journal.jsonl: line 2: its checksum does not match; it is damaged"]
+
+
+def test_a_file_of_something_else_is_no_damaged_journal(tmp_path: Path) -> None:
+    """A picture was called a line that is cut short or damaged."""
+    (tmp_path / "demo.svg").write_text("<?xml?>\n<svg/>\n")
+    with pytest.raises(InputError, match=r"demo\.svg: is no journal: its first line is no JSON object$"):
+        read_lines([tmp_path / "demo.svg"], decode_entry)
+    (tmp_path / "cut.jsonl").write_text('{"kind":')
+    with pytest.raises(InputError, match="the line is cut short or damaged"):
+        read_lines([tmp_path / "cut.jsonl"], decode_entry)
 
 
 def test_a_folder_of_nodes_names_them(tmp_path: Path) -> None:

@@ -168,8 +168,11 @@ def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[
     """Decode each line of journal files in this order, with the problems of damaged ones; raises `InputError` if all are."""
     entries: list[Line] = []
     problems: list[str] = []
+    foreign = ""
     for path in paths:
         for number, line in _numbered_lines(path):
+            if number == 1 and not line.lstrip().startswith(b"{"):
+                foreign = foreign or f"{shown_path(path)}: is no journal: its first line is no JSON object"
             try:
                 entries.append(decode(unsealed(line)))
             except InputError as error:
@@ -177,7 +180,7 @@ def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[
     if not entries and problems:
         if any(path.suffix in _STORIES for path in paths):
             raise InputError(f"{shown_path(paths[0])}: is no journal; {_NOT_A_JOURNAL}")
-        raise InputError(problems[0])
+        raise InputError(foreign or problems[0])
     return entries, problems
 
 
