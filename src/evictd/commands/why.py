@@ -5,6 +5,7 @@ status is 1 if nothing is known of the pod.
 """
 
 import argparse
+import shlex
 import sys
 from dataclasses import replace
 
@@ -85,6 +86,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         pods=pods_of(records or ()),
         no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
         asked=bool(args.address or not args.journal),
+        journal=clean(shlex.join(map(str, args.journal))),
     )
     if not known.asked:
         return known

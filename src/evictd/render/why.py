@@ -49,6 +49,8 @@ class PodWhy:
     """All pods of the journal, by `namespace/name`."""
     asked: bool = True
     """Whether the daemon was asked: a journal that is named may be another node's."""
+    journal: str = ""
+    """The journals that were named, as a shell takes them."""
     unreadable: str = ""
     """Why the journal could not be read; then the daemon's last decisions tell what happened."""
 
@@ -141,7 +143,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
     if any(event.kind is EventKind.EVICTED for event in why.events):
-        same = "" if why.asked else " --journal FILE"
+        same = "" if why.asked else f" --journal {why.journal or 'FILE'}"
         yield f"`evictd incident {why.pod}{same}` shows whether its end was needed, and what would have avoided it"
     for row in why.remembered:
         yield f"{row['at']}: {clean(row['text'])}"
