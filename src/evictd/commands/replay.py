@@ -42,6 +42,7 @@ from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
 from evictd.render.readings_end import WhatIf, ends_document, print_readings_end
 from evictd.render.replayed import Replayed, decided_alike, print_replayed, replay_document
+from evictd.render.unrecorded import print_unrecorded, unrecorded_thresholds
 from evictd.simulation import SimulatedCycle, Turn
 
 
@@ -71,10 +72,15 @@ def run(args: argparse.Namespace) -> ExitCode:
         console = make_console(sys.stdout)
         print_replayed(replayed, console, other=other)
         if other:
-            print_readings_end(replayed, _what_if(args, paths), console)
+            what_if = _what_if(args, paths)
+            print_unrecorded(replayed, what_if, console)
+            print_readings_end(replayed, what_if, console)
     else:
-        ends = ends_document(replayed) if other else []
-        write_document({**replay_document(replayed), "readingsEnd": ends}, args.output, sys.stdout)
+        more = {
+            "readingsEnd": ends_document(replayed) if other else [],
+            "unrecorded": list(unrecorded_thresholds(replayed)) if other else [],
+        }
+        write_document({**replay_document(replayed), **more}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
 
 
