@@ -242,7 +242,12 @@ def test_it_knows_whether_the_condition_stood_at_the_end() -> None:
     records = recorded()
     assert not incident_of(records, evictions_of(records), "last").pressed
     cut = next(n for n, each in enumerate(records) if any(d.get("kind") == "EvictPod" for d in each.decisions)) + 1
-    assert incident_of(records[:cut], evictions_of(records), "last").pressed
+    short = incident_of(records[:cut], evictions_of(records), "last")
+    assert short.pressed
+    assert short.still_met
+    clear = incident_of(records[: cut + 1], evictions_of(records), "last")
+    assert clear.pressed
+    assert not clear.still_met, "the condition stands for minutes after the threshold cleared"
 
 
 def test_a_full_disk_was_full_since_its_first_reading_without_anything_left() -> None:

@@ -52,13 +52,17 @@ def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_t
 
 def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short() -> None:
     """Nothing was said of what to do where a daemon of the host filled memory."""
-    found = replace(incident(), host_filled=True, pressed=True)
+    found = replace(incident(), host_filled=True, pressed=True, still_met=True)
     assert now_text(found) == (
         "the node is still short: look at the host: `systemd-cgtop -m` shows the memory of its services, "
         "`slabtop` the kernel's, and `journalctl -k` what the kernel killed"
     )
     assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
     assert now_text(replace(found, pressed=False)) == ""
+    clear = now_text(replace(found, still_met=False))
+    assert clear.startswith("look at the host, which filled memory: `systemd-cgtop"), (
+        "the condition stands minutes longer"
+    )
 
 
 def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:

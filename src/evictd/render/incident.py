@@ -130,6 +130,8 @@ class Incident:
     """Bytes of its memory in swap."""
     pressed: bool = False
     """Whether the node condition of what was short stood at the end of the journal."""
+    still_met: bool = False
+    """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
     running: frozenset[str] = frozenset()
     """`namespace/name` of the pods that ran at the end of the journal."""
 
@@ -338,6 +340,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
         pressed=signal is not None and SIGNALS[signal].condition.value in _conditions_at_end(records),
+        still_met=signal is not None and _is_met_at_end(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
 
@@ -346,6 +349,12 @@ def _conditions_at_end(records: Sequence[JournalRecord]) -> Sequence[str]:
     """Return the node conditions after the last record."""
     reported = (each for each in records[-1].decisions if each.get("kind") == "ReportConditions")
     return next((each.get("conditions", ()) for each in reported), records[-1].state.node_conditions)
+
+
+def _is_met_at_end(last: JournalRecord, signal: Signal) -> bool:
+    """Whether a threshold of the signal's node condition was met in the last record."""
+    alike = (each for each in Signal if SIGNALS[each].condition is SIGNALS[signal].condition)
+    return any(says_met(found) for each in alike for found in threshold_findings(last, each))
 
 
 def _who_filled(record: JournalRecord) -> Attribution | None:

@@ -3,6 +3,7 @@
 from evictd.core.model.signal import Resource
 from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
 from evictd.render.incident import Incident
+from evictd.render.incident_summary import FILLED
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
@@ -32,7 +33,13 @@ def now_text(found: Incident) -> str:
         )
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _ON_HOST.get(found.resource, "")
-        return f"the node is still short: look at the host{f': {shown}' if shown else ''}"
+        filled = (
+            ""
+            if found.resource is None
+            else f"look at the host, which filled {FILLED.get(found.resource, found.resource.value)}"
+        )
+        what = "the node is still short: look at the host" if found.still_met else filled
+        return f"{what}{f': {shown}' if shown else ''}"
     if (
         found.of_owner >= AGAIN
         and found.outside
