@@ -237,6 +237,17 @@ def test_the_formula_alone_is_no_remedy_where_the_limit_of_all_pods_was_met_as_w
     )
 
 
+def test_a_protected_pod_that_grew_is_named_instead_of_the_host() -> None:
+    """The logs of a static pod filled the disk, and hostPath volumes were proposed and no log rotation."""
+    found = replace(judged(Need.NO_POD_HELPS, Grower(pod="default/etcd", rate=40 << 20)), grower_in=CONTAINER_LOGS)
+    grew, rotation, *more = avoidance(found).by
+    assert grew == "less growth of default/etcd, which is never evicted: it took 40Mi a second in the minute before"
+    assert rotation.startswith("log rotation: containerLogMaxSize")
+    assert not more
+    assert len(avoidance(replace(found, grower_in="volumes")).by) == 1
+    assert avoidance(replace(found, host_filled=True)).by[0].startswith("less use outside pods")
+
+
 def test_a_soft_threshold_is_said_to_evict_no_pod_for_page_cache() -> None:
     cached = replace(of_page_cache(), points=((-30.0, GI), (0.0, GI // 2)))
     (soft,) = (each for each in avoidance(cached).not_by if each.startswith("a soft threshold"))

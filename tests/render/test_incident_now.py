@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
-from evictd.render.incident import Incident
+from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_now import now_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
@@ -99,3 +99,40 @@ def test_an_owner_whose_pods_go_in_vain_is_kept_off_the_node() -> None:
         "keep ReplicaSet/pinned off this node; free the disk or lower the threshold: 91Gi are used outside pods"
     )
     assert now_text(replace(found, outside=None)) == ""
+
+
+def test_a_protected_pod_that_grew_is_to_be_limited() -> None:
+    """A static pod filled the disk until nothing was left, and nothing was said of what to do."""
+    grower = Grower(pod="default/etcd", rate=40 << 20)
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, still_met=True)
+    grew = "default/etcd grew by 40Mi a second, and it still runs"
+    move = "or move it to another node (a static pod: change its manifest)"
+    assert now_text(found) == f"the node is still short: {grew}: limit it {move}"
+    logs = replace(found, grower_in=CONTAINER_LOGS, still_met=False)
+    assert now_text(logs) == f"{grew}: rotate its logs (containerLogMaxSize of the kubelet) {move}"
+    assert now_text(replace(logs, running=frozenset())) == ""
+
+
+def test_the_cause_that_grew_within_its_request_is_named() -> None:
+    """A pod of low priority exceeded its request and went; the one that grew within its own went six minutes later."""
+    grower = Grower(pod="default/web", rate=3 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    rows = tuple(replace(row, request=0 if row.chosen else 1 << 40) for row in found.ranking)
+    found = replace(found, ranking=rows, known_for=10)
+    assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert now_text(replace(found, running=frozenset())) == ""
+    assert now_text(replace(found, known_for=400)) == "", "the eviction relieved the node"
+
+
+def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -> None:
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    points = tuple((seconds, 1 << 29) for seconds in (-60.0, -30.0, 0.0))
+    found = replace(incident(), host_filled=False, verdict=verdict, points=points, still_met=True)
+    found = replace(found, event=replace(found.event, filled=""))
+    assert found.stands_still
+    assert now_text(found) == (
+        "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node), or move pods away"
+    )
+    assert now_text(replace(found, still_met=False)) == ""

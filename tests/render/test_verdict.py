@@ -49,7 +49,7 @@ def test_each_verdict_is_a_sentence(
     need: Need, fewest: tuple[str, ...], growers: tuple[Grower, ...], relieved: bool, text: str
 ) -> None:
     verdict = EvictionVerdict(need=need, pod="a/x", fewest=fewest, growers=growers, played=5 * MINUTE)
-    assert verdict.text(relieved=relieved) == text
+    assert verdict.text(relieved=relieved, cause="the host or a protected pod") == text
 
 
 def test_what_made_half_of_all_growth_is_named() -> None:
@@ -71,10 +71,10 @@ def test_what_came_back_is_beside_the_verdict() -> None:
     )
     assert (
         EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", growers=(HOST,), played=MINUTE)
-        .text(outside="the host, a hostPath volume")
+        .text(cause="the host, a hostPath volume or a protected pod")
         .endswith(": the host, a hostPath volume or a protected pod is the cause")
     )
     full = EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", played=MINUTE)
-    assert full.text(filled=True) == (
+    assert full.text(filled=True, cause="the host or a protected pod") == (
         "no end of any pod would have relieved the node: the host or a protected pod is the cause"
     )

@@ -103,15 +103,17 @@ def run(args: argparse.Namespace) -> ExitCode:
     found = incident_of(records, evictions, wanted)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
-        stats = entry.observation.pod_stats.get(found.event.uid)
+        stats, verdict = entry.observation.pod_stats.get(found.event.uid), _verdict(entry, found)
+        on_disk = found.resource is Resource.EPHEMERAL_STORAGE
         found = replace(
             found,
-            verdict=_verdict(entry, found),
+            verdict=verdict,
+            grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
             with_request=with_request(entry, found),
             asked=asked_request(entry, found),
             deleted=deleted_bytes(stats),
             swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
-            most_in=most_of_disk(stats) if found.resource is Resource.EPHEMERAL_STORAGE else "",
+            most_in=most_of_disk(stats) if on_disk else "",
         )
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
@@ -163,6 +165,13 @@ def _verdict(entry: JournalEntry, found: Incident) -> EvictionVerdict | None:
 
 def _evicts(entry: JournalEntry, uid: str) -> bool:
     return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
+
+
+def _stats_of_grower(entry: JournalEntry, verdict: EvictionVerdict | None) -> PodStats | None:
+    """Return the measurements of the pod that made most of the growth."""
+    name = "" if verdict is None or verdict.grower is None else verdict.grower.pod
+    uids = (each.uid for each in entry.observation.pods if name and clean(each.full_name) == name)
+    return entry.observation.pod_stats.get(next(uids, ""))
 
 
 def most_of_disk(stats: PodStats | None) -> str:

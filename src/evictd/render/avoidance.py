@@ -57,7 +57,7 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
     if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
-        return _of_no_pod(found) + _of_threshold(found, resource)
+        return _of_no_pod(found, resource) + _of_threshold(found, resource)
     if found.kept_by_min_reclaim:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
@@ -73,13 +73,15 @@ def _of_budget(found: Incident) -> Avoidance:
     return Avoidance(not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
 
 
-def _of_no_pod(found: Incident) -> Avoidance:
+def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
     instead = any(not (row.protected or row.chosen) for row in found.ranking)
     in_vain = "a request, a limit or a priority of this pod" + (
         ": another pod would have gone in its place, in vain as well" if instead else ": what is missing is not its own"
     )
     protected = any(row.protected and row.usage for row in found.ranking)
+    if found.protected_grower and not found.host_filled:
+        return _of_grower(found, resource) + Avoidance(not_by=(in_vain,))
     by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
     if found.stands_still:
         by = "a lower threshold: nothing grew, and no pod holds what is missing"
@@ -109,7 +111,9 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     if row is not None and resource in _REQUESTED and (row.usage or 0) <= row.request:
         return Avoidance()
     rate = amount_text(grower.rate, resource)
-    return Avoidance(by=(f"less growth of {grower.pod}: it took {rate} a second in the minute before",))
+    which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
+    rotation = (_rotation_text(grower.rate),) if found.grower_in == CONTAINER_LOGS else ()
+    return Avoidance(by=(f"less growth of {which}: it took {rate} a second in the minute before", *rotation))
 
 
 def held_by_page_cache(found: Incident) -> bool:
@@ -230,7 +234,9 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        by = (_rotation_text(found),) if found.most_in == CONTAINER_LOGS else ()
+        growers = () if found.verdict is None else found.verdict.growers
+        rate = next((each.rate for each in growers if each.pod == victim.pod), 0)
+        by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
         return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, alone",))
     again = (
         ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
@@ -262,10 +268,8 @@ def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], a
     )
 
 
-def _rotation_text(found: Incident) -> str:
+def _rotation_text(rate: int) -> str:
     """Write what bounds the logs, and how much a container writes beyond that until the kubelet looks again."""
-    growers = () if found.verdict is None else found.verdict.growers
-    rate = next((each.rate for each in growers if each.pod == found.event.pod), 0)
     if not rate:
         return _ROTATION
     fast, more = (amount_text(each, Resource.EPHEMERAL_STORAGE) for each in (rate, rate * _LOGS_CHECKED))

@@ -37,7 +37,7 @@ from evictd.render.history import EventKind, HistoryEvent, events_by_record
 from evictd.render.incident_events import events_written
 from evictd.render.incident_ranking import IncidentRow, ranked_pods, ranking_rows
 from evictd.render.jump import since_jump
-from evictd.render.readings import BEFORE, levels_of, points_of, threshold_findings
+from evictd.render.readings import BEFORE, is_met_at_end, levels_of, points_of, stands_at_end, threshold_findings
 from evictd.render.suspects import suspects_of
 from evictd.render.text import clean, incident_id
 from evictd.render.verdict import EvictionVerdict, Need
@@ -124,6 +124,8 @@ class Incident:
     """`namespace/name` of the pod that took most of what the pods took; empty where none did."""
     most_in: str = ""
     """The part of the pod's disk use that holds most of it: `container logs`."""
+    grower_in: str = ""
+    """The same of the pod that made most of the growth."""
     deleted: int = 0
     """Bytes of deleted files that its processes kept open."""
     swapped: int = 0
@@ -190,6 +192,13 @@ class Incident:
         row = next((each for each in self.ranking if each.pod == grower.pod and not each.chosen), None)
         grew_within = row is not None and row.usage is not None and row.usage <= row.request
         return row if grew_within and (victim.usage or 0) > victim.request else None
+
+    @property
+    def protected_grower(self) -> str:
+        """`namespace/name` of the pod that made most of the growth and is never evicted; empty where none did."""
+        grower = None if self.verdict is None else self.verdict.grower
+        rows = (row.pod for row in self.ranking if row.protected and grower is not None and row.pod == grower.pod)
+        return next(rows, "")
 
     @property
     def outgrown(self) -> bool:
@@ -339,22 +348,10 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
-        pressed=signal is not None and SIGNALS[signal].condition.value in _conditions_at_end(records),
-        still_met=signal is not None and _is_met_at_end(records[-1], signal),
+        pressed=stands_at_end(records, signal),
+        still_met=is_met_at_end(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
-
-
-def _conditions_at_end(records: Sequence[JournalRecord]) -> Sequence[str]:
-    """Return the node conditions after the last record."""
-    reported = (each for each in records[-1].decisions if each.get("kind") == "ReportConditions")
-    return next((each.get("conditions", ()) for each in reported), records[-1].state.node_conditions)
-
-
-def _is_met_at_end(last: JournalRecord, signal: Signal) -> bool:
-    """Whether a threshold of the signal's node condition was met in the last record."""
-    alike = (each for each in Signal if SIGNALS[each].condition is SIGNALS[signal].condition)
-    return any(says_met(found) for each in alike for found in threshold_findings(last, each))
 
 
 def _who_filled(record: JournalRecord) -> Attribution | None:

@@ -2,8 +2,9 @@
 
 from evictd.core.model.signal import Resource
 from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
-from evictd.render.incident import Incident
+from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import FILLED
+from evictd.render.remedies import remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
@@ -53,16 +54,26 @@ def now_text(found: Incident) -> str:
     if found.of_owner >= AGAIN and needed and not found.host_filled:
         mended = _mended(found.event.owner, found.event.pod.partition("/")[0])
         return f"{mended}, or keep its pods off this node until it is mended"
+    if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
+        return f"the node is still short: {remedy_of('ThresholdNeverClear', found.resource, '')}"
     return "" if found.host_filled else _still_growing(found)
 
 
 def _still_growing(found: Incident) -> str:
-    """Write which other pods grew at least half as fast, beyond their request, and still run; empty where none does."""
+    """Write which other pods grew at least half as fast and still run, beyond their request or as the cause; else empty."""
     resource, verdict = found.resource, found.verdict
     if resource is None or verdict is None or found.event.dry_run:
         return ""
+    if (grower := verdict.grower) is not None and grower.pod in found.running and grower.pod == found.protected_grower:
+        grew = f"{grower.pod} grew by {usage_text(grower.rate, resource)} a second, and it still runs"
+        remedy = remedy_of("ProtectedCulprit", resource, "it")
+        if found.grower_in == CONTAINER_LOGS:
+            remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
+        return f"{'the node is still short: ' if found.still_met else ''}{grew}: {remedy}"
     own = next((each.rate for each in verdict.growers if each.pod == found.event.pod), 0)
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
+    within = None if found.relieved else found.within_request  # what went on within its request is no fault
+    beyond |= set() if within is None else {within.pod}
     alike = [each for each in other_growers(found) if each.rate * 2 >= own and each.pod in found.running & beyond]
     names = [f"{each.pod} grew by {usage_text(each.rate, resource)} a second" for each in alike]
     runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"

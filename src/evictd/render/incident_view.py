@@ -100,9 +100,15 @@ def verdict_text(found: Incident) -> str:
             f"{found.event.pod} was not measured; up to {came_back} came back with its end, so it held what was missing"
         )
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
-    outside = "the host, a hostPath volume" if found.on_disk else "the host"
     verdict = replace(found.verdict, need=found.need or found.verdict.need)
-    return verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, outside=outside)
+    outside = ("the host", "a hostPath volume") if found.on_disk else ("the host",)
+    if verdict.need is Need.FOR_A_TIME:
+        cause = " or ".join(outside)
+    elif found.protected_grower:
+        cause = f"{found.protected_grower}, which is never evicted,"
+    else:
+        cause = f"{', '.join(outside)} or a protected pod"
+    return verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, cause=cause)
 
 
 def events_heading(found: Incident) -> str:

@@ -69,12 +69,12 @@ class EvictionVerdict:
         return first if first is not None and first.rate * 2 > sum(each.rate for each in self.growers) else None
 
     def text(
-        self, *, relieved: bool = False, too_little: bool = False, filled: bool = False, outside: str = "the host"
+        self, *, relieved: bool = False, too_little: bool = False, filled: bool = False, cause: str = "the host"
     ) -> str:
         """Write the verdict as a sentence without a full stop, beside what the journal shows of the time after.
 
         `relieved`: its end relieved the node. `too_little`: less than was missing came back. `filled`: something filled what is
-        short before, also if nothing grew in the last minute, as on a full disk. `outside`: what can hold it beside the pods.
+        short before, also if nothing grew in the last minute, as on a full disk. `cause`: what holds it beside pods that may go.
         """
         grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
         names = ", ".join(self.fewest)
@@ -94,11 +94,10 @@ class EvictionVerdict:
             case Need.NOTHING_SHORT:
                 return f"its end was not needed: {grown}, no threshold would have been met"
             case Need.FOR_A_TIME:
-                filler = outside.replace(", ", " or ")
-                return f"{filler} filled it, so the end of pods relieves the node for a time only"
+                return f"{cause} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
                 return f"{_RELIEVED}, although by the growth that was measured no end of any pod would have"
             case Need.NO_POD_HELPS if not self.growers and not filled:
                 return f"{_NO_END}, and nothing grew: the threshold is above its normal level"
             case Need.NO_POD_HELPS:
-                return f"{f'{grown}, ' if self.growers else ''}{_NO_END}: {outside} or a protected pod is the cause"
+                return f"{f'{grown}, ' if self.growers else ''}{_NO_END}: {cause} is the cause"
