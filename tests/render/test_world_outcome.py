@@ -245,11 +245,17 @@ def test_pods_that_went_before_the_cause_are_compared_with_the_kernels_kills() -
     ), text
 
 
+def test_a_process_of_the_host_that_was_killed_is_no_pod() -> None:
+    (cost,) = (each for each in incident_texts("08-host-daemon-of-the-runtime") if each.startswith("evictd cost"))
+    assert "the kernel killed 6 pods and 1 process of the host as well" in cost
+    assert "the kernel would have killed 8 pods and 1 process of the host: default/web-0, " in cost
+
+
 def test_what_the_kernel_killed_beside_the_evictions_is_counted_on_both_sides() -> None:
     """With evictd it killed six of the eight pods too."""
     (cost,) = (each for each in incident_texts("07-kernel-memory") if each.startswith("evictd cost"))
     assert cost.startswith(
-        "evictd cost 2 pods; the kernel killed 6 as well; without evictd the kernel would have killed 8 pods: default/web-0,"
+        "evictd cost 2 pods; the kernel killed 6 pods as well; without evictd the kernel would have killed 8 pods: default/web-0,"
     )
 
 

@@ -18,6 +18,7 @@ from evictd.world.model import ApiServer, Disk, DisruptionBudget, NodeImage, Nod
 from tests.playbook import config, pod
 from tests.render.played_worlds import played
 from tests.world.worlds import HARD, hog, holder, quiet, world
+from tools.incidents import incident_files, play_incident
 
 
 def shown(side: PlayedWorld) -> str:
@@ -113,6 +114,15 @@ def test_each_innocent_has_the_reason_why_its_end_was_not_needed() -> None:
     assert {each.why for each in vain.account.losses if each.slot != "default/static"} == {
         "no set of pods would have relieved the node for the rest of the 7m0s played"
     }
+
+
+def test_a_pod_whose_end_was_of_no_use_is_marked_as_in_the_text() -> None:
+    """The text of incident 02 says that three ends were of no use, its document that two of these pods were innocent."""
+    (path,) = (each for each in incident_files() if each.stem == "02-host-path-writer")
+    story = play_incident(path, (Policy.STANDARD,))
+    run = story.runs[Policy.STANDARD]
+    side = PlayedWorld(name="n", run=run, account=story.accounts[Policy.STANDARD], unattended=run)
+    assert [each["ofNoUse"] for each in world_document("w", side)["losses"]] == [True] * 3
 
 
 def test_each_cycle_can_be_drawn() -> None:

@@ -265,14 +265,14 @@ def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[L
     others = [each for each in evicted if each.verdict not in {Verdict.CULPRIT, Verdict.LEAVING}]
     if not others or not {each.cause for each in evicted} <= {signal.value for signal in MEMORY_SIGNALS}:
         return
-    killed = [*dict.fromkeys(kill.slot or kill.name for _, kill in unattended.kills)]
+    killed = [*dict.fromkeys(_place(kill) for _, kill in unattended.kills)]
     only_causes = account.culprits >= set(killed)
     ended_cause = any(each.verdict is Verdict.CULPRIT for each in evicted)
     if (ended_cause and not only_causes) or not (account.culprits or killed):
         return
     yield (
         f"{_cost_text(others, account, ended_cause)}{_killed_too(run)}; without evictd the kernel would have killed "
-        f"{_killed_text(killed, account)} {_within(unattended.world)}."
+        f"{_killed_text(unattended, account)} {_within(unattended.world)}."
     )
     if run.config.policy is not Policy.STANDARD or ended_cause or not account.culprits:
         return
@@ -292,17 +292,31 @@ def _cost_text(others: Sequence[Loss], account: Account, ended_cause: bool) -> s
 
 def _killed_too(run: Run) -> str:
     """Write how many pods and host processes the kernel killed beside the evictions; empty if none."""
-    killed = {kill.slot or kill.name for _, kill in run.kills}
-    return f"; the kernel killed {len(killed)} as well" if killed else ""
+    return f"; the kernel killed {_count_text(run)} as well" if run.kills else ""
 
 
-def _killed_text(killed: Sequence[str], account: Account) -> str:
-    """Write which pods the kernel would have killed."""
+def _killed_text(run: Run, account: Account) -> str:
+    """Write which pods and processes of the host the kernel killed in a run."""
+    killed = [*dict.fromkeys(_place(kill) for _, kill in run.kills)]
     if not killed:
         return "no pod"
     if account.culprits >= set(killed):
         return f"only {slot_names(killed)}, the cause,"
-    return f"{counted(len(killed), 'pod')}: {slot_names(killed)},"
+    return f"{_count_text(run)}: {slot_names(killed)},"
+
+
+def _count_text(run: Run) -> str:
+    """Count the pods, with their successors one each, and the processes of the host that the kernel killed."""
+    pods = {_place(kill) for _, kill in run.kills if kill.uid}
+    host = {_place(kill) for _, kill in run.kills if not kill.uid}
+    parts = [counted(len(pods), "pod")] if pods else []
+    processes = "1 process of the host" if len(host) == 1 else f"{len(host)} processes of the host"
+    return " and ".join([*parts, processes] if host else parts)
+
+
+def _place(kill: OomKill) -> str:
+    """Return the pod of the world that was killed, for a successor too, or the process of the host."""
+    return kill.slot or kill.name
 
 
 def _within_requests(run: Run, evicted: Sequence[Loss]) -> bool:

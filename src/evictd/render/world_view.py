@@ -21,7 +21,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
 from evictd.render.sentences import changes_nothing, decision_text, no_action_text
 from evictd.render.text import clean, clock, counted, left_text, signal_quantity
-from evictd.render.world_outcome import PlayedWorld, expectation_texts, played_text
+from evictd.render.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
@@ -249,6 +249,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
                 "verdict": loss.verdict.value,
                 "why": loss.why,
                 "insteadOf": loss.instead_of,
+                "ofNoUse": of_no_use(loss, played.run, account),
             }
             for loss in account.losses
         ],
