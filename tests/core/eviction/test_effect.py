@@ -15,6 +15,7 @@ from evictd.core.eviction.effect import (
     freed_lately,
     may_go_paused,
     pause_of,
+    why_in_vain,
     with_pause,
 )
 from evictd.core.eviction.ledger import follow_victims
@@ -99,6 +100,16 @@ def test_what_the_successor_of_a_victim_holds_did_not_come_back() -> None:
     state = after(effect(60, owner="default/DaemonSet/a"), effect(60, at=1), holdings=holdings)
     assert pause_of(state, MEMORY, seen, 1) is not None
     assert pause_of(state, MEMORY, NOTHING, 1) is None
+
+
+def test_a_pause_says_why_the_victims_were_of_no_use() -> None:
+    """It said '1 is missing and the last two evictions gave back 11Gi; that is too little' of a pod that is created again."""
+    pause, grows = Pause(until=1, wait=1), Pause(until=1, wait=1, for_growth=True)
+    of_owner = after(effect(60, owner="default/DaemonSet/a"), effect(60, at=1))
+    assert why_in_vain(of_owner, MEMORY, pause) == "new pods of their owner hold it again"
+    assert why_in_vain(of_owner, MEMORY, grows) == "what grows was measured of no pod that may go"
+    assert why_in_vain(after(effect(10), effect(10)), MEMORY, pause) == "that is too little"
+    assert why_in_vain(after(), MEMORY, pause) == "that is too little"
 
 
 def test_the_most_that_came_back_within_the_bound_counts() -> None:

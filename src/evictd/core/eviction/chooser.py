@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_since, skipped_pods
 from evictd.core.eviction.blame import Suspect, blamed, why_it_stays
-from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of
+from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of, why_in_vain
 from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.need import needed
 from evictd.core.eviction.prudence import never_clear, over_limit
@@ -131,7 +131,7 @@ class StandardChooser:
             threshold=shortage.threshold,
             needed=amount(shortage.missing),
             reachable=amount(freed_lately(self._state, supply)),
-            detail="what grows was measured of no pod that may go" if pause.for_growth else "that is too little",
+            detail=why_in_vain(self._state, supply, pause),
             until=pause.until,
         )
         return Choice(eviction=None, findings=(ranking, *passed, stop))

@@ -259,6 +259,15 @@ def freed_lately(state: State, supply: Signal) -> int:
     return sum(each.freed for each in state.effects.get(supply, ())[-2:])
 
 
+def why_in_vain(state: State, supply: Signal, pause: Pause) -> str:
+    """Return why the last two victims were of no use, as the end of a sentence."""
+    if pause.for_growth:
+        return "what grows was measured of no pod that may go"
+    last = state.effects.get(supply, ())[-2:]
+    enough = bool(last) and sum(each.freed for each in last) * HELPED >= max(each.missing for each in last)
+    return "new pods of their owner hold it again" if enough else "that is too little"
+
+
 def elsewhere_grows(shortage: Shortage) -> bool:
     """Whether growth outside the evictable pods is more than twice theirs, and no noise beside the missing amount."""
     return grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
