@@ -132,6 +132,16 @@ def release(image_node: RealNode) -> Iterator[Release]:
         clean_up(image_node)
 
 
+@pytest.fixture
+def image_in_use(image_node: RealNode) -> Iterator[None]:
+    """A pod of the hog's image that rests: a collection between two hogs would delete the image, which no registry has."""
+    rests = hog(1)
+    rests["metadata"]["name"] = "rests"
+    with objects.created(image_node.plane.admin, rests) as path:
+        eventually(lambda: image_node.plane.admin.must("GET", path)["status"]["phase"] == "Running", 120)
+        yield
+
+
 def label(node: RealNode, pool: str | None) -> None:
     node.plane.admin.must("PATCH", f"{objects.NODES}/{NAME}", {"metadata": {"labels": {"pool": pool}}})
 
@@ -174,6 +184,7 @@ def configz(node: RealNode) -> Json:
     return dict(of_kubelet(node, "/configz")["kubeletconfig"])
 
 
+@pytest.mark.usefixtures("image_in_use")
 def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode, release: Release) -> None:
     install, canary, everywhere, instead = helm_commands()
     check, status, compare = exec_commands()
