@@ -90,6 +90,16 @@ def test_a_pod_does_not_stand_in_for_the_culprit() -> None:
     assert [(each.slot, each.verdict) for each in account_of(run, ideal).losses] == [("default/db", Verdict.INNOCENT)]
 
 
+def test_a_pod_stands_in_for_a_marked_one_that_grows_no_further() -> None:
+    """`--grow` marks the pod that grows; the end of the job alone kept the node relieved, and was called not needed."""
+    grown = WorldPod(pod=pod("db"), behaviours=(Grow(of=Usage.MEMORY, rate=5 * MI, bound=600 * MI),), culprit=True)
+    run = play(world(holder("job", 3 * GI), grown, duration=150 * SECOND), config(hard=HARD))
+    ideal = IdealEnds(slots=frozenset({"default/db"}), crossed_at=100 * SECOND)
+    assert [(each.slot, each.verdict, each.instead_of) for each in account_of(run, ideal).losses] == [
+        ("default/job", Verdict.NEEDED, "default/db")
+    ]
+
+
 @pytest.mark.parametrize("priority", [0, 2_000_000_000])
 def test_a_killed_pod_does_not_stand_in_for_a_pod_of_the_observers_set(priority: int) -> None:
     """Its container is started again, and the observer may not end it at all if it is protected."""

@@ -6,9 +6,10 @@ a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where 
 **Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
 (`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if it can replace a pod
 of the observer's set that was never lost, because the set with the one for the other relieves the node to the world's end too.
-It replaces that one, and one only, so the size of the set is the number of pods that are excused. A culprit is not replaced: to
-end another pod in its place helps only until the culprit has taken that too. A kill replaces none, because the container is
-started again, and a protected pod none, because the observer may not end it. A successor that is lost again is one more loss.
+It replaces that one, and one only, so the size of the set is the number of pods that are excused. A culprit that takes without
+bound is not replaced: to end another pod in its place helps only until the culprit has taken that too. A kill replaces none,
+because the container is started again, and a protected pod none, because the observer may not end it. A successor that is lost
+again is one more loss.
 
 Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
 killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
@@ -28,7 +29,7 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import format_duration
-from evictd.world.behaviours import Usage
+from evictd.world.behaviours import Usage, takes_without_bound
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
@@ -192,6 +193,7 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
     specs = {each.pod.full_name: each for each in run.world.pods}
     protected = protected_pods(run.world, run.config)
     lost = {loss.slot for loss in losses}
+    endless = {slot for slot in culprits if takes_without_bound(specs[slot].behaviours)}
     relieves = None if ideal.crossed_at is None else relief(run.world, run.config, ideal.crossed_at)
     chosen = ideal.slots
     """A smallest set: the observer's, with lost pods in place of pods that were not lost."""
@@ -200,7 +202,7 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
         """Return the pod of the set that this one can replace."""
         if loss.cause == OOM_KILLED or relieves is None or loss.slot not in specs or loss.slot in protected:
             return None
-        open_slots = sorted(chosen - lost - culprits)
+        open_slots = sorted(chosen - lost - endless)
         return next((slot for slot in open_slots if relieves(chosen - {slot} | {loss.slot})), None)
 
     tried = set[str]()
