@@ -222,6 +222,8 @@ def test_another_formula_decides_by_its_own_reading(tmp_path: Path, capsys: pyte
         out.split()
     )
     assert "is as recorded, by" not in out
+    assert main(["replay", str(journal), "--config", str(tmp_path / "new.yaml"), "--output", "json"]) == 0
+    assert "memory.formula" in json.loads(capsys.readouterr().out)["unrecorded"]
 
 
 def test_a_formula_whose_reading_is_not_in_the_journal_is_said_to_be_missing(

@@ -15,7 +15,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.replayed import Replayed
-from evictd.render.unrecorded import unrecorded_texts, unrecorded_thresholds
+from evictd.render.unrecorded import may_act_unrecorded, unrecorded_texts, unrecorded_thresholds
 from tests.daemon.world import CONFIG, GI, NOW, observe
 from tools.incidents import incident_files
 
@@ -65,6 +65,14 @@ def test_the_sentence_says_what_the_journal_has_and_how_to_find_out() -> None:
     assert "dryRun: true" in how
     assert command == "  evictd simulate WORLD.yaml --config new.yaml"
     assert unrecorded_texts(replayed(OWN, OWN), "") == ()
+
+
+def test_a_setting_that_acts_sooner_is_named_as_well() -> None:
+    """`memory.lead: Auto` and another `memory.formula` still got an all-clear."""
+    (one,) = replayed(OWN, OWN)
+    assert may_act_unrecorded([replace(one, sooner=("memory.lead",))]) == ("memory.lead",)
+    said, *_ = unrecorded_texts([replace(one, sooner=("memory.lead",))], "")
+    assert said.startswith("memory.lead can act sooner than what was recorded. ")
 
 
 def test_a_journal_without_an_eviction_gives_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

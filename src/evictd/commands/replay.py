@@ -34,6 +34,7 @@ from evictd.core.model.config import (
     unallocatable_by,
 )
 from evictd.core.model.observation import Observation
+from evictd.core.model.sooner import sooner_settings
 from evictd.core.model.state import State
 from evictd.core.model.stats import MemoryStats
 from evictd.errors import ExitCode, InputError, InvalidValueError
@@ -42,7 +43,7 @@ from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
 from evictd.render.readings_end import WhatIf, ends_document, print_readings_end
 from evictd.render.replayed import Replayed, decided_alike, print_replayed, replay_document
-from evictd.render.unrecorded import print_unrecorded, unrecorded_thresholds
+from evictd.render.unrecorded import may_act_unrecorded, print_unrecorded
 from evictd.simulation import SimulatedCycle, Turn
 
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     else:
         more = {
             "readingsEnd": ends_document(replayed) if other else [],
-            "unrecorded": list(unrecorded_thresholds(replayed)) if other else [],
+            "unrecorded": list(may_act_unrecorded(replayed)) if other else [],
         }
         write_document({**replay_document(replayed), **more}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
@@ -126,7 +127,8 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         step = synchronize(seen, observation or entry.observation, config, entry.now)
         state, last = step.state, entry.now
         formula = memory_formula(entry.config) if observation is None else None
-        yield Replayed(entry=entry, step=step, same=decided_alike(entry, step), formula=formula)
+        same, sooner = decided_alike(entry, step), tuple(sooner_settings(entry.config, config))
+        yield Replayed(entry=entry, step=step, same=same, formula=formula, sooner=sooner)
 
 
 def _by_formula_of(config: EvictionConfig, entry: JournalEntry) -> Observation | None:

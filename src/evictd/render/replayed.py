@@ -44,6 +44,8 @@ class Replayed:
     same: bool
     formula: MemoryFormula | None = None
     """The formula by which `memory.available` is as recorded, where that of the other configuration is not known."""
+    sooner: tuple[str, ...] = ()
+    """The settings of the other configuration that may act sooner than the recorded ones (`sooner_settings`)."""
 
 
 def plain_decisions(step: Step) -> list[Plain]:

@@ -1,4 +1,4 @@
-"""Says which thresholds of another configuration could have acted between the records of a journal.
+"""Says which thresholds and settings of another configuration could have acted between the records of a journal.
 
 The journal has only the cycles in which something was decided. A threshold that is higher than the recorded ones of its signal,
 or whose grace period is shorter, could have been met in any of the others.
@@ -40,12 +40,17 @@ def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     return tuple(each for each in found if each not in known)
 
 
+def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
+    """Return these thresholds, and the settings that act sooner than the recorded ones: `memory.lead`."""
+    return (*unrecorded_thresholds(replayed), *dict.fromkeys(name for one in replayed for name in one.sooner))
+
+
 def unrecorded_texts(replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
     """Return that the journal cannot tell what these thresholds would have done, and how to find out; nothing without one."""
-    found = unrecorded_thresholds(replayed)
+    found = may_act_unrecorded(replayed)
     if not found:
         return ()
-    acts = "acts" if len(found) == 1 else "act"
+    acts = "can act" if any(one.sooner for one in replayed) else "acts" if len(found) == 1 else "act"
     cycles = f"the {counted(len(replayed), 'cycle')} in which something was decided"
     cannot = f"The journal has only {cycles}, and does not show whether a pod would have gone between them."
     return (
