@@ -76,9 +76,20 @@ def test_a_kill_at_a_limit_of_the_pod_is_its_own_matter(node: OneNode) -> None:
 
 
 def test_a_pod_that_came_since_begins_at_zero(node: OneNode) -> None:
-    node.kills.fresh(())
+    cgroup, elsewhere = node.cgroup / node.pod, node.cgroup.parent / "elsewhere"
+    cgroup.rename(elsewhere)
+    node.fresh()
+    elsewhere.rename(cgroup)
     node.write(total=8, pod=(1, 0), system=(1, 0))
     assert [each.where for each in node.fresh()] == ["default/web"]
+
+
+def test_kills_before_the_first_reading_are_not_told_of_a_pod_that_is_listed_later(node: OneNode) -> None:
+    """The runtime did not answer at the start of evictd: its pods were there all the same."""
+    node.write(total=7, pod=(3, 0), system=(1, 0))
+    node.kills.fresh(())
+    node.write(total=8, pod=(3, 0), system=(2, 0))
+    assert [each.where for each in node.fresh()] == ["system.slice"]
 
 
 def test_counters_that_cannot_be_read_are_no_kills(node: OneNode) -> None:

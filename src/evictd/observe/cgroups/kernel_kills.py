@@ -15,7 +15,7 @@ from pathlib import Path
 from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import PodsCgroup, pod_cgroups
+from evictd.observe.cgroups.cgroup import PodsCgroup, pod_cgroups, pod_uids
 from evictd.observe.cgroups.cgroup_reader import CgroupReader, KillCounters
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.cgroups.kernel_text import parse_stat
@@ -53,16 +53,18 @@ class KernelKills:
             total = parse_stat(self._files.read(self._vmstat), b"oom_kill", self._vmstat)
         except NodeError:  # a kernel before 4.13, or a file that cannot be read
             return ()
-        if total == self._total:
+        kubepods = self._kubepods.path
+        if total == self._total or kubepods is None:
             return ()
         self._total = total
         before, now, found = self._known, dict[str, KillCounters](), list[KernelKill]()
-        for path, place in self._places(pods):
+        names = {pod.uid: pod.full_name for pod in pods}
+        for path, place in self._places(kubepods, names):
             last = (before or {}).get(path, _NONE)
             if (counters := self._counters(path, last)) is None:
                 continue
             now[path] = counters
-            if before is not None and counters.kills > last.kills and counters.limits <= last.limits:
+            if place.where and before is not None and counters.kills > last.kills and counters.limits <= last.limits:
                 found.append(replace(place, count=counters.kills - last.kills))
         self._known = now
         return tuple(found)
@@ -74,14 +76,14 @@ class KernelKills:
         except NodeError:
             return last
 
-    def _places(self, pods: Iterable[Pod]) -> Iterator[tuple[str, KernelKill]]:
-        """Yield the cgroups of the pods and those beside them below the root, each with a kill of no process."""
-        kubepods = self._kubepods.path
-        if kubepods is None:
-            return
-        for pod in pods:
-            for path in pod_cgroups(kubepods, pod.uid):
-                yield path, KernelKill(where=pod.full_name, uid=pod.uid, count=0)
+    def _places(self, kubepods: str, names: Mapping[str, str]) -> Iterator[tuple[str, KernelKill]]:
+        """Yield the cgroups of the pods and those beside them below the root, each with a kill of no process.
+
+        A pod that is not listed, or not yet, has no name: its counters are remembered, so that older kills are not told later.
+        """
+        for uid in pod_uids(self._cgroups, kubepods):
+            for path in pod_cgroups(kubepods, uid):
+                yield path, KernelKill(where=names.get(uid, ""), uid=uid, count=0)
         above = kubepods.strip("/").partition("/")[0]
         for name in self._cgroups.children("/"):
             if name != above:
