@@ -9,10 +9,11 @@ comes or goes otherwise brings the next cycle forward to a second after the last
 """
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from enum import Enum
+from itertools import takewhile
 
 from evictd.core.eviction.calm import pods_needed
 from evictd.core.eviction.synchronize import synchronize
@@ -113,6 +114,13 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+def granted_evictions(cycle: WorldCycle, happened: Sequence[Happened]) -> Iterator[EvictPod]:
+    """Yield the evictions of a cycle that the API server did not refuse at once; `happened` ends with that cycle."""
+    then = takewhile(lambda each: each.at >= cycle.at, reversed(happened))
+    refused = {each.event.uid for each in then if isinstance(each.event, EvictionRefused) and each.at == cycle.at}
+    return (each for each in cycle.step.decisions if isinstance(each, EvictPod) and each.pod.uid not in refused)
+
+
 class _Player:
     def __init__(self, world: World, config: EvictionConfig, state: State, *, calm: bool) -> None:
         self._world = world
@@ -158,9 +166,7 @@ class _Player:
 
     def _evicts(self, cycle: WorldCycle) -> bool:
         """Whether a cycle evicts a pod, and not only asks for it and is refused."""
-        last = self._lifecycle.happened[-len(cycle.step.decisions) :]
-        refused = {each.event.uid for each in last if isinstance(each.event, EvictionRefused) and each.at == cycle.at}
-        return any(isinstance(each, EvictPod) and each.pod.uid not in refused for each in cycle.step.decisions)
+        return any(granted_evictions(cycle, self._lifecycle.happened))
 
     # --- one cycle ----------------------------------------------------------------------------------------------------
 

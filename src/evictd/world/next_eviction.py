@@ -5,12 +5,11 @@ from dataclasses import field, replace
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
 from evictd.world.behaviours import takes_without_bound
-from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
-from evictd.world.loop import Run, play
+from evictd.world.lifecycle import EndCause, PodEnd
+from evictd.world.loop import Run, granted_evictions, play
 from evictd.world.model import World
 from evictd.world.tested import cycles_with_thresholds
 
@@ -57,13 +56,8 @@ def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
     last = run.cycles[-1]
     ended = {each.event.slot for each in run.happened if isinstance(each.event, PodEnd)}
     again = any(each.at <= world.duration for each in run.happened if _is_eviction(each.event))
-    evicted = ""
-    if last.at > world.duration:
-        refused = {
-            each.event.uid for each in run.happened if isinstance(each.event, EvictionRefused) and each.at == last.at
-        }
-        asked = (each.pod for each in last.step.decisions if isinstance(each, EvictPod))
-        evicted = next((each.full_name for each in asked if each.uid not in refused), "")
+    granted = granted_evictions(last, run.happened) if last.at > world.duration else iter(())
+    evicted = next((each.pod.full_name for each in granted), "")
     growing = [each.pod.full_name for each in world.pods if takes_without_bound(each.behaviours)]
     there = [each for each in growing if each not in ended]
     crossed = dict(_crossed(run, world.duration))
