@@ -234,8 +234,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        growers = () if found.verdict is None else found.verdict.growers
-        rate = next((each.rate for each in growers if each.pod == victim.pod), 0)
+        rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
         by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
         return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, alone",))
     again = (
@@ -328,8 +327,7 @@ def _was_within_request(found: Incident, resource: Resource) -> bool:
     victim = found.victim
     if victim is None or victim.usage is None or resource not in _REQUESTED or victim.usage <= victim.request:
         return False
-    growers = () if found.verdict is None else found.verdict.growers
-    rate = next((each.rate for each in growers if each.pod == victim.pod), 0)
+    rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
     return victim.usage - rate * _LEAD_SECONDS <= victim.request > 0
 
 

@@ -3,7 +3,7 @@
 from evictd.core.model.signal import Resource
 from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
 from evictd.render.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident_summary import FILLED
+from evictd.render.incident_summary import filled_name
 from evictd.render.remedies import remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
@@ -34,11 +34,7 @@ def now_text(found: Incident) -> str:
         )
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _ON_HOST.get(found.resource, "")
-        filled = (
-            ""
-            if found.resource is None
-            else f"look at the host, which filled {FILLED.get(found.resource, found.resource.value)}"
-        )
+        filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
         what = "the node is still short: look at the host" if found.still_met else filled
         return f"{what}{f': {shown}' if shown else ''}"
     if (
@@ -70,7 +66,7 @@ def _still_growing(found: Incident) -> str:
         if found.grower_in == CONTAINER_LOGS:
             remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
         return f"{'the node is still short: ' if found.still_met else ''}{grew}: {remedy}"
-    own = next((each.rate for each in verdict.growers if each.pod == found.event.pod), 0)
+    own = verdict.rate_of(found.event.pod)
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
     within = None if found.relieved else found.within_request  # what went on within its request is no fault
     beyond |= set() if within is None else {within.pod}

@@ -18,13 +18,17 @@ _BRIEF = 1
 """By more than how many seconds a grace period has to be shortened to be named."""
 _NEARLY = 50
 """Two rates are the same if they differ by less than this part."""
-FILLED = {
+_FILLED = {
     Resource.MEMORY: "memory",
     Resource.EPHEMERAL_STORAGE: "the disk",
     Resource.INODES: "the inodes",
     Resource.PIDS: "the PIDs",
 }
-"""What was filled, by resource."""
+
+
+def filled_name(resource: Resource) -> str:
+    """Return what was filled, in words."""
+    return _FILLED.get(resource, resource.value)
 
 
 def summary_text(found: Incident) -> str:
@@ -90,7 +94,7 @@ def _cause_text(found: Incident) -> str:
         return f"{pod} was not measured, so its part is not known"
     if found.host_filled:
         volume = " or lies in a hostPath volume" if found.on_disk else ""
-        return f"what filled {FILLED.get(resource, resource.value)} belongs to no pod{volume}{_full_text(found)}"
+        return f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
     grower = None if verdict is None else verdict.grower
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
@@ -138,10 +142,10 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     if resource is not None and found.missing is not None and excess >= found.missing:
         return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
     if found.pods_filled and found.main_grower and resource is not None:
-        filled = f"{found.main_grower} filled {FILLED.get(resource, resource.value)}"
+        filled = f"{found.main_grower} filled {filled_name(resource)}"
         return f"{filled} and {went}" if found.main_grower == pod else f"{filled}, and {pod} {went}"
     if found.pods_filled and resource is not None:
-        return f"pods filled {FILLED.get(resource, resource.value)}, no one of them most of it"
+        return f"pods filled {filled_name(resource)}, no one of them most of it"
     return ""
 
 

@@ -62,6 +62,10 @@ class EvictionVerdict:
         total = sum(each.rate for each in self.growers)
         return any(each.pod == self.pod and each.rate * 10 >= total for each in self.growers)
 
+    def rate_of(self, pod: str) -> int:
+        """Return by how much a second a pod grew; 0 if it did not."""
+        return next((each.rate for each in self.growers if each.pod == pod), 0)
+
     @property
     def grower(self) -> Grower | None:
         """What made more than half of all growth; `None` where nothing did."""
