@@ -38,7 +38,7 @@ from evictd.core.units.duration import SECOND
 LEAST_EVICTIONS = 5
 """Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily.
 
-For a threshold so many shortages: pods that go one after the other for one shortage say of it the same."""
+For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
 SOFT_GRACE = 30 * SECOND

@@ -66,6 +66,11 @@ def encode_refusal(refusal: Refusal) -> dict[str, str]:
     return {"pod": refusal.victim.full_name, "uid": refusal.victim.uid, "detail": refusal.answer.detail}
 
 
+def encode_kill(where: str, uid: str, count: int) -> dict[str, Any]:
+    """Return the processes of a pod (`namespace/name`), or of a cgroup without a uid, that the kernel killed."""
+    return {"where": where, "uid": uid, "count": count}
+
+
 def usage_of(stats: PodStats) -> dict[str, Any]:
     """Return a pod's usage in plain numbers; what was not measured is `None`."""
     memory, disk = stats.memory, stats.ephemeral_storage

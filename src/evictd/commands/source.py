@@ -185,6 +185,7 @@ def _in_file(path: Path, error: InputError) -> InputError:
 
 def default_settings(flags: Flags) -> Settings:
     """Return the settings of these flags without a file, with the kubelet's default thresholds."""
+    # As if they were given, or the settings would warn of missing thresholds; `check` shows them as defaults all the same.
     settings = load(None, replace(flags, kubelet={**flags.kubelet, "eviction_hard": DEFAULT_EVICTION_HARD}))
     default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
     return replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))

@@ -10,7 +10,7 @@ from typing import Any
 
 from evictd.codec.checksum import sealed
 from evictd.codec.journal import encode_entry
-from evictd.codec.journaled import RECORDED, LastRecord, encode_refusal, recorded_signals, usage_of
+from evictd.codec.journaled import RECORDED, LastRecord, encode_kill, encode_refusal, recorded_signals, usage_of
 from evictd.codec.times import rfc3339
 from evictd.commands.journals import NEWEST
 from evictd.core.eviction.backoff import refusals
@@ -48,7 +48,7 @@ def journal_lines(run: Run, *, end: int) -> list[bytes]:
         observation, step = cycle.observation, cycle.step
         refused = refusals(before, observation)
         decides = any(not isinstance(each, Wait) for each in step.decisions) and not last.repeats(step)
-        killed = _killed(run, since, cycle.at)
+        killed = _killed(calm, since, cycle.at)
         since = cycle.at
         if refused or killed or decides or last.outcome_is_new(before, observation, step):
             last = LastRecord.of(observation, step)
@@ -76,7 +76,7 @@ def journal_lines(run: Run, *, end: int) -> list[bytes]:
 def _killed(run: Run, since: int, until: int) -> list[dict[str, Any]]:
     """Return what the kernel killed for want of memory of the node after a time and until another."""
     kills = Counter((kill.name, kill.uid) for at, kill in run.kills if since < at <= until)
-    return [{"where": name, "uid": uid, "count": count} for (name, uid), count in kills.items()]
+    return [encode_kill(name, uid, count) for (name, uid), count in kills.items()]
 
 
 def _last_words(cycle: WorldCycle) -> dict[str, Any]:

@@ -140,8 +140,8 @@ class Housekeeping:
 
         One before which the kubelet evicted a pod, or the kernel killed a process, as well.
         """
-        refused, none = refusals(cycle.before, cycle.observation), tuple[KernelKill, ...]()
-        observer = self._node.observer
+        refused, observer = refusals(cycle.before, cycle.observation), self._node.observer
+        none: tuple[KernelKill, ...] = ()
         killed = self._guard.run("kernel kills", lambda: observer.kernel_kills(reading), boot_clock(), otherwise=none)
         others = OthersEnds(by_kubelet=self._kubelet.fresh(reading), by_kernel=killed)
         outcome = self._recorder.has_outcome(cycle)

@@ -209,7 +209,11 @@ def pause_of(state: State, supply: Signal, observation: Observation, now: int) -
 
 def _gave_back(last: Sequence[Effect], holdings: SupplyHoldings | None, observation: Observation) -> bool:
     """Whether the last two victims together gave back half of what was missing, less what their successors hold."""
-    freed = sum(each.freed - _of_new_pods(each, holdings, observation) for each in last)
+    return _suffices(sum(each.freed - _of_new_pods(each, holdings, observation) for each in last), last)
+
+
+def _suffices(freed: int, last: Sequence[Effect]) -> bool:
+    """Whether this is half of what was missing when these victims were chosen."""
     return freed * HELPED >= max(each.missing for each in last)
 
 
@@ -264,7 +268,7 @@ def why_in_vain(state: State, supply: Signal, pause: Pause) -> str:
     if pause.for_growth:
         return "what grows was measured of no pod that may go"
     last = state.effects.get(supply, ())[-2:]
-    enough = bool(last) and sum(each.freed for each in last) * HELPED >= max(each.missing for each in last)
+    enough = bool(last) and _suffices(freed_lately(state, supply), last)
     return "new pods of their owner hold it again" if enough else "that is too little"
 
 

@@ -2,9 +2,9 @@
 
 Every cycle that decided anything is one line with the observation it decided on, so that `evictd replay` can run it again.
 `journal.jsonl` is the newest file, `journal.1.jsonl` the one before. The oldest file holds evictions alone: of the records that
-would have to go, those that evicted a pod, or show one that the kubelet
-evicted or the kernel killed, are kept as long as they fit into it, because they are asked for longest. The journal
-often lies on the very filesystem whose shortage it records, so blocks for the next records are reserved while there are some.
+would have to go, those that evicted a pod, or show one that the kubelet evicted or the kernel killed, are kept as long as they
+fit into it, because they are asked for longest. The journal often lies on the very filesystem whose shortage it records, so
+blocks for the next records are reserved while there are some.
 """
 
 import ctypes

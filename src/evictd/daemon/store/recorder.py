@@ -17,7 +17,7 @@ from typing import Any
 
 from evictd.codec.checksum import sealed
 from evictd.codec.journal import encode_entry
-from evictd.codec.journaled import LastRecord, encode_refusal, usage_of
+from evictd.codec.journaled import LastRecord, encode_kill, encode_refusal, usage_of
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.absence import LONGEST_COUNTED
 from evictd.core.eviction.backoff import Refusal
@@ -146,9 +146,7 @@ class Recorder:
         if others.by_kubelet:
             extra["kubeletEvicted"] = [encode_kubelet_eviction(each) for each in others.by_kubelet]
         if others.by_kernel:
-            extra["kernelKilled"] = [
-                {"where": each.where, "uid": each.uid, "count": each.count} for each in others.by_kernel
-            ]
+            extra["kernelKilled"] = [encode_kill(each.where, each.uid, each.count) for each in others.by_kernel]
         line = encode_entry(
             now=cycle.now,
             wall=rfc3339(cycle.wall),
