@@ -240,3 +240,9 @@ def test_the_last_request_of_one_that_is_refused_past_the_timeout_is_no_eviction
 
     assert asked(waited=66) == [EventKind.REQUESTED, EventKind.REFUSED, EventKind.REQUESTED]
     assert asked(waited=1) == [EventKind.REQUESTED, EventKind.REFUSED, EventKind.EVICTED], "it may be agreed to"
+
+
+def test_the_reason_for_no_eviction_names_its_signal() -> None:
+    """A reader took the signal from the sentence, which a change of its words would have broken."""
+    found = [each for each in history(of_scenario("protected-culprit")) if each.kind is EventKind.NO_ACTION]
+    assert {each.signal for each in found} == {"memory.available"}

@@ -13,6 +13,7 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
         kind=EventKind.NO_ACTION,
         pod="default/static",
         text="No pod is evicted for memory.available: default/static holds more than all of them and is a static pod",
+        signal="memory.available",
         evidence={"reason": "ProtectedCulprit"},
     )
     assert no_eviction_text([event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends")]) == (
@@ -23,7 +24,9 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
 
 def test_a_host_that_is_the_cause_is_looked_at() -> None:
     text = "No pod is evicted for nodefs.available: 1Gi is missing"
-    event = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text=text, evidence={"reason": "NothingHelps"})
+    event = HistoryEvent(
+        at=AT, kind=EventKind.NO_ACTION, text=text, signal="nodefs.available", evidence={"reason": "NothingHelps"}
+    )
     assert "; now: free disk space outside pods (" in no_eviction_text([event])
     newer = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="another reason", evidence={"reason": "OfANewerDaemon"})
     assert no_eviction_text([newer]) == f"the journal has no eviction. {AT}: another reason"

@@ -22,7 +22,7 @@ from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
 from evictd.render.kernel_kills import kill_text
-from evictd.render.past_budget import PAST, past_budget
+from evictd.render.past_budget import past_budget
 from evictd.render.replayed import recorded_text
 from evictd.render.suspects import suspects_of, suspects_text
 from evictd.render.text import clean, counted, duration_text
@@ -78,6 +78,10 @@ class HistoryEvent:
     """An eviction for pressure: why this pod and not another."""
     filled: str = ""
     """An eviction for pressure: who took what was short."""
+    signal: str = ""
+    """The signal for which no pod is evicted, where it is known."""
+    past_budget: bool = False
+    """An eviction that deletes the pod because a disruption budget refused it for `evictionTimeout`."""
     evidence: Plain = field(default_factory=dict)
     """Numbers behind it, as the journal has them."""
 
@@ -161,13 +165,14 @@ class _Reader:
         evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
         event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
         because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
-        why = " ".join(filter(None, (because, past_budget(record, decision))))
+        past = past_budget(record, decision)
+        why = " ".join(filter(None, (because, past)))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
         wall, pods = self.before
         filled = recorded_filled_text(
             record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
         )
-        return replace(event, why=why, filled=filled if why else "", owner=clean(owner))
+        return replace(event, why=why, filled=filled if why else "", owner=clean(owner), past_budget=bool(past))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
@@ -187,13 +192,15 @@ def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
     finding = next(same, {})
     pod, until = finding.get("pod") or {}, finding.get("until")
     text = clean(str(decision["message"]))
+    signal = str(finding.get("signal") or "")
     paused = finding.get("why") == NoActionReason.EVICTIONS_DO_NOT_HELP.value
-    if suspected := suspects_text(suspects_of(record, str(finding.get("signal"))) if paused else ()):
+    if suspected := suspects_text(suspects_of(record, signal) if paused else ()):
         text += f"; {suspected}"
     if isinstance(until, int):
         text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}"
     name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""
-    return _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
+    event = _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
+    return replace(event, signal=clean(signal))
 
 
 def _event(
@@ -271,8 +278,10 @@ def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
 def _asked_only(events: list[HistoryEvent], place: int) -> set[str]:
     """Make a request of an eviction; returns its uid if it was said to go past the budget."""
     event = events[place]
-    events[place] = replace(event, kind=EventKind.REQUESTED, text=f"ask to {event.text}", why="", filled="")
-    return {event.uid} if event.why.endswith(PAST) else set()
+    events[place] = replace(
+        event, kind=EventKind.REQUESTED, text=f"ask to {event.text}", why="", filled="", past_budget=False
+    )
+    return {event.uid} if event.past_budget else set()
 
 
 @frozen

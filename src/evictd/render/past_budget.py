@@ -6,9 +6,6 @@ from typing import Any
 from evictd.codec.journal_record import JournalRecord
 from evictd.render.text import duration_text
 
-PAST = "evictd deletes it all the same (podTermination: Auto)."
-"""How the sentence ends: `podTermination: EvictionAPI` asks again instead."""
-
 
 def past_budget(record: JournalRecord, decision: Mapping[str, Any]) -> str:
     """Write that a budget refused a soft eviction for `evictionTimeout`, after which evictd deletes the pod; else empty."""
@@ -16,5 +13,8 @@ def past_budget(record: JournalRecord, decision: Mapping[str, Any]) -> str:
     grace = (decision["because"].get("threshold") or {}).get("gracePeriodNanoseconds")
     if since is None or timeout is None or not grace or (waited := record.now - since) < timeout:
         return ""
-    refused = f"A disruption budget refused it for {duration_text(waited)}"
-    return f"{refused}; past evictionTimeout ({duration_text(timeout)}) {PAST}"
+    # `podTermination: EvictionAPI` would ask again instead.
+    return (
+        f"A disruption budget refused it for {duration_text(waited)}; past evictionTimeout ({duration_text(timeout)}) "
+        "evictd deletes it all the same (podTermination: Auto)."
+    )
