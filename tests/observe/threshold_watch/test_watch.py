@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.core.model.config import FastFill, MemoryFormula
+from evictd.core.model.config import FastFill, MemoryFormula, Policy
 from evictd.core.model.finding import Finding
 from evictd.core.model.signal import Signal
 from evictd.observe.cgroups.cgroup import find_hierarchy
@@ -21,6 +21,7 @@ from evictd.observe.threshold_watch.memory_watch import MemoryWatch
 from evictd.observe.threshold_watch.renewing_notifier import KernelNotifier, RenewingNotifier
 from evictd.observe.threshold_watch.watch import (
     CheapMemory,
+    CheapPids,
     ThresholdWatch,
     WatchedCgroups,
     limits_to_watch,
@@ -122,12 +123,13 @@ class LedMemory(MemoryWatch):
 
 
 class LedDisks(DiskWatch):
-    """Records the lead that was set last."""
+    """Records the lead and the findings that were set last."""
 
     lead: bool
+    findings: list[Finding]
 
     def set_thresholds(self, findings: Iterable[Finding], now: int, *, lead: bool = False) -> None:
-        self.lead = lead
+        self.lead, self.findings = lead, list(findings)
 
 
 @pytest.mark.parametrize("memory_lead", FastFill)
@@ -140,6 +142,23 @@ def test_the_leads_are_those_of_the_cycle_s_configuration(memory_lead: FastFill,
     with closing(memory):
         ThresholdWatch(memory, {}).set_thresholds(observe(4 * GI, NOW), (), led)
     assert (memory.lead, disks.lead) == (memory_lead is FastFill.AUTO, disk_lead is FastFill.AUTO)
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_the_policy_is_that_of_the_cycle_s_configuration(tmp_path: Path, policy: Policy) -> None:
+    """A reload from Kubelet to Standard left the disks unwatched until the next start."""
+    memory, disks = LedMemory(clock=lambda: 0, sources={}), LedDisks(dict)
+    memory.disks = disks
+    (tmp_path / "loadavg").write_text("0.1 0.1 0.1 3/768 99\n")
+    pids, findings = CheapPids(tmp_path / "loadavg", lambda: 7), step(4 * GI).findings
+    with closing(memory):
+        watch = ThresholdWatch(memory, {Signal.PID_AVAILABLE: pids})
+        watch.set_thresholds(observe(4 * GI, NOW), findings, replace(CONFIG, policy=policy))
+    pids.capacity = 32768
+    read = pids.read()
+    assert read is not None
+    standard = policy is Policy.STANDARD
+    assert (disks.findings, read.available_bytes) == ((list(findings), 7) if standard else ([], 32000))
 
 
 def test_a_notification_the_kernel_does_not_offer_is_reported_once(tmp_path: Path) -> None:

@@ -118,6 +118,8 @@ class CheapPids:
 
     def __init__(self, loadavg: Path, left_for_pods: Callable[[], int | None] = lambda: None) -> None:
         self.capacity: int | None = None
+        self.with_pods = True
+        """Whether the limit of all pods counts too; the kubelet, and policy Kubelet, look at the node's alone."""
         self._loadavg = loadavg
         self._left_for_pods = left_for_pods
 
@@ -129,7 +131,7 @@ class CheapPids:
             available = self.capacity - parse_tasks(self._loadavg.read_bytes(), str(self._loadavg))
         except (NodeError, OSError):
             return None  # the next cycle reports it
-        left = self._left_for_pods()
+        left = self._left_for_pods() if self.with_pods else None
         return MemoryStats(available_bytes=available if left is None else min(available, left))
 
 
@@ -147,13 +149,16 @@ class ThresholdWatch:
         self._sources = sources
 
     def set_thresholds(self, observation: Observation, findings: Collection[Finding], config: EvictionConfig) -> None:
-        """Watch the limits that this cycle found not crossed, with the leads of its configuration."""
+        """Watch the limits that this cycle found not crossed, with the policy and the leads of its configuration."""
+        standard = config.policy is Policy.STANDARD
         if self.memory.disks is not None:
             lead = config.disk_lead is FastFill.AUTO
-            self.memory.disks.set_thresholds(findings, self._clock(), lead=lead)
+            self.memory.disks.set_thresholds(findings if standard else (), self._clock(), lead=lead)
         seen = {} if observation.node is None else signal_observations(observation.node)
         for signal, source in self._sources.items():
             source.capacity = seen[signal].capacity.value() if signal in seen else None
+            if isinstance(source, CheapPids):
+                source.with_pods = standard
         self.memory.set_thresholds(limits_to_watch(findings), lead=config.memory_lead is FastFill.AUTO)
 
 
@@ -175,7 +180,7 @@ def build_threshold_watch(
     cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.kubelet.parent_cgroup)
     sources = cheap_sources(settings, roots, cgroups, formula)
     disks = None
-    if settings.evictd.memory.watch and settings.eviction.policy is Policy.STANDARD:
+    if settings.evictd.memory.watch:
         disks = DiskWatch(
             disk_paths,
             recent=recent,
@@ -205,7 +210,7 @@ def cheap_sources(
         return pids_left(cgroups.reader, cgroups.name(PODS))
 
     node = CheapMemory(cgroups, NODE, meminfo=roots.proc / "meminfo", formula=formula)
-    pids = CheapPids(roots.proc / "loadavg", left if settings.eviction.policy is Policy.STANDARD else lambda: None)
+    pids = CheapPids(roots.proc / "loadavg", left)
     return {NODE: node, PODS: CheapMemory(cgroups, PODS), PIDS: pids}
 
 
