@@ -8,6 +8,7 @@ from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
+from evictd.render.same_choice import why_the_same
 from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, counted, first_of, signal_amount
 from evictd.render.verdict import Grower, Need
@@ -292,8 +293,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
             return Avoidance(
                 by=(f"{request}: the pods here would request {whole}, so not all of them would be placed on it",)
             )
-        lowest = all(victim.priority < each.priority for each in found.ranking if not (each.chosen or each.protected))
-        why = "of its priority" if lowest else "of what it holds"
+        why = why_the_same(found, victim, resource)
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
         then = "evictd would then have ended no pod, and the node would have stayed short"
