@@ -32,6 +32,7 @@ def test_the_default_of_100mi_on_a_node_of_2_gib_is_found_with_the_value_that_wo
     assert found.message.startswith(
         "100Mi cannot be met: 107Mi count as available although processes cannot allocate them"
     )
+    assert found.message.endswith("the kernel's OOM killer acts at least 28Mi above that (135Mi), so it acts first")
     assert found.remedy == "set it to 210Mi, or memory.formula: Auto"
     assert not list(memory_never_met([memory(210 * MI)], MACHINE))
 
@@ -50,7 +51,7 @@ def test_by_formula_auto_only_a_soft_threshold_is_hidden() -> None:
     assert found.remedy == "set it to 210Mi, or memory.formula: Lowest"
     assert found.message.endswith("so only the hard threshold acts, which goes by the kernel's own estimate")
     (alone,) = memory_never_met([soft], replace(MACHINE, formula=MemoryFormula.AUTO))
-    assert alone.message.endswith("so the kernel's OOM killer acts first")
+    assert alone.message.endswith("(135Mi), so it acts first")
 
 
 def test_other_signals_and_unknown_amounts_are_left_alone() -> None:
@@ -69,3 +70,10 @@ def test_it_takes_the_place_of_the_finding_about_the_low_watermark() -> None:
 def test_the_value_that_works_leaves_100mi() -> None:
     assert useful_threshold(107 * MI) == 210 * MI
     assert useful_threshold(0) == 100 * MI
+
+
+def test_a_threshold_above_what_no_process_can_have_is_explained_by_the_margin() -> None:
+    """`200Mi cannot be met: 190Mi count as available`: 200 is more than 190."""
+    (found,) = memory_never_met([memory(130 * MI)], MACHINE)
+    assert found.message.startswith("130Mi cannot be met: 107Mi count as available ")
+    assert "at least 28Mi above that (135Mi)" in found.message

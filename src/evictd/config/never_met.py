@@ -16,7 +16,7 @@ _MI = 1 << 20
 _USABLE = 100 * _MI
 """Usable memory that a threshold should leave: the kubelet's default threshold."""
 _ROUND = 10 * _MI
-_OOM = "the kernel's OOM killer acts first"
+_OOM = "it acts first"
 _HARD_ACTS = "only the hard threshold acts, which goes by the kernel's own estimate"
 MARGIN = 28 * _MI
 """Least distance above the computed amount at which the OOM killer struck, in 18 trials on machines of 1, 2, 4 and 8 GiB
@@ -61,12 +61,13 @@ def _is_hard_on_memory(threshold: Threshold) -> bool:
 
 
 def _finding(what: str, unallocatable: int, remedy: str, result: str = _OOM) -> LintFinding:
+    unusable, margin = -(-unallocatable // _MI), MARGIN // _MI
     return LintFinding(
         lint=Lint.MEMORY_THRESHOLD_NEVER_MET,
         signal=Signal.MEMORY_AVAILABLE,
         message=(
-            f"{what}: {-(-unallocatable // _MI)}Mi count as available although processes cannot allocate them "
-            f"(kernel memory, reserves, watermarks), so {result}"
+            f"{what}: {unusable}Mi count as available although processes cannot allocate them (kernel memory, reserves, "
+            f"watermarks), and the kernel's OOM killer acts at least {margin}Mi above that ({unusable + margin}Mi), so {result}"
         ),
         remedy=remedy,
     )
