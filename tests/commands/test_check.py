@@ -219,6 +219,25 @@ def test_containerfs_thresholds_follow_the_layout(tmp_path: Path, node: Path, la
     assert found.value.fraction == pytest.approx(value)
 
 
+@pytest.mark.parametrize(("layout", "same"), [("single", {"imagefs", "containerfs"}), ("split", {"containerfs"})])
+def test_a_capacity_of_nodefs_is_that_of_all_that_lies_on_it(
+    tmp_path: Path, node: Path, layout: str, same: set[str]
+) -> None:
+    """What is available on this host's disk was shown beside the capacity of another one."""
+    given = {Signal.NODEFS_AVAILABLE: parse_quantity("20G")}
+    report = check(load(write(tmp_path, HEAD)), node, given, layout=layout)
+    disks = {Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE}
+    found = {signal for signal in disks if (held := report.capacities.get(signal)) and held.value() == 20 * 10**9}
+    assert {signal.value.partition(".")[0] for signal in found} == {"nodefs", *same}
+    assert not found & report.available.keys()
+
+
+def test_a_given_imagefs_is_not_that_of_nodefs(tmp_path: Path, node: Path) -> None:
+    given = {Signal.NODEFS_AVAILABLE: parse_quantity("20G"), Signal.IMAGEFS_AVAILABLE: parse_quantity("9G")}
+    report = check(load(write(tmp_path, HEAD)), node, given, layout="single")
+    assert report.capacities[Signal.IMAGEFS_AVAILABLE].value() == 9 * 10**9
+
+
 def test_the_kubelet_of_this_node_is_compared_with(tmp_path: Path, node: Path) -> None:
     write(node, COMPLETE, "var/lib/kubelet/config.yaml")
     lints = {one.lint.value for one in check(load(write(tmp_path, COMPLETE)), node).findings}

@@ -17,7 +17,7 @@ from evictd.config.kernel_share import below_kernel_share, kernel_share
 from evictd.config.lint import lint, misspelt, without_effect
 from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import Settings
-from evictd.core.eviction.reclaim import add_container_fs_thresholds
+from evictd.core.eviction.reclaim import Layout, add_container_fs_thresholds, layout_of
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Filesystem, Signal
@@ -52,6 +52,11 @@ _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
     "imagefs-inodes": (Signal.IMAGEFS_INODES_FREE,),
     "pid-capacity": (Signal.PID_AVAILABLE,),
 }
+_SAME_FILESYSTEM: Mapping[Signal, Signal] = {
+    Signal.NODEFS_AVAILABLE: Signal.IMAGEFS_AVAILABLE,
+    Signal.NODEFS_INODES_FREE: Signal.IMAGEFS_INODES_FREE,
+}
+"""What is nodefs as well where there is one filesystem."""
 _LAYOUTS: Mapping[str, Filesystems] = {
     "single": Filesystems(),
     "dedicated": Filesystems(dedicated_image_fs=True),
@@ -113,9 +118,10 @@ def check(
     """Return the report on the thresholds, amounts and findings for the node below `root`."""
     amounts = read_amounts(settings, root)
     filesystems = _LAYOUTS[layout] if layout else amounts.filesystems
-    capacities = {**amounts.capacities, **(overrides or {})}
+    given = _given(overrides or {}, filesystems)
+    capacities = {**amounts.capacities, **given}
     thresholds = _effective(settings.eviction.thresholds, filesystems)
-    available = {signal: left for signal, left in amounts.available.items() if signal not in (overrides or {})}
+    available = {signal: left for signal, left in amounts.available.items() if signal not in given}
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
     kubelet = _kubelet(settings, root, kubelet_config)
@@ -154,6 +160,14 @@ def check(
         ),
         dry_run=settings.evictd.dry_run,
     )
+
+
+def _given(overrides: Mapping[Signal, Quantity], filesystems: Filesystems) -> dict[Signal, Quantity]:
+    """Return the amounts that are assumed, also of the other filesystems that are the same one in this layout."""
+    single = layout_of(filesystems) is Layout.SINGLE
+    same = {to: overrides[of] for of, to in _SAME_FILESYSTEM.items() if of in overrides} if single else {}
+    given = {**same, **overrides}
+    return given | container_fs_capacities(given, filesystems)
 
 
 def _unread(amounts: NodeAmounts, overrides: Mapping[Signal, Quantity]) -> Iterator[str]:
