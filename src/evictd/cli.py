@@ -36,7 +36,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "advise": ("evictd.commands.advise", "derive thresholds and reservations from the journals of one node or many"),
     "capture": ("evictd.commands.capture", "record this node as a scenario file"),
     "cleanup": ("evictd.commands.cleanup", "remove the conditions and taints that a removed evictd left on nodes"),
-    "demo": ("evictd.commands.demo", "run evictd on a disposable node under disk pressure"),
+    "demo": (
+        "evictd.commands.demo",
+        "run evictd on a disposable node that runs out of disk space, or a simulated one out of memory",
+    ),
 }
 """By name: the module, which is imported on demand, and what the command does."""
 

@@ -55,8 +55,8 @@ def test_a_second_configuration_stands_beside(world: Path, tmp_path: Path, capsy
 def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
     out = capsys.readouterr().out
-    assert "policy Standard: 1 pod lost: 1 the cause, 0 needed, 0 innocent, " in out
-    assert "policy Kubelet: 1 pod lost: 1 the cause, 0 needed, 0 innocent, " in out
+    assert "policy Standard: 1 pod lost: 1 as the cause, 0 needed for relief, 0 innocent, " in out
+    assert "policy Kubelet: 1 pod lost: 1 as the cause, 0 needed for relief, 0 innocent, " in out
     assert "First action: both at the same time." in out
     assert "a kubelet looks every 10 s only" in out
     assert "`watch: false` in the world shows that" in " ".join(out.split())

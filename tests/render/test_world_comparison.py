@@ -80,7 +80,7 @@ def test_no_end_of_a_pod_is_called_needed_where_the_disk_ran_out_all_the_same() 
     run = play(world(*small, node=node, host=(writer,), duration=3 * MINUTE), config(hard={"nodefs.available": "20%"}))
     out = io.StringIO()
     print_worlds("w", [PlayedWorld(name="a", run=run, account=account_of(run))] * 2, make_console(out, 200))
-    assert "a: 2 pods lost: 0 the cause, 0 needed, 0 innocent, 2 of no use, short for" in out.getvalue()
+    assert "a: 2 pods lost: 0 as the cause, 0 needed for relief, 0 innocent, 2 of no use, short for" in out.getvalue()
 
 
 def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_is_counted_apart() -> None:
@@ -112,7 +112,10 @@ def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_
     leaving = replace(sides[0].account, losses=(replace(loss, verdict=Verdict.LEAVING),))
     left = io.StringIO()
     print_worlds("w", [replace(sides[0], account=leaving)] * 2, make_console(left, 300))
-    assert "1 pod lost: 0 the cause, 0 needed, 0 innocent, 1 being deleted already, short for" in left.getvalue()
+    assert (
+        "1 pod lost: 0 as the cause, 0 needed for relief, 0 innocent, 1 being deleted already, short for"
+        in left.getvalue()
+    )
 
 
 def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
@@ -125,4 +128,6 @@ def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
     run = play(world(hog(), *quiet(3)), config())
     killed = PlayedWorld(name="none", run=run, account=account_of(run))
     print_worlds("w", (calm, killed), make_console(out, 200))
-    assert "none: 1 pod lost (1 killed by the kernel): 1 the cause, 0 needed, 0 innocent" in out.getvalue()
+    assert (
+        "none: 1 pod lost (1 killed by the kernel): 1 as the cause, 0 needed for relief, 0 innocent" in out.getvalue()
+    )

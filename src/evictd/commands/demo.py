@@ -1,4 +1,4 @@
-"""Implements `evictd demo`: puts a disposable node under disk pressure and shows what evictd does.
+"""Implements `evictd demo`: shows on a disposable node that runs out of disk space what evictd does.
 
 The node is real (`evictd_testnode`) and needs root and a container runtime. Without them, with `--simulated`, or where that
 package is not installed the command simulates a node that runs out of memory instead and prints the reason.

@@ -82,7 +82,7 @@ def print_worlds(
         print_line(to, "", _WATCH)
 
 
-_VERDICTS = {Verdict.CULPRIT: "the cause", Verdict.NEEDED: "needed", Verdict.INNOCENT: "innocent"}
+_VERDICTS = {Verdict.CULPRIT: "as the cause", Verdict.NEEDED: "needed for relief", Verdict.INNOCENT: "innocent"}
 
 
 def _headline(side: PlayedWorld) -> str:
