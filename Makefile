@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup demo run check test side-by-side test-slow test-node test-cluster test-vm test-vm-forky test-all test-matrix test-arm64 vm-matrix node-matrix deb-matrix laws parity bench verify-signals e2e-soak mutate flaky fuzz reliability soak sbom audit reference docs deb clean incidents adversary release verify-release conformance
 
 help:
-	@echo 'make demo         evictd on a disposable node under pressure (root; else simulated), half a minute'
+	@echo 'make demo         evictd on a disposable node under pressure (root; else simulated), under a minute'
 	@echo 'make run          evictd on this machine; ARGS="--dry-run --config config/evictd.yaml"'
 	@echo 'make test         what any user can run, two minutes'
 	@echo 'make check        format, lint, types, layers; half a minute'

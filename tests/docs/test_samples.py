@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -23,6 +25,7 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.errors import InputError
+from tests.deploy.manifests import documents
 from tools.debian import stage
 from tools.reference import conditions
 
@@ -320,3 +323,32 @@ def test_pods_within_their_requests_stay_on_a_node_that_reserves_what_the_page_s
     assert main(["simulate", str(path), "--config", str(file)]) == 0
     assert "No pod was evicted." in capsys.readouterr().out
     assert f"by {(soft - kubelet) >> 20}Mi" in text_of("tuning.md")
+
+
+def test_the_commands_that_make_the_configuration_of_the_unit_may_be_repeated(tmp_path: Path) -> None:
+    """A second run appended `dryRun` again, and evictd refuses a file with a duplicate key."""
+    path = tmp_path / "config.yaml"
+    path.write_bytes((ROOT / "config/beside-a-kubelet.yaml").read_bytes())
+    edits = re.findall(r"^    sudo (sed -i '.*') /etc/evictd/config.yaml", text_of("cluster.md"), re.MULTILINE)
+    assert len(edits) == 4
+    for _ in range(2):
+        for edit in edits:
+            subprocess.run([*shlex.split(edit), str(path)], check=True)  # noqa: S603 - commands of the page
+        assert load(path).evictd.dry_run
+
+
+def test_the_overlay_that_removes_evictd_names_an_image_with_a_registry() -> None:
+    """`kubectl apply -k deploy/cleanup` asked for `evictd:0.3.0`, which no node can pull."""
+    made = yaml.safe_load(sample("cluster.md", "resources: [../deploy/cleanup]"))
+    (image,) = made["images"]
+    (kind,) = (each for each in documents(ROOT / "deploy/cleanup/job.yaml") if each["kind"] == "Job")
+    (container,) = kind["spec"]["template"]["spec"]["containers"]
+    assert container["image"].partition(":")[0] == image["name"]
+    assert "/" in image["newName"]
+    assert "apply -k deploy/cleanup" not in text_of("cluster.md")
+
+
+def test_a_page_has_labelled_nodes_looked_at_before_they_evict() -> None:
+    """One block of step 3 labelled the canary pool and set `dryRun=false`: pasted, it left no time to look."""
+    for block in re.findall(r"(?:^    .*\n)+", text_of("rollout.md"), re.MULTILINE):
+        assert "kubectl label node" not in block or "dryRun=false" not in block

@@ -39,7 +39,7 @@ PROMISES = "\n".join(
         ("a signal cannot be read", "acts on the others; `evictd status` says which one is not seen"),
         (
             "evictd is killed or restarted",
-            "gives victims the rest of their grace, and chooses no second pod for them",
+            "gives victims the rest of their grace, and chooses no second pod for them ([more](#if-evictd-crashes))",
         ),
         (
             "the state directory is full or damaged",
@@ -82,6 +82,13 @@ def page(results: dict[str, Any]) -> str:
 | When | evictd |
 |---|---|
 {PROMISES}
+
+## If evictd crashes
+
+* systemd or the kubelet starts it again, [but after some faults](alerts.md#evictddown); the alert `EvictdDown` says that it stays away.
+* Beside a kubelet that still evicts, that one acts at its own thresholds; else only the kernel's OOM killer does.
+* Conditions and taints stay. A True condition's message ends in `valid until <time> unless renewed`, three minutes ahead. The next start goes on from
+  there. Without one `evictd cleanup --expired --all`, from a workstation, removes what is no longer valid.
 
 ## Faults, and what the log says
 

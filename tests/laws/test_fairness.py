@@ -1,8 +1,7 @@
 """The law of fairness of policy Standard: who goes first, and that each exception is a finding that is true.
 
-A pod within its request never goes while an evictable measured pod exceeds its own; among equals a pod of lower priority never
-stays for one of higher priority. A pod that is passed over all the same has a finding that names it, and the reason holds: law
-Need passes over pods that another one, which holds at least as much, makes unnecessary.
+Pods that exceed their request go first, then those of lower priority. A pod that is passed over has a finding that names it, and
+the reason holds: law Need passes over pods that another one, which holds at least as much, makes unnecessary.
 """
 
 import pytest

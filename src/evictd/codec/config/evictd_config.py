@@ -246,7 +246,7 @@ class EvictdConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="cam
     decision_policy: Annotated[
         Policy,
         about(
-            "Standard is the kubelet's documented behaviour; Kubelet decides exactly as the code of Kubernetes 1.36.",
+            "Standard is the kubelet's documented behaviour; Kubelet ranks and decides as the code of Kubernetes 1.36.",
             sets="policy",
             live=True,
         ),
