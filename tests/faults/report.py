@@ -85,10 +85,10 @@ def page(results: dict[str, Any]) -> str:
 
 ## If evictd crashes
 
-* systemd or the kubelet starts it again, [but after some faults](alerts.md#evictddown); the alert `EvictdDown` says that it stays away.
+* systemd or the kubelet starts it again, [except after some faults](alerts.md#evictddown).
 * Beside a kubelet that still evicts, that one acts at its own thresholds; else only the kernel's OOM killer does.
-* Conditions and taints stay. A True condition's message ends in `valid until <time> unless renewed`, three minutes ahead. The next start goes on from
-  there. Without one `evictd cleanup --expired --all`, from a workstation, removes what is no longer valid.
+* Conditions and taints stay. A True condition's message ends in `valid until <time> unless renewed`, three minutes ahead. The
+  next start goes on from there; without one `evictd cleanup --expired --all`, from a workstation, removes them.
 
 ## Faults, and what the log says
 
