@@ -11,7 +11,6 @@ from evictd.render.headline import (
     last_eviction,
     last_eviction_text,
     look_back,
-    name_last,
     nearest,
 )
 from evictd.render.node_page import why_nothing
@@ -198,9 +197,3 @@ def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() ->
     assert nearest({**status, "signals": [memory, near]}).endswith(
         "; memory.available falls, but was as low within the last hour and rose again."
     )
-
-
-def test_the_name_of_a_finding_goes_last() -> None:
-    assert name_last("memory.available: HeldBack: no pod; wait") == "memory.available: no pod; wait (HeldBack)"
-    assert name_last("HeldBack: no pod") == "no pod (HeldBack)"
-    assert name_last("memory.available: no pod") == "memory.available: no pod"

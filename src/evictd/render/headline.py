@@ -1,17 +1,16 @@
 """Says the state of a node in one sentence for the page, and which threshold is the nearest, from the document of `/statusz`."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
-from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import shown_entries
+from evictd.render.stopped import brief_stop, past_its_budget, paused_until
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, refused
 
@@ -145,9 +144,11 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     if met:
         first = next(iter(graces(status)), None)
         text = _below(met) if first is None else first.text
-        return Headline(text=f"{prefix}{text}.{_would_go(met[0][0] if first is None else first.entry)}", level="soft")
+        return Headline(
+            text=f"{prefix}{text}.{_would_go(status, met[0][0] if first is None else first.entry)}", level="soft"
+        )
     if near := approaches(status):
-        return Headline(text=f"{prefix}{near[0].text}.{_would_go(near[0].entry, near[0].acts)}", level="soft")
+        return Headline(text=f"{prefix}{near[0].text}.{_would_go(status, near[0].entry, near[0].acts)}", level="soft")
     return _without_shortage(status, prefix, no)
 
 
@@ -159,8 +160,8 @@ def _begun(status: Document, leaving: int) -> str:
 
 def _not_ended(status: Document) -> str:
     """Write that a pod that is being evicted did not end in time, and why no other one goes; empty while evictd waits."""
-    why = next(filter(None, map(brief_stop, refused(status))), "")
-    return f" and did not end in time. No other pod is evicted: {why}" if why else ""
+    entry = next(filter(brief_stop, refused(status)), None)
+    return "" if entry is None else f" and did not end in time. No other pod is evicted{_stopped(status, entry)}"
 
 
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
@@ -189,10 +190,16 @@ def unread(status: Document) -> list[str]:
     return [entry["signal"] for entry in shown_entries(status) if not entry["observed"] and not entry.get("absent")]
 
 
-def _would_go(entry: Document, when: str = "first") -> str:
+def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if entry["next"] is not None:
         return f" {entry['next']['pod']} would be evicted {when}."
-    return f" No pod would be evicted: {why}." if (why := brief_stop(entry)) else ""
+    return f" No pod would be evicted{_stopped(status, entry)}." if brief_stop(entry) else ""
+
+
+def _stopped(status: Document, entry: Document) -> str:
+    """Write until when no pod goes for a signal, and why."""
+    budget = past_its_budget(status, entry)
+    return f"{paused_until(status, entry)}: {brief_stop(entry)}{f'; {budget}' if budget else ''}"
 
 
 def _now(status: Document, entry: Document) -> str:
@@ -201,7 +208,7 @@ def _now(status: Document, entry: Document) -> str:
         if entry["next"] is not None:
             return f"; {_would_be(status, entry['next']['pod'])}." if status["dryRun"] else "."
         verb = "would evict" if status["dryRun"] else "evicts"
-        return f". evictd {verb} no pod: {why}." if (why := brief_stop(entry)) else "."
+        return f". evictd {verb} no pod{_stopped(status, entry)}." if brief_stop(entry) else "."
     now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
     goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
     return f". evictd {now} what no pod needs{goes}."
@@ -211,23 +218,6 @@ def _would_be(status: Document, pod: str) -> str:
     """Write that a dry run would evict a pod, and since when it would have."""
     last = last_eviction(status)
     return f"{pod} would be evicted" if last is None or last["pod"] != pod else last_eviction_text(status, last)
-
-
-_FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")
-"""The name of a finding before its sentence."""
-
-
-def brief_stop(entry: Document) -> str:
-    """Return the first part of why no pod goes for a signal; empty where one goes, or none is measured."""
-    if entry.get("stopReason") == NoActionReason.NO_POD_MEASURED.value:
-        return ""
-    return _FINDING.sub(r"\1", entry.get("stop") or "").partition(";")[0]
-
-
-def name_last(text: str) -> str:
-    """Move the name of a finding to the end of its sentence: who reads it needs the name only to look it up."""
-    found = _FINDING.search(text)
-    return text if found is None else f"{text[: found.end(1)]}{text[found.end() :]} ({found[2]})"
 
 
 def _below(met: _Met, falls: Mapping[str, End] = NO_FALLS) -> str:

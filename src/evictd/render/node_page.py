@@ -28,7 +28,6 @@ from evictd.render.headline import (
     last_eviction,
     last_eviction_text,
     look_back,
-    name_last,
     nearest,
     unread,
 )
@@ -39,6 +38,7 @@ from evictd.render.page_order import queue_view
 from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.signal_card import Trend, signal_card
 from evictd.render.signal_entry import shown_entries
+from evictd.render.stopped import name_last, stop_text
 from evictd.render.text import (
     clean,
     counted,
@@ -116,7 +116,7 @@ def node_page(
             key=itemgetter("unmeasured"),
         ),
         "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
-        "notes": folded_notes([note for note in explained["notes"] if note not in nothing], status),
+        "notes": folded_notes([note for note in explained["notes"] if not _is_said(note, nothing)], status),
         "faults": (faulty := [fault.detail for fault in faults]),
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],
     }
@@ -277,17 +277,23 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
         return
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
     due = [] if status["phase"]["name"] == PhaseName.RECLAIMING.value else [entry for entry in met if is_due(entry)]
-    stops: dict[str, list[str]] = {}
+    stops: dict[str, list[Document]] = {}
     for entry in due:
         if entry["stop"]:
-            stops.setdefault(entry["stop"], []).append(entry["signal"])
-    stopped = [f"{', '.join(signals)}: {stop}" for stop, signals in stops.items()]
+            stops.setdefault(entry["stop"], []).append(entry)
+    names = {stop: ", ".join(entry["signal"] for entry in entries) for stop, entries in stops.items()}
+    said = {f"{names[stop]}: {stop}" for stop in stops}
     if status["dryRun"] and due:
         yield "evictd is in a dry run and evicts no pod; a kubelet on this node still acts at its own thresholds"
-    yield from stopped
+    yield from (f"{names[stop]}: {stop_text(status, entries[0])}" for stop, entries in stops.items())
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
-        yield from (note for note in explained["notes"] if note not in stopped)
+        yield from (note for note in explained["notes"] if note not in said)
+
+
+def _is_said(note: str, nothing: Sequence[str]) -> bool:
+    """Whether a note stands among the reasons for no eviction, maybe with the time until which they hold."""
+    return any(line == note or line.startswith(f"{note}; ") for line in nothing)
 
 
 def folded_notes(notes: Sequence[str], status: Document) -> list[str]:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evictd.core.model.signal import DISKS, Resource
-from evictd.render.headline import name_last
 from evictd.render.holders import full_name, row_numbers
+from evictd.render.stopped import name_last
 from evictd.render.text import MEASURED_LATER, amount_text, capital, not_of_pods_text, usage_text
 
 Document = Mapping[str, Any]
@@ -27,12 +27,13 @@ def queue_view(
     ordered = sorted(queue["rows"], key=lambda row: bool(row["protected"]))  # those that are never evicted are last
     rows = list(zip(_rows(ordered, resource), _shown(ordered, queue["next"] or ""), strict=True))
     unmeasured = bool(ordered) and all(row["usage"] is None for row in ordered)
+    stop = _without_signal(queue["stop"] or "", queue["signals"])
     return {
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
-        "stop_above": bool(queue["stop"]) and any(text.endswith(queue["stop"]) for text in nothing),
-        "stop": capital(name_last(_without_signal(queue["stop"] or "", queue["signals"]))),
+        "stop_above": bool(stop) and any(stop in text for text in nothing),
+        "stop": capital(name_last(stop)),
         "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,

@@ -15,6 +15,7 @@ from rich.text import Text
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.remedies import to_do
 from evictd.render.signal_entry import is_pressed, shown_entries
+from evictd.render.stopped import stop_text
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 from evictd.render.timing import time_lines
 
@@ -195,7 +196,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if row is None and not entry["stop"]:
             continue
         if row is None or row["usage"] is None:
-            without.setdefault(_why_none(entry), []).append(entry["signal"])
+            without.setdefault(_why_none(document, entry), []).append(entry["signal"])
             continue
         yield Text.assemble(
             (f"next for {entry['signal']}: ", "dim"),
@@ -212,11 +213,11 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
 
 
-def _why_none(entry: Document) -> str:
+def _why_none(document: Document, entry: Document) -> str:
     """Return why no pod is named for a signal."""
     if entry["next"] is not None or entry["stopReason"] == NO_POD_MEASURED:
         return "pods not measured"
-    return str(entry["stop"])
+    return stop_text(document, entry)
 
 
 def _filled(document: Document) -> Iterator[Text]:

@@ -16,6 +16,7 @@ from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import EventKind, HistoryEvent, event_line
+from evictd.render.stopped import paused_until
 from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
 from evictd.render.timing import conditions, time_lines
 
@@ -282,7 +283,9 @@ def _standing(why: PodWhy) -> Iterator[str]:
         if passed := place.row.get("passedOver"):
             yield f"  passed over: {clean(passed)}"
         if place.queue["stop"]:
-            yield f"  no pod would be evicted: {clean(place.queue['stop'])}"
+            entry = entries.get(place.queue["signals"][0], {})
+            until = "" if why.status is None else paused_until(why.status, entry)
+            yield f"  no pod would be evicted{until}: {clean(place.queue['stop'])}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
             yield f"  {clean(line)}"
         yield f"  to be evicted: {', and '.join(_needed(place, entries))}"

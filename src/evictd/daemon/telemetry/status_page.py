@@ -9,10 +9,11 @@ from operator import itemgetter
 from typing import Any
 
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.backoff import HARD_BYPASS
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.finding import KeptAway, NoActionReason, ThresholdFinding
+from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
@@ -25,6 +26,7 @@ from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text, no_action_text
+from evictd.render.stopped import BUDGET_GUARD
 from evictd.render.text import incident_id, protection
 from evictd.render.timing import SOON_SECONDS
 
@@ -141,7 +143,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 "growing": _growing(None if answer is None else answer.held, stated["thresholds"], snapshot),
-                **_next_pod(answer),
+                **_next_pod(answer, snapshot, now),
             }
         )
     return entries
@@ -231,22 +233,37 @@ def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tupl
     return before.at, grown, rest.used - before.elsewhere
 
 
-def _next_pod(answer: NextUp | None) -> dict[str, Any]:
-    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured.
-
-    `stopPod` is the protected pod for which no other one goes.
-    """
+def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
+    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
     if answer is None or answer.victim is None:
-        stop = None if answer is None else answer.stop
-        if stop is None:
-            return {"next": None, "stop": "", "stopReason": "", "stopPod": ""}
-        culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
-        name = "" if culprit is None else culprit.full_name
-        return {"next": None, "stop": no_action_text(stop), "stopReason": stop.why.value, "stopPod": name}
+        return {"next": None, **_stop(None if answer is None else answer.stop, snapshot, now)}
     row = answer.victim
     usage = row.usage if answer.measured else None
     candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
-    return {"next": candidate, "stop": "", "stopReason": "", "stopPod": ""}
+    return {"next": candidate, **_stop(None, snapshot, now)}
+
+
+def _stop(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
+    """Return why no pod would go, and for how long.
+
+    `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
+    evictd may pass over it.
+    """
+    if stop is None:
+        return {"stop": "", "stopReason": "", "stopEndsInSeconds": None, "stopPod": "", "stopPodGuard": ""}
+    culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
+    guard, until = "" if culprit is None else protection(culprit, snapshot.config), stop.until
+    budget = None if culprit is None else snapshot.state.backoff.budgets.get(culprit.uid)
+    if budget is not None and not guard:
+        hard = stop.threshold is not None and stop.threshold.hard
+        guard, until = BUDGET_GUARD, budget.first_at + (HARD_BYPASS if hard else snapshot.config.eviction_timeout)
+    return {
+        "stop": no_action_text(stop),
+        "stopReason": stop.why.value,
+        "stopEndsInSeconds": None if until is None else round((until - now) / SECOND, 1),
+        "stopPod": "" if culprit is None else culprit.full_name,
+        "stopPodGuard": guard,
+    }
 
 
 def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Says why no pod is evicted for a signal and until when, from the document of `/statusz`, for the page and `status`."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.codec.times import parse_time, rfc3339
+from evictd.core.units.duration import SECOND
+from evictd.render.text import clean, seconds_text
+
+Document = Mapping[str, Any]
+
+BUDGET_GUARD = "disruption budget"
+"""What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
+_NO_POD_MEASURED = "NoPodMeasured"
+_FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")
+"""The name of a finding before its sentence."""
+
+
+def name_last(text: str) -> str:
+    """Move the name of a finding to the end of its sentence: who reads it needs the name only to look it up."""
+    found = _FINDING.search(text)
+    return text if found is None else f"{text[: found.end(1)]}{text[found.end() :]} ({found[2]})"
+
+
+def brief_stop(entry: Document) -> str:
+    """Return the first part of why no pod goes for a signal; empty where one goes, or none is measured."""
+    if entry.get("stopReason") == _NO_POD_MEASURED:
+        return ""
+    return _FINDING.sub(r"\1", entry.get("stop") or "").partition(";")[0]
+
+
+def paused_until(status: Document, entry: Document) -> str:
+    """Return until when no pod goes for a signal, after a blank: ` until 14:03:20 UTC (in 11m0s)`; empty where no time is set."""
+    if entry.get("stopPodGuard") == BUDGET_GUARD:
+        return ""
+    at = _at(status, entry)
+    return f" until {at}" if at else ""
+
+
+def past_its_budget(status: Document, entry: Document) -> str:
+    """Return whether and when evictd evicts a pod that a disruption budget guards; empty without one that holds up evictions."""
+    if entry.get("stopPodGuard") != BUDGET_GUARD:
+        return ""
+    hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
+    auto = "" if hard else "with podTermination Auto "
+    at = _at(status, entry)
+    when = f"from {at} on" if at else "at the next attempt"
+    return (
+        f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}; {auto}evictd deletes that pod {when}"
+    )
+
+
+def stop_text(status: Document, entry: Document) -> str:
+    """Return why no pod goes for a signal, and until when; empty where one goes."""
+    if not entry.get("stop"):
+        return ""
+    until, budget = paused_until(status, entry), past_its_budget(status, entry)
+    return f"{entry['stop']}{f';{until}' if until else ''}{f'; {budget}' if budget else ''}"
+
+
+def _at(status: Document, entry: Document) -> str:
+    """Write the time of the node's clock at which a stop ends; empty where none is known, or it is over."""
+    left = entry.get("stopEndsInSeconds")  # an older daemon does not say it
+    if left is None or left <= 0:
+        return ""
+    at = parse_time(status["at"]) + round((status["ageSeconds"] + left) * SECOND)
+    return f"{rfc3339(at)[11:19]} UTC (in {seconds_text(left)})"

@@ -1,0 +1,44 @@
+"""Makes snapshots of the daemon from played worlds, for the tests of the page."""
+
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.recent import RecentDecisions
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.trends import Trends, advanced
+from evictd.daemon.telemetry.usage_history import usage_recorded
+from evictd.render.attribution import filled_text
+from evictd.render.deciding import reasons_of
+from evictd.render.sentences import changes_nothing, decision_text, kind_of
+from evictd.world.loop import Run
+from tests.daemon.world import WALL
+from tests.render.played_worlds import incident_run
+
+
+def snapshot_at(run: Run, seconds: float) -> Snapshot:
+    """The snapshot of the last cycle of a run that is not later than this."""
+    trends, recent, before = Trends(), RecentDecisions(), State()
+    cycles = [cycle for cycle in run.cycles if cycle.at <= seconds * SECOND]
+    for cycle in cycles:
+        node, state, wall = cycle.observation.node, cycle.step.state, WALL + cycle.at
+        assert node is not None
+        usage = usage_recorded(trends.usage, state.holdings, cycle.observation.pods)
+        seen = signal_observations(node)
+        trends = advanced(trends, seen, state.node_conditions, now=cycle.at, wall=wall, usage=usage)
+        for each in cycle.step.decisions:
+            if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):
+                recent.add(each, decision_text(each, before.node_conditions), wall)
+        recent.ended(cycle.observation.outcomes.cleaned_up, wall)
+        for uid, why in reasons_of(cycle.step.decisions, cycle.step.findings).items():
+            recent.explain(uid, why, filled_text(cycle.step.findings, wall))
+        before = state
+    last = cycles[-1]
+    return Snapshot(
+        at=last.at, wall=WALL + last.at, config=run.config, state=last.step.state, observation=last.observation,
+        findings=last.step.findings, recent=recent.all(), trends=trends, version="1.2.3",
+    )  # fmt: skip
+
+
+def incident_snapshot(name: str, seconds: float) -> Snapshot:
+    """The snapshot of a recorded incident at this time."""
+    return snapshot_at(incident_run(name), seconds)

@@ -1,0 +1,39 @@
+"""Why no pod is evicted, and until when."""
+
+from evictd.render.headline import headline
+from evictd.render.stopped import name_last, paused_until, stop_text
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+from tests.render.test_node_page import page
+from tests.render.test_status_view import shown
+
+
+def test_the_name_of_a_finding_goes_last() -> None:
+    assert name_last("memory.available: HeldBack: no pod; wait") == "memory.available: no pod; wait (HeldBack)"
+    assert name_last("HeldBack: no pod") == "no pod (HeldBack)"
+    assert name_last("memory.available: no pod") == "memory.available: no pod"
+
+
+def test_a_pause_says_when_evictions_resume() -> None:
+    """The finding has the time; neither the page nor `status` showed it."""
+    paused = incident_snapshot("23-threshold-never-clear", 90.4)
+    status = status_of(paused, paused.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    until = "until 22:23:20 UTC (in 8m30s)"
+    assert paused_until(status, memory) == f" {until}"
+    assert f"evictd evicts no pod {until}: 1.87Gi is missing, and the last two evictions" in headline(status).text
+    assert stop_text(status, memory).endswith(f"so evictions pause; {until}")
+    text = page(paused, 0)
+    assert f"so evictions pause; {until} (EvictionsDoNotHelp)" in text
+    assert text.count("so evictions pause") == 1
+    assert until in " ".join(shown(status, 120).split())
+    over = {**memory, "stopEndsInSeconds": -3.0}
+    assert paused_until(status, over) == ""
+    assert paused_until(status, {**memory, "stopEndsInSeconds": None}) == ""
+
+
+def test_a_limit_of_evictions_says_when_the_next_pod_may_go() -> None:
+    limited = incident_snapshot("44-limit-of-evictions", 400)
+    text = headline(status_of(limited, limited.at)).text
+    until = "until 22:49:36 UTC (in 29m40s)"
+    assert f"No pod would be evicted {until}: evictionLimit allows no more than 2 pods within 30m0s." in text
