@@ -1,5 +1,6 @@
 """Makes snapshots of the daemon from played worlds, for the tests of the page."""
 
+from evictd.core.eviction.backoff import refusals
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
@@ -22,6 +23,8 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
     for cycle in cycles:
         node, state, wall = cycle.observation.node, cycle.step.state, WALL + cycle.at
         assert node is not None
+        for refusal in refusals(before, cycle.observation):
+            recent.refused(refusal, wall)
         usage = usage_recorded(trends.usage, state.holdings, cycle.observation.pods)
         seen = signal_observations(node)
         trends = advanced(trends, seen, state.node_conditions, now=cycle.at, wall=wall, usage=usage)

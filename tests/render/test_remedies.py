@@ -38,7 +38,7 @@ def test_every_reason_and_every_fault_has_an_entry() -> None:
 
 
 def test_a_protected_pod_comes_second_where_what_grew_belongs_to_no_pod() -> None:
-    limit = "limit default/etcd or move it to another node (a static pod: change its manifest)"
+    limit = "limit default/etcd or move it to another node (change its manifest)"
     assert stopped("ProtectedCulprit", protected=GI) == [limit]
     first, second = stopped("ProtectedCulprit", elsewhere=GI)
     assert first == f"{OUTSIDE}: what grew belongs to no pod"

@@ -223,7 +223,8 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
     )
     text = sentences.finding_text(finding, CONFIG)
     assert text.endswith(
-        "; n/c holds or grows more and may not go, and no pod within its request goes in its place yet"
+        "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed, and the "
+        "pods that may be evicted hold 2Ki together"
     )
 
 

@@ -1,7 +1,7 @@
 """Why no pod is evicted, and until when."""
 
 from evictd.render.headline import headline
-from evictd.render.stopped import name_last, paused_until, stop_text
+from evictd.render.stopped import brief_stop, name_last, past_its_budget, paused_until, stop_text
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import page
@@ -37,3 +37,31 @@ def test_a_limit_of_evictions_says_when_the_next_pod_may_go() -> None:
     text = headline(status_of(limited, limited.at)).text
     until = "until 22:49:36 UTC (in 29m40s)"
     assert f"No pod would be evicted {until}: evictionLimit allows no more than 2 pods within 30m0s." in text
+
+
+def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it() -> None:
+    """It said "432Mi is needed, and the pods that may be evicted hold 1.95Gi together", which is no reason."""
+    refused = incident_snapshot("25-budget-of-zero", 311.5)
+    status = status_of(refused, refused.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    past = "with podTermination Auto evictd deletes that pod from 22:19:08 UTC (in 37s) on"
+    assert brief_stop(memory) == "a disruption budget refuses the eviction of default/leak, which comes first"
+    assert past_its_budget(status, memory) == past
+    assert headline(status).text.endswith(f"No pod would be evicted: {brief_stop(memory)}; {past}.")
+    reason = (
+        "default/leak holds more than all pods that may be evicted and is guarded by a disruption budget, and no pod"
+    )
+    assert stop_text(status, memory).startswith(
+        f"ProtectedCulprit: {reason} within its request goes in its place yet; "
+    )
+    assert stop_text(status, memory).endswith(f"hold 1.95Gi together; {past}")
+    hard = [{**memory["thresholds"][0], "kind": "hard", "met": True}]
+    late = {**memory, "stopEndsInSeconds": -1.0, "thresholds": hard}
+    assert past_its_budget(status, late) == "evictd deletes that pod at the next attempt"
+    assert paused_until(status, late) == ""
+    head = page(refused, 0).partition("</header>")[0]
+    assert (
+        "let the disruption budget of default/leak allow its eviction (<code>kubectl -n default get pdb</code>)" in head
+    )
+    assert "static pod" not in head
+    assert head.count("which grew the most") == 0, "it named the same pod again"

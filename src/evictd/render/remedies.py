@@ -14,6 +14,7 @@ from typing import Any
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.signal_entry import is_pressed, shown_entries
+from evictd.render.stopped import is_guarded_by_budget
 from evictd.render.text import clean, first_of
 from evictd.render.timing import approaches, is_due
 
@@ -31,6 +32,8 @@ _OUTSIDE_PODS = {
     Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
 }
 """What to do where no pod took what is short."""
+_IF_STATIC = " (a static pod: change its manifest)"
+_BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 _MISSING = os.strerror(errno.ENOENT)
 _OUTSIDE = "{outside}"
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
@@ -45,7 +48,7 @@ REMEDIES: Mapping[str, str] = {
     "NoPodMeasured": _MEASURE,
     "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",
     "FilesystemReadOnly": "repair the filesystem (`dmesg` shows why it is read-only)",
-    "ProtectedCulprit": "limit the protected pod or move it to another node (a static pod: change its manifest)",
+    "ProtectedCulprit": f"limit the protected pod or move it to another node{_IF_STATIC}",
     "WaitingForVictim": "",
     "WaitingForRelease": "",
     "NothingHelps": _OUTSIDE,
@@ -121,11 +124,19 @@ def remedies(status: Document) -> list[str]:
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in (approach.entry for approach in approaches(status)):
         text, outside = _before(entry, status["leaving"]), outside_pods(entry)
+        if _is_named(entry, found):
+            continue
         if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
             found[text] = None
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
     return list(found)
+
+
+def _is_named(entry: Document, found: Iterable[str]) -> bool:
+    """Whether what is said already names the pod for which no other one goes, and that pod grew the most."""
+    culprit = entry.get("stopPod")
+    return bool(culprit) and culprit == _grower(entry)[0] and any(clean(culprit) in text for text in found)
 
 
 def _goes_at_once(due: Sequence[Document]) -> str:
@@ -149,7 +160,9 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
     reason = entry["stopReason"] if is_due(entry) else ""
     remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
-        remedy = _named(remedy, culprit)
+        remedy = (
+            _budget(culprit) if is_guarded_by_budget(entry) else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
+        )
         if culprit in {row["pod"] for row in leaving}:
             remedy = outside if _is_too_little(leaving, entry["signal"]) else ""
     elif reason == "NothingEvictable" and _leaves(_grower(entry)[0], leaving):
@@ -188,7 +201,8 @@ def _before(entry: Document, leaving: Sequence[Document]) -> str:
         largest = "end, move or limit one of the largest pods that may be evicted, or "
         return f"{largest if evictable is None or evictable['pods'] else ''}{outside}{keeps}"
     if protected:
-        return f"{_named(REMEDIES['ProtectedCulprit'], grower)}: it grew the most{keeps}"
+        guard = "" if first is None else first["protected"]
+        return f"{_of_culprit(REMEDIES['ProtectedCulprit'], grower, guard)}: it grew the most{keeps}"
     return f"end, move or limit {clean(grower)}, which grew the most{keeps}"
 
 
@@ -204,6 +218,16 @@ def _grower(entry: Document) -> tuple[str, bool]:
 
 def _leaves(pod: str, leaving: Iterable[Document]) -> bool:
     return pod in {row["pod"] for row in leaving if not row.get("gone")}
+
+
+def _budget(pod: str) -> str:
+    return _BUDGET.format(pod=clean(pod), namespace=clean(pod.partition("/")[0]))
+
+
+def _of_culprit(remedy: str, pod: str, guard: str | None) -> str:
+    """Name the pod for which no other one goes; its manifest only where it is a static pod, or where that is not known."""
+    known = remedy.replace(_IF_STATIC, " (change its manifest)" if guard == "static pod" else "") if guard else remedy
+    return _named(known, pod)
 
 
 def _named(remedy: str, pod: str) -> str:

@@ -371,7 +371,8 @@ def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
     if finding.reachable is not None and not finding.reachable.nano:
         return f"{needed}, and no pod that may be evicted holds any; {pod}"
     if finding.reachable is not None and finding.reachable >= finding.needed:
-        return f"{needed}, and {held}; {pod}, and no pod within its request goes in its place yet"
+        first = pod.replace("all of them", "all pods that may be evicted")
+        return f"{first}, and no pod within its request goes in its place yet; {needed}, and {held}"
     return f"{needed}, and {held}, so evicting them would not help; {pod}"
 
 

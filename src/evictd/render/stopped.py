@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
-from evictd.codec.times import parse_time, rfc3339
-from evictd.core.units.duration import SECOND
 from evictd.render.text import clean, seconds_text
 
 Document = Mapping[str, Any]
@@ -27,28 +26,32 @@ def brief_stop(entry: Document) -> str:
     """Return the first part of why no pod goes for a signal; empty where one goes, or none is measured."""
     if entry.get("stopReason") == _NO_POD_MEASURED:
         return ""
+    if is_guarded_by_budget(entry):
+        return f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}, which comes first"
     return _FINDING.sub(r"\1", entry.get("stop") or "").partition(";")[0]
 
 
 def paused_until(status: Document, entry: Document) -> str:
     """Return until when no pod goes for a signal, after a blank: ` until 14:03:20 UTC (in 11m0s)`; empty where no time is set."""
-    if entry.get("stopPodGuard") == BUDGET_GUARD:
+    if is_guarded_by_budget(entry):
         return ""
     at = _at(status, entry)
     return f" until {at}" if at else ""
 
 
+def is_guarded_by_budget(entry: Document) -> bool:
+    """Whether no pod goes for a signal because a disruption budget refuses the eviction of the one that should go."""
+    return bool(entry.get("stopPodGuard") == BUDGET_GUARD)
+
+
 def past_its_budget(status: Document, entry: Document) -> str:
-    """Return whether and when evictd evicts a pod that a disruption budget guards; empty without one that holds up evictions."""
-    if entry.get("stopPodGuard") != BUDGET_GUARD:
+    """Return when evictd deletes a pod whose eviction a disruption budget refuses; empty where none holds up evictions."""
+    if not is_guarded_by_budget(entry):
         return ""
     hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-    auto = "" if hard else "with podTermination Auto "
     at = _at(status, entry)
-    when = f"from {at} on" if at else "at the next attempt"
-    return (
-        f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}; {auto}evictd deletes that pod {when}"
-    )
+    auto, when = "" if hard else "with podTermination Auto ", f"from {at} on" if at else "at the next attempt"
+    return f"{auto}evictd deletes that pod {when}"
 
 
 def stop_text(status: Document, entry: Document) -> str:
@@ -64,5 +67,5 @@ def _at(status: Document, entry: Document) -> str:
     left = entry.get("stopEndsInSeconds")  # an older daemon does not say it
     if left is None or left <= 0:
         return ""
-    at = parse_time(status["at"]) + round((status["ageSeconds"] + left) * SECOND)
-    return f"{rfc3339(at)[11:19]} UTC (in {seconds_text(left)})"
+    at = datetime.fromisoformat(status["at"]) + timedelta(seconds=status["ageSeconds"] + left)
+    return f"{at:%H:%M:%S} UTC (in {seconds_text(left)})"
