@@ -8,11 +8,12 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import eviction_marks, seconds_ago
+from evictd.render.page_leaving import cut_at_hard
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
-from evictd.render.signal_entry import shown_entries
+from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, past_its_budget, paused_until
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, refused
+from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_overdue, refused
 
 Document = Mapping[str, Any]
 NO_FALLS: Mapping[str, End] = {}
@@ -67,9 +68,14 @@ def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[s
     if not tests_thresholds(each.kind for each in faults):
         return Headline(text=wrong, level="blind")
     of_node = _of_node(status, falls)
-    acting = f"{of_node.text} " if of_node.level == "hard" else ""
+    acting = f"{of_node.text} " if _is_acting(status, of_node) else ""
     calm = " No threshold is met." if of_node.level == "calm" else ""
     return Headline(text=f"{acting}{wrong}{calm}", level="blind")
+
+
+def _is_acting(status: Document, of_node: Headline) -> bool:
+    """Whether a pod is being evicted, or a hard threshold is met: no fault hides that."""
+    return of_node.level == "hard" or any(not row["gone"] for row in status["leaving"])
 
 
 def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
@@ -79,7 +85,7 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
     lines = [faults[0].still]
     if tests_thresholds(each.kind for each in faults):
         of_node = _of_node(status)
-        lines.append(of_node.text if of_node.level == "soft" else "")
+        lines.append(of_node.text if of_node.level == "soft" and not _is_acting(status, of_node) else "")
     if faults[0].kind is OwnFaultKind.LISTED_PODS and not status["dryRun"]:
         kills = _ONLY_RUNTIME_STOPS if status["policy"] == Policy.KUBELET.value else _KILLS[faults[0].may_kill]
         lines.append(f"To evict a pod, evictd asks the runtime again and again to stop it. {kills}")
@@ -131,14 +137,10 @@ def look_back(status: Document) -> str:
 def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
     hard = [pair for pair in met if pair[1]["kind"] == "hard"]
-    leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
+    leaving = [row for row in status["leaving"] if not row["gone"]]
     prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
     if leaving:
-        short = f"{_below(hard or met, falls)}; " if met else ""
-        verb = "is" if len(leaving) == 1 else "are"
-        begun = f"being evicted{_begun(status, len(leaving))}{_not_ended(status)}"
-        text = f"{prefix}{short}{first_of(leaving, 3)} {verb} {begun}."
-        return Headline(text=text, level="hard")
+        return _while_leaving(status, leaving, hard or met, falls)
     if hard:
         return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
     if met:
@@ -152,16 +154,44 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     return _without_shortage(status, prefix, no)
 
 
+def _while_leaving(status: Document, leaving: Sequence[Document], met: _Met, falls: Mapping[str, End]) -> Headline:
+    """Return the state of a node with pods that are being evicted: as grave as the threshold that is met, as its card is."""
+    hard = any(
+        is_pressed(each) and each["kind"] == "hard" for entry in status["signals"] for each in entry["thresholds"]
+    )
+    near = () if hard else tuple(each for each in approaches(status) if each.threshold["kind"] == "hard")
+    short = f"{near[0].text}; " if near else f"{_below(met, falls)}; " if met else ""
+    pods = first_of([row["pod"] for row in leaving], 3)
+    verb = "is" if len(leaving) == 1 else "are"
+    going = f"{pods} {verb} being evicted{_begun(status, len(leaving))}"
+    going += _cut(leaving, near[0].entry["signal"], status) if near else ""
+    text = f"{'Dry run: ' if status['dryRun'] else ''}{short}{going}{_not_ended(status, leaving)}."
+    return Headline(text=text, level="hard" if hard else "soft")
+
+
+def _cut(leaving: Sequence[Document], signal: str, status: Document) -> str:
+    """Write that a hard threshold that will be met cuts the grace period of the pods that leave for the same signal."""
+    for row in leaving:
+        if row["signal"] == signal and (cut := cut_at_hard(row, status)):
+            return f" with a grace period of {row['gracePeriodSeconds']}s, {cut}"
+    return ""
+
+
 def _begun(status: Document, leaving: int) -> str:
     """Write when the first of the evictions that have not ended began; empty where no decision among the last ones says it."""
     begun = [mark.ago for found in eviction_marks(status).values() for mark in found if mark.ends]
     return f" ({'began' if leaving == 1 else 'the first began'} {seconds_text(max(begun))} ago)" if begun else ""
 
 
-def _not_ended(status: Document) -> str:
-    """Write that a pod that is being evicted did not end in time, and why no other one goes; empty while evictd waits."""
+def _not_ended(status: Document, leaving: Sequence[Document]) -> str:
+    """Write which pods that are being evicted did not end in time, and why no other one goes; empty while evictd waits."""
+    late = [row["pod"] for row in leaving if is_overdue(row)]
+    if not late:
+        return ""
+    who = "" if len(late) == len(leaving) else f"{first_of(late, 3)} "
     entry = next(filter(brief_stop, refused(status)), None)
-    return "" if entry is None else f" and did not end in time. No other pod is evicted{_stopped(status, entry)}"
+    why = "" if entry is None else f". No other pod is evicted{_stopped(status, entry)}"
+    return f"{'; ' if who else ' and '}{who}did not end in time{why}"
 
 
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import parse_time, rfc3339
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import Resource
 from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
@@ -34,6 +34,7 @@ from evictd.render.headline import (
 from evictd.render.holders import filled, full_name, growers, held_by
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
+from evictd.render.page_leaving import leaving_rows
 from evictd.render.page_order import queue_view
 from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.signal_card import Trend, signal_card
@@ -42,7 +43,6 @@ from evictd.render.stopped import name_last, stop_text
 from evictd.render.text import (
     clean,
     counted,
-    gap_text,
     pods_text,
     seconds_text,
     usage_text,
@@ -102,11 +102,10 @@ def node_page(
         "absent": [entry["signal"] for entry in shown_entries(status) if entry.get("absent")],
         "conditions": [_condition(entry, dry_run=status["dryRun"], tested=tested) for entry in status["conditions"]],
         "phase": "" if _awaits_end(status) else _phase(status["phase"]),
-        "awaited": status["phase"].get("endsInSeconds", 0) if _awaits_end(status) else 0,
         "read": _time(status["at"]),
         "clock": rfc3339(now)[11:19],
         "old": status["ageSeconds"] >= _OLD_SECONDS,
-        "leaving": (leaving := [_leaving(row, status) for row in status["leaving"]]),
+        "leaving": (leaving := leaving_rows(status, falls)),
         "nothing": (nothing := tuple(why_nothing(status, explained, head))),
         "queues": sorted(
             (
@@ -324,22 +323,6 @@ def _awaits_end(status: Document) -> bool:
     phase = status["phase"]
     leaves = any(not row["gone"] for row in status["leaving"])
     return leaves and phase["name"] == PhaseName.CLEANING_UP.value and "filesystem" not in phase
-
-
-def _leaving(row: Document, status: Document) -> Document:
-    """Return a pod that is being evicted, with the reason for its choice and whether its end suffices, where that is known."""
-    why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
-    return {**row, "why": why, "chosen": re.sub("^Evicted ", "Chosen: ", why), "suffices": _suffices(row)}
-
-
-def _suffices(row: Document) -> str:
-    """Write whether what a leaving pod held is what was missing when it was chosen; empty where that is not known."""
-    if not row["held"] or not row["missing"]:
-        return ""
-    signal = Signal(row["signal"])
-    held, missing = usage_text(row["held"], SIGNALS[signal].resource), gap_text(row["missing"], signal)
-    enough = "enough, if nothing takes more" if row["held"] >= row["missing"] else "too little alone"
-    return f"When it was chosen it held {held} and {missing} was missing to the threshold: {enough}."
 
 
 # --- conditions ---------------------------------------------------------------------------------------------------

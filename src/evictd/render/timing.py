@@ -110,11 +110,22 @@ def graces(status: Document) -> list[Grace]:
     return sorted(found, key=lambda each: each.seconds)
 
 
+def is_overdue(row: Document) -> bool:
+    """Whether a pod that is being evicted did not end in the time for which evictd waits for it."""
+    ends_in = row.get("endsInSeconds")  # an older daemon does not say it
+    return not row["gone"] and ends_in is not None and ends_in < 0
+
+
 def refused(status: Document) -> list[Document]:
     """Return the signals for which no other pod goes, though evictd no longer waits for the end of a leaving one."""
-    if status["phase"].get("endsInSeconds", 0) >= 0 or all(row["gone"] for row in status["leaving"]):
-        return []
-    return [entry for entry in status["signals"] if is_due(entry) and entry.get("stop")]
+    stays = [row for row in status["leaving"] if not row["gone"]]
+    late = {row["signal"] for row in stays if is_overdue(row)} - {row["signal"] for row in stays if not is_overdue(row)}
+    waits = len(late) < len({row["signal"] for row in stays})
+    return [
+        entry
+        for entry in status["signals"]
+        if late and is_due(entry) and entry.get("stop") and (entry["signal"] in late or not waits)
+    ]
 
 
 _AT_ZERO = {
@@ -138,6 +149,10 @@ class End(NamedTuple):
     """From now on; `None` where it does not fall."""
     then: str = ""
     """What happens at 0, and the rate: below a text that says `reaches`."""
+    rate: float = 0.0
+    """Units a second; 0 where it does not fall."""
+    over: str = ""
+    """The time whose rate it is: `minute`, `30s`."""
 
     def reaches(self, signal: str) -> str:
         """Write when nothing is left."""
@@ -172,7 +187,7 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
             at_zero = f"At 0 {then}{f', {unless} by then' if unless else ''} ({a_second} a second in the last {when})"
-            found[entry["signal"]] = End(text, left, at_zero)
+            found[entry["signal"]] = End(text, left, at_zero, rate, when)
     return found
 
 

@@ -58,6 +58,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
                 "signal": "" if victim.cause is None else victim.cause.value,
                 "gracePeriodSeconds": victim.grace_period_seconds,
                 "gone": victim.gone_at is not None,
+                "endsInSeconds": None if victim.gone_at is not None else round((victim.until - now) / SECOND, 1),
                 "held": None if victim.cause is None else victim.owed.get(victim.cause),
                 "missing": victim.missing,
             }

@@ -1,0 +1,89 @@
+"""Lists the pods that are being evicted for the page: how long evictd waits for each, and whether its end is enough."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.core.model.config import Policy
+from evictd.core.model.signal import SIGNALS, Signal
+from evictd.render.remedies import grew_elsewhere
+from evictd.render.text import gap_text, seconds_text, usage_text
+from evictd.render.timing import FORESEEN_SECONDS, End, is_overdue
+
+Document = Mapping[str, Any]
+
+_NO_FALL = End("")
+_CUT_TO = 1
+"""Grace period in seconds that a hard threshold gives."""
+
+
+def leaving_rows(status: Document, falls: Mapping[str, End]) -> list[Document]:
+    """Return the pods that are being evicted, with what is awaited, why each was chosen and whether its end suffices."""
+    return [_row(row, status, falls) for row in status["leaving"]]
+
+
+def _row(row: Document, status: Document, falls: Mapping[str, End]) -> Document:
+    why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
+    chosen = re.sub("^Evicted ", "Chosen: ", why)
+    return {
+        **row,
+        "why": why,
+        "chosen": chosen,
+        "awaits": _awaits(row, status),
+        "suffices": _suffices(row, status, falls),
+    }
+
+
+def _awaits(row: Document, status: Document) -> str:
+    """Write the grace period of a pod and for how long evictd waits for its end."""
+    if row["gone"]:
+        return "ended, what it used is awaited"
+    text = f"grace period {max(row['gracePeriodSeconds'], 0)}s"
+    if cut := cut_at_hard(row, status):
+        text += f" ({cut})"
+    left = row.get("endsInSeconds") or 0
+    if is_overdue(row):
+        return f"{text}; it did not end in time: evictd has not waited for it for {seconds_text(-left)}"
+    return f"{text}; evictd waits for its end for at most {seconds_text(left)}, and then decides anew" if left else text
+
+
+def cut_at_hard(row: Document, status: Document) -> str:
+    """Write that a hard threshold cuts the grace period of a leaving pod; empty where none does, or nothing is to cut."""
+    if status["policy"] == Policy.KUBELET.value or row["gracePeriodSeconds"] <= _CUT_TO:
+        return ""
+    entry = _entry(row, status)
+    hard = (
+        [each for each in entry["thresholds"] if each["kind"] == "hard" and each["origin"] != "derived"]
+        if entry
+        else []
+    )
+    if not hard or any(each["met"] for each in hard):
+        return ""
+    return f"cut to {_CUT_TO}s as soon as the hard threshold is met"
+
+
+def _entry(row: Document, status: Document) -> Document | None:
+    return next((each for each in status["signals"] if each["signal"] == row["signal"] and each["observed"]), None)
+
+
+def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
+    """Write whether what a leaving pod held is what was missing when it was chosen, and for how long; empty where unknown."""
+    if not row["held"] or not row["missing"]:
+        return ""
+    signal = Signal(row["signal"])
+    held, missing = usage_text(row["held"], SIGNALS[signal].resource), gap_text(row["missing"], signal)
+    enough = _enough(row, status, falls) if row["held"] >= row["missing"] else "too little alone"
+    return f"When it was chosen it held {held} and {missing} was missing to the threshold: {enough}."
+
+
+def _enough(row: Document, status: Document, falls: Mapping[str, End]) -> str:
+    """Write for how long the end of a pod is enough, where what grows belongs to no pod and goes on."""
+    entry = _entry(row, status)
+    fall = falls.get(row["signal"], _NO_FALL)
+    rate, over = (fall.rate, fall.over) if fall.rate else ((entry or {}).get("fillRate") or 0, "minute")
+    if entry is None or rate <= 0 or not grew_elsewhere(entry):
+        return "enough, if nothing takes more"
+    if (lasts := (row["held"] - row["missing"]) / rate) > FORESEEN_SECONDS:
+        return f"enough for more than an hour at the rate of the last {over}"
+    a_second = gap_text(round(rate), Signal(row["signal"]))
+    return f"enough for {seconds_text(lasts)} at the rate of the last {over} ({a_second} a second), which belongs to no pod"
