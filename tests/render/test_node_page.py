@@ -22,9 +22,8 @@ from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
-from evictd.render.node_page import asset, folded_notes
+from evictd.render.node_page import asset
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
-from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
 
 HOSTILE = '<script>alert("1")</script>\u202e\x1b[31m'
@@ -421,14 +420,6 @@ def test_while_something_is_short_no_first_pod_is_named_for_what_is_not() -> Non
     assert "pid.available is below its hard threshold" in head
     assert "memory.available" not in head
     assert "<strong>What you can do:</strong> end processes outside pods" in head
-
-
-def test_a_finding_of_several_signals_stands_once() -> None:
-    notes = ["memory.available: waiting", "memory.available: waiting", "pid.available: waiting", "ntp: slow"]
-    assert folded_notes(notes, status_of(calm(), calm().at)) == [
-        "memory.available, pid.available: waiting",
-        "ntp: slow",
-    ]
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:

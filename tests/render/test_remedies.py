@@ -10,12 +10,14 @@ from evictd.render.remedies import (
     REMEDIES,
     OwnFaultKind,
     grew_elsewhere,
+    host_path_remedy,
     outside_pods,
     remedies,
     to_do,
 )
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import approaching, blocked, calm, play, pressed, rehearsed
 
 OUTSIDE = "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)"
@@ -173,3 +175,17 @@ def test_a_missing_root_directory_is_to_be_made_or_set() -> None:
     assert remedies({**status, "problems": [missing]}) == [
         "without a kubelet, make rootDir or set it to a directory of the disk that pods fill"
     ]
+
+
+def test_the_advice_is_that_of_the_incident() -> None:
+    """Where nothing grows the page said to free memory outside pods, and `incident` to lower the threshold."""
+    still = incident_snapshot("23-threshold-never-clear", 100)
+    assert remedies(status_of(still, still.at)) == [REMEDIES["ThresholdNeverClear"]]
+    written = incident_snapshot("02-host-path-writer", 373)
+    first, second = remedies(status_of(written, written.at))
+    assert first == host_path_remedy(["default/writer"])
+    assert second.startswith("free disk space outside pods")
+    (disk,) = [e for e in status_of(written, written.at)["signals"] if e["signal"] == "nodefs.available"]
+    assert disk["hostPathPods"] == ["default/writer"]
+    (memory,) = [e for e in status_of(still, still.at)["signals"] if e["signal"] == "memory.available"]
+    assert memory["hostPathPods"] == []

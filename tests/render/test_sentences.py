@@ -193,7 +193,7 @@ def test_every_finding_has_its_sentence() -> None:
         "pid.available: no observation, so its thresholds are not tested",
         "pid.available: rank for pids: default/a, default/b",
         "no stats for n/p0, n/p1, n/p2, n/p3, n/p4 and 2 more",
-        "n/s ranks before the victim but is protected: static pod",
+        "n/s is skipped: it is protected (static pod)",
         "nodefs.available<10% (soft, 1m30s) is ignored: containerfs follows nodefs or imagefs",
     }
 
@@ -239,7 +239,7 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
         detail="grows more than all of them and is a static pod",
     )
     assert sentences.no_action_text(finding) == (
-        "ProtectedCulprit: 4Ki is needed, with what grows until they have ended, and the pods that may be "
+        "ProtectedCulprit: 4Ki is needed (1Ki is missing, and the rest grows until they have ended), and the pods that may be "
         "evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")

@@ -4,7 +4,7 @@ from evictd.core.model.signal import Resource
 from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
-from evictd.render.remedies import remedy_of
+from evictd.render.remedies import host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
@@ -28,10 +28,7 @@ _ON_HOST: dict[Resource | None, str] = {
 def now_text(found: Incident) -> str:
     """Return what to do now as a clause; empty where nothing is known to be left to do."""
     if found.host_filled and found.suspects:
-        names = first_of(found.suspects, _NAMED)
-        return (
-            f"look at the hostPath volumes of {names}: if they fill the disk, end the pod and delete the files in them"
-        )
+        return host_path_remedy(found.suspects)
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _ON_HOST.get(found.resource, "")
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"

@@ -35,6 +35,7 @@ from evictd.render.holders import filled, full_name, growers, held_by
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
 from evictd.render.page_leaving import leaving_rows
+from evictd.render.page_notes import folded_notes
 from evictd.render.page_order import queue_view
 from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.signal_card import Trend, signal_card
@@ -106,7 +107,7 @@ def node_page(
         "clock": rfc3339(now)[11:19],
         "old": status["ageSeconds"] >= _OLD_SECONDS,
         "leaving": (leaving := leaving_rows(status, falls)),
-        "nothing": (nothing := tuple(why_nothing(status, explained, head))),
+        "nothing": folded_notes(nothing := tuple(why_nothing(status, explained, head)), status),
         "queues": sorted(
             (
                 queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards))
@@ -280,31 +281,25 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     for entry in due:
         if entry["stop"]:
             stops.setdefault(entry["stop"], []).append(entry)
-    names = {stop: ", ".join(entry["signal"] for entry in entries) for stop, entries in stops.items()}
-    said = {f"{names[stop]}: {stop}" for stop in stops}
+    of_stops = [note.partition(": ") for note in explained["notes"]]
+    names = {
+        stop: ", ".join(
+            dict.fromkeys((*(each["signal"] for each in entries), *(s for s, _, text in of_stops if text == stop)))
+        )
+        for stop, entries in stops.items()
+    }
     if status["dryRun"] and due:
         yield "evictd is in a dry run and evicts no pod; a kubelet on this node still acts at its own thresholds"
     yield from (f"{names[stop]}: {stop_text(status, entries[0])}" for stop, entries in stops.items())
     yield from (each.text for each in graces(status) if each.text not in head.text)
     if met:
-        yield from (note for note in explained["notes"] if note not in said)
+        yield from (note for note in explained["notes"] if note.partition(": ")[2] not in stops)
 
 
 def _is_said(note: str, nothing: Sequence[str]) -> bool:
-    """Whether a note stands among the reasons for no eviction, maybe with the time until which they hold."""
-    return any(line == note or line.startswith(f"{note}; ") for line in nothing)
-
-
-def folded_notes(notes: Sequence[str], status: Document) -> list[str]:
-    """Return the notes, one for all signals of which it says the same."""
-    known = {entry["signal"] for entry in status["signals"]}
-    found: dict[str, list[str]] = {}
-    for note in notes:
-        signal, colon, text = note.partition(": ")
-        named, text = (signal, text) if colon and signal in known else ("", note)
-        if named not in found.setdefault(text, []):
-            found[text].append(named)
-    return [f"{', '.join(names)}: {text}" if all(names) else text for text, names in found.items()]
+    """Whether a note stands among the reasons for no eviction, maybe for more signals, or with the time until which it holds."""
+    text = note.partition(": ")[2] or note
+    return any(line == note or line.endswith(f": {text}") or f": {text}; " in line for line in nothing)
 
 
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}

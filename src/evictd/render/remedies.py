@@ -36,6 +36,7 @@ _IF_STATIC = " (a static pod: change its manifest)"
 _BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 _MISSING = os.strerror(errno.ENOENT)
 _OUTSIDE = "{outside}"
+_NAMED = 3
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 
 REMEDIES: Mapping[str, str] = {
@@ -158,6 +159,8 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
         return
     outside = outside_pods(entry)
     reason = entry["stopReason"] if is_due(entry) else ""
+    if reason == "EvictionsDoNotHelp" and _stands_still(entry):
+        reason = "ThresholdNeverClear"
     remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
         remedy = (
@@ -167,6 +170,8 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
             remedy = outside if _is_too_little(leaving, entry["signal"]) else ""
     elif reason == "NothingEvictable" and _leaves(_grower(entry)[0], leaving):
         remedy = ""  # no static pod grew, and nothing outside pods
+    if grew_elsewhere(entry) and (suspects := entry.get("hostPathPods")):
+        yield host_path_remedy(suspects)
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if remedy and reason == "ProtectedCulprit":
@@ -180,6 +185,19 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
         yield remedy
 
 
+def host_path_remedy(pods: Sequence[str]) -> str:
+    """Return what to do where pods have hostPath volumes, which are not measured, and what filled the disk belongs to no pod."""
+    names = first_of([clean(each) for each in pods], _NAMED)
+    return f"look at the hostPath volumes of {names}: if they fill the disk, end the pod and delete the files in them"
+
+
+def _stands_still(entry: Document) -> bool:
+    """Whether nothing fills the supply, so that the threshold is above its normal level."""
+    rate, held = entry.get("fillRate"), entry.get("attribution") or {}
+    kinds = ("evictable", "protected", "leaving", "unmeasured", "elsewhere")
+    return rate is not None and rate <= 0 and not any(held[kind]["grown"] > 0 for kind in kinds if kind in held)
+
+
 def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
     """Return what to do about a reason for which no pod is evicted; `pod` is the protected pod that is the cause, if known."""
     remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, _OUTSIDE_PODS.get(resource, "") if resource is not None else "")
@@ -191,6 +209,8 @@ def _before(entry: Document, leaving: Sequence[Document]) -> str:
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
     outside, growing = outside_pods(entry), entry.get("growing") or {"pods": (), "ofPods": 0, "elsewhere": None}
     if (growing["elsewhere"] or 0) > growing["ofPods"]:
+        if suspects := entry.get("hostPathPods"):
+            outside = f"{host_path_remedy(suspects)}; {outside}"
         return f"{outside}: what grew belongs to no pod{keeps}"
     first = next(iter(growing["pods"]), None)
     grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))

@@ -253,7 +253,7 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             return f"{_for(*finding.signals)}no stats for {names(finding.pods)}"
         case ProtectedPodSkipped():
             pod, reason = pod_name(finding.pod), protection(finding.pod, config)
-            return f"{_for(finding.signal)}{pod} ranks before the victim but is protected: {reason}"
+            return f"{_for(finding.signal)}{pod} is skipped: it is protected ({reason})"
         case PodSkipped():
             return f"{_for(finding.signal)}{pod_name(finding.pod)} is skipped: {passed_over_text(finding)}"
         case PreferenceApplied():
@@ -378,7 +378,10 @@ def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
 
 def _growth_text(finding: NoAction) -> str:
     """Write that what is needed is more than what is missing now, where it is."""
-    return ", with what grows until they have ended" if finding.includes_growth else ""
+    if not finding.includes_growth or finding.threshold is None:
+        return ""
+    missing = quantity_text(finding.missing, SIGNALS[finding.threshold.signal].resource)
+    return f" ({missing} is missing, and the rest grows until they have ended)"
 
 
 _WITH_AMOUNTS = {

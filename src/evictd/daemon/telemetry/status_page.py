@@ -16,7 +16,8 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
-from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
+from evictd.core.model.resources import VolumeKind
+from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
@@ -144,6 +145,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 "growing": _growing(None if answer is None else answer.held, stated["thresholds"], snapshot),
+                "hostPathPods": [] if answer is None else _with_host_path(answer, snapshot),
                 **_next_pod(answer, snapshot, now),
             }
         )
@@ -232,6 +234,14 @@ def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tupl
     if rest is None or before.elsewhere is None or before.unmeasured:
         return before.at, grown, None
     return before.at, grown, rest.used - before.elsewhere
+
+
+def _with_host_path(answer: NextUp, snapshot: Snapshot) -> list[str]:
+    """Return the pods that may be evicted for a disk and have hostPath volumes, which are not measured."""
+    if answer.resource not in DISKS:
+        return []
+    pods = (row.pod for row in answer.rows if not snapshot.config.protects(row.pod))
+    return [pod.full_name for pod in pods if any(each.kind is VolumeKind.HOST_PATH for each in pod.volumes)]
 
 
 def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
