@@ -84,12 +84,12 @@ def test_a_pod_that_does_not_end_in_time_and_why_no_other_goes_stand_in_the_head
     status = status_of(stuck, stuck.at)
     head = headline(status)
     assert head.text == (
-        "pid.available is below its hard threshold (15768 left, limit 16384); default/hog is being evicted (began 2m0s ago) and "
-        "did not end in time. No other pod is evicted: 616 is needed, and the pods that may be evicted hold 79 together, so "
-        "evicting them would not help."
+        "pid.available is below its hard threshold (15768 processes left, limit 16384); default/hog is being evicted "
+        "(began 2m0s ago) and did not end in time. No other pod is evicted: 616 processes are needed, and the pods that may be "
+        "evicted hold 79 processes together, so evicting them would not help."
     )
     (why,) = why_nothing(status, {"notes": ()}, head)
-    assert why.startswith("pid.available: ProtectedCulprit: 616 is needed")
+    assert why.startswith("pid.available: ProtectedCulprit: 616 processes are needed")
     waits = play([6 * GI] * 2, processes=17_000)
     status = status_of(waits, waits.at)
     assert headline(status).text.endswith("default/hog is being evicted (began 30s ago).")

@@ -360,7 +360,7 @@ def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
 def test_it_says_why_no_other_pod_goes_where_one_does_not_end() -> None:
     text = page(play([6 * GI] * 5, processes=17_000))
     (said,) = (each for each in text.split("<section") if "Why no other pod is being evicted" in each)
-    assert "616 is needed, and the pods that may be evicted hold 79 together" in said
+    assert "616 processes are needed, and the pods that may be evicted hold 79 processes together" in said
     assert 'No pod would be evicted: <a href="#nothing">why</a>.' in text
     assert "Findings of the last cycle" not in text, "it is said once"
 
@@ -375,7 +375,7 @@ def test_it_says_whether_what_a_leaving_pod_held_is_enough() -> None:
     short = replace(pressed(), state=replace(pressed().state, in_flight=(small,)))
     assert "it held 5Gi and 6Gi was missing to the threshold: too little alone." in page(short)
     few = page(play([6 * GI] * 2, processes=17_000))
-    assert "it held 80 processes and 616 was missing to the threshold" in few, "it said 80, of nothing"
+    assert "it held 80 processes and 616 processes were missing to the threshold" in few, "it said 80, of nothing"
     unmeasured = replace(short, state=replace(short.state, in_flight=(replace(small, owed={}),)))
     assert "When it was chosen" not in page(unmeasured)
 
@@ -387,7 +387,7 @@ def test_a_fault_does_not_hide_a_threshold_that_is_met() -> None:
     blinded = replace(short, observation=replace(short.observation, problems=(problem,))).following(blind())
     head = page(blinded).partition("</header>")[0]
     evicts = "default/hog is being evicted (began 2.0s ago)."
-    assert head.index("<li>At 0 the kernel") < head.index("<li>Thresholds are tested"), "time counts first"
+    assert head.index("<li>At 0 (61.2Mi") < head.index("<li>Thresholds are tested"), "time counts first"
     acting = f"memory.available reaches 0 in 6.4s at this rate (512Mi left, hard threshold 1Gi); {evicts}"
     wrong = "evictd cannot see new pods: the container runtime does not answer (for 5m32s, since 22:52:50 UTC)."
     assert f'<h1 class="blind">{acting} {wrong}</h1>' in head
@@ -461,7 +461,7 @@ def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is
     )
     first = f"<strong>What you can do:</strong> {outside}: what grew belongs to no pod; after that, limit default/etcd"
     assert first in text, "it named only the protected pod, which did not grow"
-    ends = "<li>At 0 the kernel&#39;s OOM killer kills processes (154Mi a second in the last 30s).</li>"
+    ends = "<li>At 0 (154Mi a second in the last 30s) the kernel&#39;s OOM killer kills processes.</li>"
     assert ends in text
     assert '<p class="held">No active pod is left that may be evicted: protected pods never are.' in text
     assert "ProtectedCulprit:" not in text
@@ -483,7 +483,7 @@ def test_a_node_that_cannot_be_read_keeps_its_name() -> None:
 
 def test_the_headline_is_followed_by_the_time_that_is_left_and_then_by_what_a_person_can_do() -> None:
     """The 8.4 s until memory was gone stood below advice that takes longer, as did what evictd still does."""
-    firsts = ("At 0 the kernel&#39;s OOM killer", None, "At 0 the kernel&#39;s OOM killer", "Thresholds are tested")
+    firsts = ("At 0 (61.2Mi a second", None, "At 0 (154Mi a second", "Thresholds are tested")
     for snapshot, first in zip((pressed(), approaching(), blocked(), blind()), firsts, strict=True):
         after = page(snapshot).partition("</header>")[0].partition('<p id="last" role="status"></p>')[2].strip()
         todo = '<p class="todo"><strong>What you can do:</strong>'

@@ -1,7 +1,7 @@
 """The pods that are being evicted, on the page."""
 
 from evictd.render.headline import headline
-from evictd.render.page_leaving import cut_at_hard, leaving_rows
+from evictd.render.page_leaving import about_leaving, cut_at_hard, leaving_rows
 from evictd.render.timing import End, is_overdue
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
@@ -65,3 +65,13 @@ def test_the_end_of_a_pod_is_enough_for_as_long_as_what_grows_elsewhere_leaves()
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
     (row,) = leaving_rows({**status, "signals": [{**memory, "attribution": None}]}, {})
     assert row["suffices"] == f"{ENOUGH}, if nothing takes more."
+
+
+def test_while_a_pod_leaves_the_page_says_where_to_learn_from_it() -> None:
+    """Four incidents said nothing of what a person can do while the pod was ending."""
+    for name, seconds in (("20-fork-bomb", 58.5), ("12-container-log", 470.1), ("26-control-plain-leak", 1125.7)):
+        snapshot = incident_snapshot(name, seconds)
+        status = status_of(snapshot, snapshot.at)
+        assert about_leaving(status).endswith("says what would have avoided this eviction")
+        assert "<strong>What you can do:</strong> <code>evictd incident" in page(snapshot, 0)
+        assert about_leaving({**status, "leaving": []}) == ""

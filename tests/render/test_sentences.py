@@ -212,42 +212,6 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
         )
 
 
-def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
-    """The others hold what is needed, so to say that they do not would contradict the numbers beside it."""
-    finding = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT,
-        threshold=MEMORY,
-        pod=Pod(name="c", namespace="n", uid="c"),
-        needed=of_bytes(1024),
-        reachable=of_bytes(2048),
-    )
-    text = sentences.finding_text(finding, CONFIG)
-    assert text.endswith(
-        "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed, and the "
-        "pods that may be evicted hold 2Ki together"
-    )
-
-
-def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
-    finding = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT,
-        threshold=MEMORY,
-        pod=Pod(name="c", namespace="n", uid="c"),
-        needed=of_bytes(4096),
-        reachable=of_bytes(2048),
-        missing=of_bytes(1024),
-        detail="grows more than all of them and is a static pod",
-    )
-    assert sentences.no_action_text(finding) == (
-        "ProtectedCulprit: 4Ki is needed (1Ki is missing, and the rest grows until they have ended), and the pods that may be "
-        "evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
-    )
-    stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
-    assert sentences.no_action_text(stalls) == (
-        "ProtectedCulprit: n/c stalls and is a static pod; no other pod goes in its place"
-    )
-
-
 def test_an_unknown_layout_is_said_to_hold_up_only_the_disks() -> None:
     """Memory and PIDs are acted on in the same cycle; "the cycle waits for it" was not true."""
     text = sentences.no_action_text(NoAction(why=NoActionReason.LAYOUT_UNKNOWN))

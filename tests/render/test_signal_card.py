@@ -6,6 +6,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.signal_card import _rate
 from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import approaching, calm, crowded, fresh, page, play, pressed, rehearsed
 
 
@@ -104,3 +105,13 @@ def test_the_fill_and_the_ticks_of_a_bar_stay_apart_and_in_order() -> None:
     soft, hard = (float(re.findall(rf'<rect class="{kind}" x="([0-9.]+)"', card)[0]) for kind in ("soft", "hard"))
     assert fill - soft > 1
     assert soft - hard > 1
+
+
+def test_the_evictions_come_before_what_removed_no_pod_in_the_legend() -> None:
+    """Two reclaims and an eviction left the first eviction out."""
+    text = page(incident_snapshot("02-host-path-writer", 373), 0)
+    legend = text.partition('<ul class="marks">')[2].partition("</ul>")[0]
+    assert "default/web-0 evicted" in legend
+    assert "default/web-1 evicted" in legend
+    assert legend.count("began to remove what no pod needs") == 1
+    assert "1M</strong> inodes left of 1M" in text

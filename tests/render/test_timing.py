@@ -2,7 +2,7 @@
 
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.timing import End, approaches, conditions, ends, time_lines
+from evictd.render.timing import End, approaches, conditions, ends, time_lines, without_repeated
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.test_node_page import blocked, calm, play, pressed, rehearsed
@@ -48,7 +48,7 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
     killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
     (end,) = ends(status, trends).values()
     assert end.text == f"At the rate of the last 30s (154Mi a second) {killed}", "the mean is 93.9Mi"
-    assert end.then == "At 0 the kernel's OOM killer kills processes (154Mi a second in the last 30s)"
+    assert end.then == "At 0 (154Mi a second in the last 30s) the kernel's OOM killer kills processes"
     assert end.reaches("memory.available") == "memory.available reaches 0 in 3.3s at this rate"
     (later,) = ends(status, recent_readings(short.trends, now=short.at + 2 * SECOND)).values()
     assert later.reaches("memory.available") == "memory.available reaches 0 in 1.3s at this rate", "time goes on"
@@ -71,8 +71,8 @@ def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None
     status = status_of(pressed(), pressed().at)
     (end,) = ends(status, recent_readings(pressed().trends, now=pressed().at)).values()
     assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in end.text
-    assert end.then.startswith(
-        "At 0 the kernel's OOM killer kills processes, unless default/hog has ended by then (61.2Mi"
+    assert end.then == (
+        "At 0 (61.2Mi a second in the last 30s) the kernel's OOM killer kills processes, unless default/hog has ended by then"
     )
     gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
     (end,) = ends(gone, recent_readings(pressed().trends, now=pressed().at)).values()
@@ -94,3 +94,13 @@ def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
     assert end.text.startswith(
         "At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s"
     )
+
+
+def test_what_happens_at_0_is_said_once_for_signals_of_one_resource() -> None:
+    node, pods = End("", 22.0, "the OOM killer"), End("", 25.0, "the OOM killer")
+    disk, still = End("", 60.0, "writes fail"), End("memory.available did not fall in the last 30s")
+    found = {"allocatableMemory.available": pods, "memory.available": node, "nodefs.available": disk}
+    assert without_repeated(found) == {"memory.available": node, "nodefs.available": disk}
+    assert without_repeated({"memory.available": still, "allocatableMemory.available": pods}) == {
+        "memory.available": still, "allocatableMemory.available": pods
+    }  # fmt: skip

@@ -24,7 +24,7 @@ _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 PASSED_OVER = {
     SkipReason.IN_FLIGHT: "it is being evicted already",
     SkipReason.NOT_MEASURED: "its usage of what is short is not known",
-    SkipReason.USES_NOTHING: "no use of what is short was measured of it",
+    SkipReason.USES_NOTHING: "as far as it was measured it uses none of what is short",
     SkipReason.BUDGET: "a disruption budget refused its eviction",
     SkipReason.OWNER: "its owner recreates it here after each eviction",
     SkipReason.UNNECESSARY: "another pod that holds more makes its eviction unnecessary",

@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
-from evictd.core.model.signal import STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, past_its_budget, paused_until
-from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
+from evictd.render.text import clean, first_of, gap_text, noun_of, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_overdue, refused
 
 Document = Mapping[str, Any]
@@ -262,7 +262,8 @@ def _below(met: _Met, falls: Mapping[str, End] = NO_FALLS) -> str:
         return f"{f'{reaches}; ' if reaches else ''}{', '.join(names)} are below their {kind} thresholds"
     entry, threshold = own[0]
     signal = Signal(entry["signal"])
-    left = f"{signal_amount(entry['available'], signal)} {'stalled' if signal in STALLS else 'left'}"
+    noun = noun_of(entry["available"], SIGNALS[signal].resource)
+    left = f"{signal_amount(entry['available'], signal)}{noun} {'stalled' if signal in STALLS else 'left'}"
     limit = signal_amount(threshold["limit"], signal)
     if reaches:
         return f"{reaches} ({left}, {kind} threshold {limit})"

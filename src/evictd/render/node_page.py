@@ -34,7 +34,7 @@ from evictd.render.headline import (
 from evictd.render.holders import filled, full_name, growers, held_by
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
-from evictd.render.page_leaving import leaving_rows
+from evictd.render.page_leaving import about_leaving, leaving_rows
 from evictd.render.page_notes import folded_notes
 from evictd.render.page_order import queue_view
 from evictd.render.remedies import OwnFaultKind, tests_thresholds, to_do
@@ -48,7 +48,7 @@ from evictd.render.text import (
     seconds_text,
     usage_text,
 )
-from evictd.render.timing import End, approaches, ends, graces, is_due, refused
+from evictd.render.timing import End, approaches, ends, graces, is_due, refused, without_repeated
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -90,7 +90,9 @@ def node_page(
             *(_next(status, explained, head, faults) if tested else ()),
         ),
         "users": (users := tuple(chain(growers(status), held_by(status, explained))) if tested else ()),
-        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]}) or look_back(status),
+        "to_do": to_do({**status, "faults": [each.kind.value for each in faults]})
+        or look_back(status)
+        or about_leaving(status),
         "signals": (pressed := [each for each in cards if each["level"] != "calm"]) or cards,
         "others": [each for each in cards if each not in pressed] if pressed else (),
         "unread": (without := unread(status)),
@@ -178,7 +180,10 @@ def _is_far(queue: Document, cards: Sequence[Document]) -> bool:
 
 def _first(status: Document, head: Headline, falls: Mapping[str, End], faults: Sequence[OwnFault]) -> tuple[str, ...]:
     """Return what stands above what a person can do: it says how long there is time for that."""
-    lines = (each.then if each.then and each.reaches(name) in head.text else each.text for name, each in falls.items())
+    soonest = without_repeated(falls)
+    lines = (
+        each.then if each.then and each.reaches(name) in head.text else each.text for name, each in soonest.items()
+    )
     over = after_eviction(status) if tests_thresholds(each.kind for each in faults) else ()
     return (*(f"{text}." for text in lines), *beside_faults(status, faults), *over)
 

@@ -7,7 +7,7 @@ from typing import Any
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.render.remedies import grew_elsewhere
-from evictd.render.text import gap_text, seconds_text, usage_text
+from evictd.render.text import amount_text, clean, gap_text, noun_of, seconds_text, usage_text
 from evictd.render.timing import FORESEEN_SECONDS, End, is_overdue
 
 Document = Mapping[str, Any]
@@ -20,6 +20,14 @@ _CUT_TO = 1
 def leaving_rows(status: Document, falls: Mapping[str, End]) -> list[Document]:
     """Return the pods that are being evicted, with what is awaited, why each was chosen and whether its end suffices."""
     return [_row(row, status, falls) for row in status["leaving"]]
+
+
+def about_leaving(status: Document) -> str:
+    """Return how to learn from the last eviction of a pod that is being evicted; empty where its incident is not known."""
+    pods = {row["pod"] for row in status["leaving"] if not row["gone"]}
+    newest = (each for each in reversed(status["decisions"]) if each.get("pod") in pods and each.get("incident"))
+    incident = next((clean(each["incident"]) for each in newest), "")
+    return f"`evictd incident {incident}` says what would have avoided this eviction" if incident else ""
 
 
 def _row(row: Document, status: Document, falls: Mapping[str, End]) -> Document:
@@ -71,9 +79,12 @@ def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
     if not row["held"] or not row["missing"]:
         return ""
     signal = Signal(row["signal"])
-    held, missing = usage_text(row["held"], SIGNALS[signal].resource), gap_text(row["missing"], signal)
+    resource = SIGNALS[signal].resource
+    held, missing = usage_text(row["held"], resource), amount_text(row["missing"], resource)
+    noun = noun_of(row["missing"], resource)
+    was = "were" if noun and row["missing"] != 1 else "was"
     enough = _enough(row, status, falls) if row["held"] >= row["missing"] else "too little alone"
-    return f"When it was chosen it held {held} and {missing} was missing to the threshold: {enough}."
+    return f"When it was chosen it held {held} and {missing}{noun} {was} missing to the threshold: {enough}."
 
 
 def _enough(row: Document, status: Document, falls: Mapping[str, End]) -> str:

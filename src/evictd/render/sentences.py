@@ -38,11 +38,11 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
-from evictd.core.model.pod import Pod
 from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO, Quantity
+from evictd.render.culprit import culprit_text, growth_note
 from evictd.render.deciding import contender, deciding_key, passed_over_because
 from evictd.render.text import (
     COUNTED,
@@ -55,6 +55,7 @@ from evictd.render.text import (
     names,
     pod_name,
     protection,
+    quantity_is,
     quantity_text,
     share_text,
     standing,
@@ -341,60 +342,36 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why is NoActionReason.WAITING_FOR_RELEASE:
         return f"waiting for what {_RECLAIM if detail == _COLLECTORS else detail} should free"
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
-        return f"ProtectedCulprit: {_culprit_text(finding, finding.pod, SIGNALS[finding.threshold.signal].resource)}"
+        return f"ProtectedCulprit: {culprit_text(finding, finding.pod, SIGNALS[finding.threshold.signal].resource)}"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
-        missing = quantity_text(finding.needed, SIGNALS[finding.threshold.signal].resource)
-        return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} is missing"
+        missing = quantity_is(finding.needed, SIGNALS[finding.threshold.signal].resource)
+        return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} missing"
     if finding.why in _WITH_AMOUNTS and finding.threshold is not None:
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         why = clean(finding.detail)
         return _WITH_AMOUNTS[finding.why].format(
-            needed=needed,
+            needed=quantity_is(finding.needed, resource),
+            wanted=needed,
             reachable=reachable,
-            growth=_growth_text(finding),
+            growth=growth_note(finding),
             detail=why,
             therefore=f"{why}, so" if why else "so",
         )
     return _NO_ACTION[finding.why]
 
 
-def _culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
-    """Write why no pod goes in the place of a culprit that may not go, which it is and why it may not."""
-    name = pod_name(culprit)
-    if finding.needed is None:
-        return f"{name} {clean(finding.detail) or 'stalls and may not be evicted now'}; no other pod goes in its place"
-    pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
-    reachable = quantity_text(finding.reachable, resource)
-    needed = f"{quantity_text(finding.needed, resource)} is needed{_growth_text(finding)}"
-    held = f"the pods that may be evicted hold {reachable} together"
-    if finding.reachable is not None and not finding.reachable.nano:
-        return f"{needed}, and no pod that may be evicted holds any; {pod}"
-    if finding.reachable is not None and finding.reachable >= finding.needed:
-        first = pod.replace("all of them", "all pods that may be evicted")
-        return f"{first}, and no pod within its request goes in its place yet; {needed}, and {held}"
-    return f"{needed}, and {held}, so evicting them would not help; {pod}"
-
-
-def _growth_text(finding: NoAction) -> str:
-    """Write that what is needed is more than what is missing now, where it is."""
-    if not finding.includes_growth or finding.threshold is None:
-        return ""
-    missing = quantity_text(finding.missing, SIGNALS[finding.threshold.signal].resource)
-    return f" ({missing} is missing, and the rest grows until they have ended)"
-
-
 _WITH_AMOUNTS = {
     NoActionReason.UNMEASURED_CULPRIT: (
         "UnmeasuredCulprit: pods that were not measured hold or grow more than all others, which hold {reachable} together; "
-        "{needed} is needed{growth}, so no pod within its request is evicted in their place"
+        "{needed} needed{growth}, so no pod within its request is evicted in their place"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
-        "EvictionsDoNotHelp: {needed} is missing, and the last two evictions gave back {reachable}; {therefore} evictions "
+        "EvictionsDoNotHelp: {needed} missing, and the last two evictions gave back {reachable}; {therefore} evictions "
         "pause"
     ),
     NoActionReason.NOT_SHORT_OF_MEMORY: (
-        "NotShortOfMemory: MemAvailable is {reachable}, above the {needed} wanted; only page cache holds the threshold met "
+        "NotShortOfMemory: MemAvailable is {reachable}, above the {wanted} wanted; only page cache holds the threshold met "
         "({detail}), so no pod is evicted"
     ),
 }

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.signal_entry import is_pressed
-from evictd.render.text import gap_text, seconds_text, signal_amount
+from evictd.render.text import gap_text, noun_of, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, is_due
 
 Document = Mapping[str, Any]
@@ -31,12 +31,15 @@ def signal_card(
     signal = Signal(entry["signal"])
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     fill, ticks = _apart(entry, max(entry["capacity"], 1))
+    noun = f"{noun_of(entry['available'], SIGNALS[signal].resource)} ".lstrip()
     limits = [(each["kind"], each["limit"]) for each in entry["thresholds"]]
     return {
         "name": entry["signal"],
         "level": "hard" if "hard" in met else "soft" if met or near else "calm",
         "amount": signal_amount(entry["available"], signal),
-        "of": "of the time stalled" if signal in STALLS else f"left of {signal_amount(entry['capacity'], signal)}",
+        "of": "of the time stalled"
+        if signal in STALLS
+        else f"{noun}left of {signal_amount(entry['capacity'], signal)}",
         "percent": fill,
         "rate": "" if rate_is_said else _rate(entry),
         "thresholds": [
@@ -44,7 +47,8 @@ def signal_card(
             for threshold, tick in zip(entry["thresholds"], ticks, strict=True)
         ],
         "few": _few(trend),
-        "chart": page_chart(trend, limits, signal, marks, capacity=entry["capacity"], now=now),
+        "chart": (chart := page_chart(trend, limits, signal, marks, capacity=entry["capacity"], now=now)),
+        "legend": _legend([] if chart is None else [mark for _, mark in chart.marks]),
     }
 
 
@@ -53,6 +57,14 @@ def _few(trend: Trend) -> str:
     return "One reading so far: the line begins with the second." if len(trend) == 1 else ""
 
 
+def _legend(marks: Sequence[EvictionMark]) -> list[EvictionMark]:
+    """Return the marks that are said below the line, the newest first: evictions before what removed no pod."""
+    evictions = [each for each in marks if each.pod][-_SHOWN_EVICTIONS:]
+    others = [each for each in marks if not each.pod][-1:]
+    return sorted((*evictions, *others), key=lambda each: each.ago)
+
+
+_SHOWN_EVICTIONS = 3
 _LEAST_APART = 1.5
 """Percent of a bar between its fill and a tick: of 192Gi a tick each for 1Gi and 2Gi would be one."""
 
@@ -73,17 +85,12 @@ def _rate(entry: Document) -> str:
     leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
     if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
         return ""
-    one, many = _COUNTED.get(SIGNALS[signal].resource, ("", ""))
-    what = one if abs(rate) == 1 else many
+    what = noun_of(rate, SIGNALS[signal].resource)
     return f"{'fell' if rate > 0 else 'rose'} by {gap_text(abs(rate), signal)}{what} a second in the last minute"
 
 
 def _is_foreseen(seconds: float | None) -> bool:
     return seconds is not None and seconds <= FORESEEN_SECONDS
-
-
-_COUNTED = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
-"""Nouns for amounts without a unit: for one, and for more."""
 
 
 def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool) -> dict[str, Any]:

@@ -52,6 +52,23 @@ def usage_text(usage: int, resource: Resource) -> str:
     return amount_text(usage, resource) + COUNTED.get(resource, "")
 
 
+_NOUNS = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
+"""Nouns for amounts without a unit: for one, and for more."""
+
+
+def noun_of(count: int, resource: Resource) -> str:
+    """Return what an amount without a unit counts, after a blank: ` process`, ` inodes`; empty for bytes and shares."""
+    one, many = _NOUNS.get(resource, ("", ""))
+    return one if abs(count) == 1 else many
+
+
+def quantity_is(quantity: Quantity | None, resource: Resource) -> str:
+    """Write a quantity as a subject with its verb: `1Gi is`, `616 processes are`."""
+    count = None if quantity is None else quantity.value()
+    noun = "" if count is None else noun_of(count, resource)
+    return f"{amount_text(count, resource)}{noun} {'are' if noun and count != 1 else 'is'}"
+
+
 def signal_amount(count: int | None, signal: Signal) -> str:
     """Write an amount of this signal; for a stall signal the share of time in which tasks stall."""
     unit = SIGNALS[signal].unit

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.signal_entry import shown_entries
-from evictd.render.text import clean, gap_text, seconds_text, signal_amount
+from evictd.render.text import clean, gap_text, noun_of, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 
@@ -180,15 +180,31 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
         rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
         age = trends[entry["signal"]][-1][0]
         if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
-            left, a_second = max(left - age, 0.0), gap_text(round(rate), signal)
+            left, a_second = (
+                max(left - age, 0.0),
+                f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}",
+            )
             unless = _unless_ended(status, signal)
             text = (
                 f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
-            at_zero = f"At 0 {then}{f', {unless} by then' if unless else ''} ({a_second} a second in the last {when})"
+            at_zero = f"At 0 ({a_second} a second in the last {when}) {then}{f', {unless} by then' if unless else ''}"
             found[entry["signal"]] = End(text, left, at_zero, rate, when)
     return found
+
+
+def without_repeated(found: Mapping[str, End]) -> dict[str, End]:
+    """Return of several signals of one resource that fall to 0 only the soonest: the same happens then."""
+    kept: dict[str, End] = {}
+    seen: set[Resource] = set()
+    for name, end in sorted(found.items(), key=lambda each: each[1].seconds or 0.0):
+        resource = SIGNALS[Signal(name)].resource
+        if end.seconds is None or resource not in seen:
+            kept[name] = end
+        if end.seconds is not None:
+            seen.add(resource)
+    return kept
 
 
 def _unless_ended(status: Document, signal: Signal) -> str:

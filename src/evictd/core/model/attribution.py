@@ -137,7 +137,8 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
     rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
-    return f"of {_amount(found, found.filled)} that filled {_name(found)} {when}, {took}; {rest}"
+    what = _COUNTED.get(SIGNALS[found.signal].resource, "")
+    return f"of {_amount(found, found.filled)}{what} that filled {_name(found)} {when}, {took}; {rest}"
 
 
 def _grower_text(found: Attribution) -> str:
@@ -174,6 +175,10 @@ def _name(found: Attribution) -> str:
     return _NAMES.get(resource, resource.value)
 
 
+_COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}
+"""What an amount without a unit counts."""
+
+
 def _amount(found: Attribution, amount: int) -> str:
-    counted = SIGNALS[found.signal].resource in {Resource.INODES, Resource.PIDS}
+    counted = SIGNALS[found.signal].resource in _COUNTED
     return count_text(amount) if counted else bytes_text(amount)

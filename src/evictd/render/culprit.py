@@ -1,0 +1,31 @@
+"""Says of a shortage that a pod caused which may not go why no other pod goes in its place, and what is needed."""
+
+from evictd.core.model.finding import NoAction
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import SIGNALS, Resource
+from evictd.render.text import clean, pod_name, quantity_is, usage_text
+
+
+def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
+    """Write why no pod goes in the place of a culprit that may not go, which it is and why it may not."""
+    name = pod_name(culprit)
+    if finding.needed is None:
+        return f"{name} {clean(finding.detail) or 'stalls and may not be evicted now'}; no other pod goes in its place"
+    pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
+    reachable = "-" if finding.reachable is None else usage_text(finding.reachable.value(), resource)
+    needed = f"{quantity_is(finding.needed, resource)} needed{growth_note(finding)}"
+    held = f"the pods that may be evicted hold {reachable} together"
+    if finding.reachable is not None and not finding.reachable.nano:
+        return f"{needed}, and no pod that may be evicted holds any; {pod}"
+    if finding.reachable is not None and finding.reachable >= finding.needed:
+        first = pod.replace("all of them", "all pods that may be evicted")
+        return f"{first}, and no pod within its request goes in its place yet; {needed}, and {held}"
+    return f"{needed}, and {held}, so evicting them would not help; {pod}"
+
+
+def growth_note(finding: NoAction) -> str:
+    """Write that what is needed is more than what is missing now, where it is."""
+    if not finding.includes_growth or finding.threshold is None:
+        return ""
+    missing = quantity_is(finding.missing, SIGNALS[finding.threshold.signal].resource)
+    return f" ({missing} missing, and the rest grows until they have ended)"

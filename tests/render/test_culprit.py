@@ -1,0 +1,63 @@
+"""Why no other pod goes in the place of one that may not go."""
+
+from dataclasses import replace
+
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.pod import Pod
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.quantity import of_bytes, of_count, parse_quantity
+from evictd.render import sentences
+from evictd.render.culprit import culprit_text
+
+CONFIG = EvictionConfig()
+MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=parse_quantity("500Mi")))
+
+
+def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
+    """The others hold what is needed, so to say that they do not would contradict the numbers beside it."""
+    finding = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=MEMORY,
+        pod=Pod(name="c", namespace="n", uid="c"),
+        needed=of_bytes(1024),
+        reachable=of_bytes(2048),
+    )
+    text = sentences.finding_text(finding, CONFIG)
+    assert text.endswith(
+        "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed, and the "
+        "pods that may be evicted hold 2Ki together"
+    )
+
+
+def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
+    finding = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=MEMORY,
+        pod=Pod(name="c", namespace="n", uid="c"),
+        needed=of_bytes(4096),
+        reachable=of_bytes(2048),
+        missing=of_bytes(1024),
+        detail="grows more than all of them and is a static pod",
+    )
+    assert sentences.no_action_text(finding) == (
+        "ProtectedCulprit: 4Ki is needed (1Ki is missing, and the rest grows until they have ended), and the pods that may be "
+        "evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
+    )
+    stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
+    assert sentences.no_action_text(stalls) == (
+        "ProtectedCulprit: n/c stalls and is a static pod; no other pod goes in its place"
+    )
+
+
+def test_processes_are_counted_as_such() -> None:
+    """It said "616 is needed"."""
+    pod = Pod(name="c", namespace="n", uid="c")
+    found = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT, threshold=MEMORY, pod=pod, needed=of_count(616), reachable=of_count(79)
+    )
+    many = culprit_text(found, pod, Resource.PIDS)
+    assert many.startswith("616 processes are needed, and the pods that may be evicted hold 79 processes together")
+    one = culprit_text(replace(found, needed=of_count(1), reachable=of_count(0)), pod, Resource.PIDS)
+    assert one.startswith("1 process is needed, and no pod")
