@@ -19,6 +19,7 @@ from evictd.render.incident_view import (
     incident_document,
     incident_list_document,
     incident_page,
+    next_reading_text,
     print_incident,
     row_text,
     verdict_text,
@@ -258,3 +259,15 @@ def test_an_unmeasured_pod_whose_end_relieved_the_node_held_what_was_missing() -
         "default/hog-old was not measured; up to 5.5Gi came back with its end, so it held what was missing"
     )
     assert "by the growth that was measured" in verdict_text(replace(found, measured=True))
+
+
+def test_a_chart_that_ends_early_says_for_how_long_there_is_no_reading() -> None:
+    """It ended 0.2 s after the eviction, and the text below it spoke of 18m50s."""
+    found = replace(incident(), points=((-60.0, 1 << 30), (0.0, 1 << 29), (0.2, 5 << 27)), known_for=1400.0)
+    why = "the journal keeps one where something changes"
+    assert next_reading_text(found) == f"no other reading in the 15m0s after the eviction: {why}"
+    assert f'<p class="few">No other reading in the 15m0s after the eviction: {why}.</p>' in incident_page(found)
+    later = replace(found, points=(*found.points, (300.0, 1 << 30)))
+    assert next_reading_text(later) == f"no other reading until 5m0s after the eviction: {why}"
+    assert next_reading_text(replace(found, known_for=30.0)) == ""
+    assert next_reading_text(replace(found, points=())) == ""

@@ -340,7 +340,9 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     lead = () if option is None else (f"{option}: Auto, which begins an eviction earlier and avoids none",)
     limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
     decided = found.event.evidence.get("because", {}).get("fillRate")  # the line of the eviction names it
-    mean = ", the mean of the minute before," if isinstance(decided, int) and decided > 2 * rate else ""
+    mean = ""
+    if isinstance(decided, int) and decided > 2 * rate:
+        mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
     fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(limit, signal)
     early = f"{_LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"

@@ -8,7 +8,7 @@ from evictd.codec.times import rfc3339
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.aftermath import time_of
+from evictd.render.aftermath import AFTER, time_of
 from evictd.render.attribution import clock_text
 from evictd.render.avoidance import AGAIN, Avoidance, avoidance, formula_remedy
 from evictd.render.axis import axis_top
@@ -44,6 +44,8 @@ _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
 _SHOWN_EVENTS = 12
 """How many events before and after an eviction a terminal shows."""
+_QUIET_SECONDS = 60
+"""Time without a reading after the chart's end that is said."""
 _NEXT = "evictd status on that node says what comes next; --output html writes a file for a ticket"
 _LEVEL_CHARACTER = {"hard": "━", "soft": "╌"}
 
@@ -62,6 +64,8 @@ def print_incident(found: Incident, to: "Console") -> None:
         _heading(to, f"{'' if found.signal is None else found.signal.value} (▼ an eviction)")
         for line in chart:
             to.print(line, no_wrap=True, crop=True, highlight=False, markup=False)
+        if quiet := next_reading_text(found):
+            print_line(to, "  ", quiet)
     _heading(to, "what came back")
     for line in after_lines(found):
         print_line(to, "  ", line)
@@ -79,6 +83,21 @@ def print_incident(found: Incident, to: "Console") -> None:
         print_line(to, "  ", f"{reason}: {message}")
     to.print()
     to.print(_NEXT, style="dim")
+
+
+def next_reading_text(found: Incident) -> str:
+    """Write how long the journal has no reading after the chart's end; empty where it ends there, or one follows soon."""
+    end = found.drawn[-1][0] if found.drawn else 0.0
+    following = next((seconds for seconds, _ in found.points if seconds > end), None)
+    later = min(found.known_for, AFTER / SECOND) if following is None else following
+    if not found.drawn or later - end < _QUIET_SECONDS:
+        return ""
+    until = (
+        f"until {seconds_text(later)} after the eviction"
+        if following is not None
+        else f"in the {seconds_text(later)} after the eviction"
+    )
+    return f"no other reading {until}: the journal keeps one where something changes"
 
 
 def after_lines(found: Incident) -> tuple[str, ...]:
@@ -307,6 +326,7 @@ def incident_page(found: Incident) -> str:
         signal="" if found.signal is None else found.signal.value,
         levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],
         chart=chart,
+        quiet=capital(next_reading_text(found)),
         begin=f"{seconds_text(max(-found.drawn[0][0], 0))} before{_clock(found, found.drawn[0][0])}"
         if found.drawn
         else "",

@@ -10,7 +10,7 @@ from evictd.render.aftermath import MetAfter, time_of
 from evictd.render.attribution import clock_text
 from evictd.render.history import EventKind
 from evictd.render.incident import SETTLED, Incident
-from evictd.render.text import amount_text, signal_amount, usage_text
+from evictd.render.text import amount_text, noun_of, signal_amount, usage_text
 
 _SMALLEST = 1 << 10
 """Bytes below which no number is written: "1 was missing" does not say of what."""
@@ -45,7 +45,9 @@ def relief_lines(found: Incident) -> Iterator[str]:
         used += "" if found.measured or not used else ", as measured before: in that cycle it was not measured"
         is_bytes = SIGNALS[found.signal].unit is Unit.BYTES
         amount = "less than 1Ki" if is_bytes and missing < _SMALLEST else signal_amount(missing, found.signal)
-        missed = f"{amount} was missing to {signal_amount(limit, found.signal)}"
+        noun = noun_of(missing, resource)
+        was = "were" if noun and missing != 1 else "was"
+        missed = f"{amount}{noun} {was} missing to {signal_amount(limit, found.signal)}"
         yield f"{missed}, the {kind} threshold{used}"
     if found.gone_after is not None:
         yield f"it had ended {_later(found.gone_after)}"
@@ -57,7 +59,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
         elif found.came_back:
             brief = found.met.again is not None and found.met.again < _LONG and enough == ": enough"
             lasted = f" for {format_duration(max(round(found.met.again or 0), 1) * SECOND)}" if brief else ""
-            yield f"{bound} {signal_amount(found.came_back, found.signal)} came back{enough}{lasted}"
+            yield f"{bound} {usage_text(found.came_back, resource)} came back{enough}{lasted}"
         elif found.settled and found.outgrown:
             yield "no more was available afterwards: what grew took what its end freed"
         else:
