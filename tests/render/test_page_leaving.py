@@ -18,7 +18,7 @@ def test_each_pod_has_its_own_wait() -> None:
     late, new = leaving_rows(status, {})
     assert (late["pod"], late["awaits"]) == (
         "default/hog",
-        "grace period 1s; it did not end in time: evictd has not waited for it for 29m0s",
+        "grace period 1s; it did not end in time, and evictd stopped waiting for it 29m0s ago",
     )
     assert (new["pod"], new["awaits"]) == (
         "default/web",

@@ -22,9 +22,9 @@ def test_a_pause_says_when_evictions_resume() -> None:
     until = "until 22:23:20 UTC (in 8m30s)"
     assert paused_until(status, memory) == f" {until}"
     assert f"evictd evicts no pod {until}: 1.87Gi is missing, and the last two evictions" in headline(status).text
-    assert stop_text(status, memory).endswith(f"so evictions pause; {until}")
+    assert stop_text(status, memory).endswith(f"so evictions pause {until}")
     text = page(paused, 0)
-    assert f"so evictions pause; {until} (EvictionsDoNotHelp)" in text
+    assert f"so evictions pause {until} (EvictionsDoNotHelp)" in text
     assert text.count("so evictions pause") == 1
     assert until in " ".join(shown(status, 120).split())
     over = {**memory, "stopEndsInSeconds": -3.0}

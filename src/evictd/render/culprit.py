@@ -28,4 +28,4 @@ def growth_note(finding: NoAction) -> str:
     if not finding.includes_growth or finding.threshold is None:
         return ""
     missing = quantity_is(finding.missing, SIGNALS[finding.threshold.signal].resource)
-    return f" ({missing} missing, and the rest grows until they have ended)"
+    return f" ({missing} missing, and the rest grows until other pods have ended)"

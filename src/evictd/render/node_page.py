@@ -304,7 +304,10 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
 def _is_said(note: str, nothing: Sequence[str]) -> bool:
     """Whether a note stands among the reasons for no eviction, maybe for more signals, or with the time until which it holds."""
     text = note.partition(": ")[2] or note
-    return any(line == note or line.endswith(f": {text}") or f": {text}; " in line for line in nothing)
+    return any(
+        line == note or line.endswith(f": {text}") or f": {text}; " in line or f": {text} until " in line
+        for line in nothing
+    )
 
 
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}

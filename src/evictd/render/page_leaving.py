@@ -51,7 +51,7 @@ def _awaits(row: Document, status: Document) -> str:
         text += f" ({cut})"
     left = row.get("endsInSeconds") or 0
     if is_overdue(row):
-        return f"{text}; it did not end in time: evictd has not waited for it for {seconds_text(-left)}"
+        return f"{text}; it did not end in time, and evictd stopped waiting for it {seconds_text(-left)} ago"
     return f"{text}; evictd waits for its end for at most {seconds_text(left)}, and then decides anew" if left else text
 
 

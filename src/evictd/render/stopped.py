@@ -59,7 +59,8 @@ def stop_text(status: Document, entry: Document) -> str:
     if not entry.get("stop"):
         return ""
     until, budget = paused_until(status, entry), past_its_budget(status, entry)
-    return f"{entry['stop']}{f';{until}' if until else ''}{f'; {budget}' if budget else ''}"
+    pauses = entry["stop"].endswith(" pause")
+    return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{f'; {budget}' if budget else ''}"
 
 
 def _at(status: Document, entry: Document) -> str:
