@@ -42,8 +42,8 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
         detail="grows more than all of them and is a static pod",
     )
     assert sentences.no_action_text(finding) == (
-        "ProtectedCulprit: 4Ki is needed (1Ki is missing, and the rest grows until other pods have ended), and the pods that may be "
-        "evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
+        "ProtectedCulprit: 4Ki is needed (1Ki is missing, and the rest grows until other pods have ended), and the pods that "
+        "may be evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
     assert sentences.no_action_text(stalls) == (
