@@ -61,3 +61,18 @@ def test_processes_are_counted_as_such() -> None:
     assert many.startswith("616 processes are needed, and the pods that may be evicted hold 79 processes together")
     one = culprit_text(replace(found, needed=of_count(1), reachable=of_count(0)), pod, Resource.PIDS)
     assert one.startswith("1 process is needed, and no pod")
+
+
+def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
+    pod = Pod(name="c", namespace="n", uid="c")
+    found = NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=MEMORY,
+        pod=pod,
+        needed=of_bytes(4096),
+        reachable=of_bytes(2048),
+        missing=of_bytes(1),
+    )
+    assert "4Ki is needed, with what grows until other pods have ended, and" in culprit_text(
+        found, pod, Resource.MEMORY
+    )

@@ -2,8 +2,11 @@
 
 from evictd.core.model.finding import NoAction
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.render.text import clean, pod_name, quantity_is, usage_text
+
+_SMALLEST = 1 << 10
+"""Bytes below which what is missing is not said: before a threshold is met it is 1."""
 
 
 def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
@@ -25,7 +28,10 @@ def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
 
 def growth_note(finding: NoAction) -> str:
     """Write that what is needed is more than what is missing now, where it is."""
-    if not finding.includes_growth or finding.threshold is None:
+    if not finding.includes_growth or finding.threshold is None or finding.missing is None:
         return ""
-    missing = quantity_is(finding.missing, SIGNALS[finding.threshold.signal].resource)
+    resource = SIGNALS[finding.threshold.signal].resource
+    if RESOURCES[resource].unit is Unit.BYTES and finding.missing.value() < _SMALLEST:
+        return ", with what grows until other pods have ended"
+    missing = quantity_is(finding.missing, resource)
     return f" ({missing} missing, and the rest grows until other pods have ended)"
