@@ -245,7 +245,7 @@ def _budget(pod: str) -> str:
 
 
 def _of_culprit(remedy: str, pod: str, guard: str | None) -> str:
-    """Name the pod for which no other one goes; its manifest only where it is a static pod, or where that is not known."""
+    """Return the remedy with the pod's name; its manifest only where it is a static pod, or where that is not known."""
     known = remedy.replace(_IF_STATIC, " (change its manifest)" if guard == "static pod" else "") if guard else remedy
     return _named(known, pod)
 
