@@ -76,7 +76,10 @@ def test_processes_are_counted() -> None:
     found = replace(
         HOST, signal=Signal.PID_AVAILABLE, evictable=Share(held=900, grown=40), elsewhere=Share(held=5000, grown=4000)
     )
-    assert growth_text(found, since="x") == "of 4040 processes that filled PIDs since x, pods took 40; 4000 belong to no pod"
+    assert (
+        growth_text(found, since="x")
+        == "of 4040 processes that filled PIDs since x, pods took 40; 4000 belong to no pod"
+    )
 
 
 def test_unused_images_are_named_as_an_upper_bound() -> None:
