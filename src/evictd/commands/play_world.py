@@ -15,7 +15,6 @@ from evictd.codec.world_fields import ExpectFields
 from evictd.commands.source import compared_config, configuration_name, report_plot, scenario_config
 from evictd.commands.what_if import grown, parse_growth
 from evictd.commands.world_journal import write_world_journal
-from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.duration import MINUTE
@@ -209,7 +208,8 @@ def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
 
 
 def _played(name: str, run: Run, expect: ExpectFields | None = None) -> PlayedWorld:
-    unattended = play(run.world, replace(run.config, thresholds=(), policy=Policy.KUBELET))
+    # With the run's policy: its levels are compared with the run's limits, and policy Kubelet reads memory by another formula.
+    unattended = play(run.world, replace(run.config, thresholds=()))
     account = account_of(run)
     return PlayedWorld(
         name=name,

@@ -1,40 +1,80 @@
-"""Says of the thresholds that pods were evicted for when they would have been clear again without evictd."""
+"""Says of the thresholds that pods were evicted for how long they would have been met without evictd, and when clear again."""
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from evictd.core.frozen import frozen
 from evictd.core.model.decision import begun_evictions
-from evictd.core.model.observation import signal_observation
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import Quantity
 from evictd.render.text import clean, duration_text
 from evictd.world.loop import Run
+from evictd.world.tested import cycles_with_thresholds
 
 
-def clear_again_text(run: Run, unattended: Run, relieved_at: int | None) -> str:
-    """Return from when on the last of them would not have been met any more; empty if it would have been at the end.
-
-    `relieved_at` is since when no threshold is met in the run.
-    """
+def clear_again_text(run: Run, unattended: Run) -> str:
+    """Return how long the last of them would have been met, and since when not any more; empty if it would be at the end."""
     limits: dict[Threshold, Quantity] = {}
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
             threshold, limit = each.because.threshold, each.because.limit
             if threshold is not None and limit is not None and threshold.signal in MEMORY_SIGNALS:
                 limits[threshold] = max(limit, limits.get(threshold, limit))
-    last: tuple[int, str] = (0, "")
+    last: tuple[_Met, ...] = ()
+    name = ""
     for threshold, limit in limits.items():
-        since: int | None = None
-        for cycle in unattended.cycles:
-            node = cycle.observation.node
-            seen = None if node is None else signal_observation(node, threshold.signal)
-            if seen is None or seen.available < limit:
-                since = None
-            elif since is None:
-                since = cycle.at
-        if since is None:
+        found = tuple(_spans(unattended.memory.get(threshold.signal, ()), limit.value()))
+        if found and found[-1].until is None:
             return ""
-        last = max(last, (since, clean(str(threshold))))
-    at, name = last
-    vain = (
-        ", so the evictions did not end the shortage earlier" if relieved_at is not None and relieved_at >= at else ""
+        if found and (not last or _end(found) >= _end(last)):
+            last, name = found, clean(str(threshold))
+    if not last:
+        return ""
+    at, length = _end(last), duration_text(sum(_length(each) for each in last))
+    once = len(last) == 1
+    how_long = f"for {length}" if once else f"{len(last)} times, for {length} in all"
+    vain = ", so the evictions did not end the shortage earlier" if _met_until(at, run) else ""
+    return (
+        f"; {name} would have been met {how_long}, and clear {'again' if once else 'for good'} from {duration_text(at)} "
+        f"on{vain}"
     )
-    return f"; {name} would have been clear again from {duration_text(at)} on{vain}" if at else ""
+
+
+def _met_until(at: int, run: Run) -> bool:
+    """Whether a threshold was met at the last cycle before a time."""
+    met = False
+    for cycle, tested in cycles_with_thresholds(run):
+        if cycle.at >= at:
+            break
+        met = any(each.met for each in tested)
+    return met
+
+
+@frozen
+class _Met:
+    """A time in which less than a limit is available; without an end it lasts to the last level."""
+
+    since: int
+    until: int | None
+
+
+def _end(spans: Sequence[_Met]) -> int:
+    return spans[-1].until or 0
+
+
+def _length(met: _Met) -> int:
+    return (met.until or met.since) - met.since
+
+
+def _spans(levels: Sequence[tuple[int, int]], limit: int) -> Iterator[_Met]:
+    """Yield when less than a limit is available; between two levels it is a straight line."""
+    since = levels[0][0] if levels and levels[0][1] < limit else None
+    for (at, before), (then, after) in pairwise(levels):
+        if since is None and after < limit:
+            since = at + (then - at) * (before - limit) // (before - after)
+        elif since is not None and after >= limit:
+            yield _Met(since=since, until=at + (then - at) * (limit - before) // (after - before))
+            since = None
+    if since is not None:
+        yield _Met(since=since, until=None)

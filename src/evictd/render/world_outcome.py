@@ -58,7 +58,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     sentences += [*_stayed_texts(run, account, evicted), *host_growth_texts(run)]
     if unattended is not None:
         sentences += [
-            *_unattended_texts(run, account, unattended, evicted),
+            *_unattended_texts(run, unattended, evicted),
             *_cost_texts(run, account, unattended, evicted),
         ]
     return [*sentences, *warnings_text(run)]
@@ -209,7 +209,7 @@ def _on_its_disk(signal: Signal, world: World) -> Signal:
 # --- without evictd ---------------------------------------------------------------------------------------------------
 
 
-def _unattended_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
+def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write what would have happened without evictd: the OOM killer, and how little of what was short would have been left."""
     signals = {
         each.threshold.signal for _, tested in cycles_with_thresholds(run) for each in thresholds_shown(tested)
@@ -223,7 +223,7 @@ def _unattended_texts(run: Run, account: Account, unattended: Run, evicted: Sequ
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
-        again = _unless_share(unattended) or clear_again_text(run, unattended, account.relieved_at)
+        again = _unless_share(unattended) or clear_again_text(run, unattended)
         yield f"Without evictd the OOM killer would not have come {_within(run.world)}{again}."
     # The kernel kills only once the swap is full; the readings are from before.
     known = MEMORY_SIGNALS | ({Signal.SWAP_AVAILABLE} if killed else set())

@@ -21,7 +21,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions, Wait, WithdrawEviction
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome, signal_observations
-from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.api_server import SimulatedApiServer
@@ -68,6 +68,8 @@ class Run:
     """The events on the node in order of time."""
     least: Mapping[Signal, int] = field(default_factory=dict)
     """The least amount of each signal that ever was available, also between two cycles; only of a run without thresholds."""
+    memory: Mapping[Signal, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """Times and available bytes of each memory signal, a straight line from one to the next; only of a run without thresholds."""
 
     @property
     def kills(self) -> list[tuple[int, OomKill]]:
@@ -136,6 +138,7 @@ class _Player:
         self._page_cache: ReclaimOutcome | None = None
         self._watch = SimulatedWatch(self._node, self._observer)
         self._least: dict[Signal, int] = {}
+        self._memory: dict[Signal, list[tuple[int, int]]] = {}
         self._ended = False
         """Whether a collection has ended since the last cycle."""
         self._calm = calm
@@ -162,6 +165,7 @@ class _Player:
             cycles=tuple(cycles),
             happened=tuple(self._lifecycle.happened),
             least=self._least,
+            memory=self._memory,
         )
 
     def _evicts(self, cycle: WorldCycle) -> bool:
@@ -289,6 +293,8 @@ class _Player:
         for signal, seen in signal_observations(self._observer.node_stats(now)).items():
             available = seen.available.value()
             self._least[signal] = min(self._least.get(signal, available), available)
+            if signal in MEMORY_SIGNALS:
+                self._memory.setdefault(signal, []).append((now, available))
 
     def _bound_growth(self, since: int, now: int) -> None:
         for at, signal in self._node.bound_growth(since, now):
