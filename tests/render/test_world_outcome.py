@@ -188,7 +188,7 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
         "default/agent, the cause, was not evicted: the kernel killed its container, which was started again."
         in longest
     ), "no pod was called needed, and it was not ended"
-    assert "No set of pods would have relieved the node for the rest of the 30m0s played." in longest
+    assert "No set of evictable pods would have relieved the node for the rest of the 30m0s played." in longest
 
 
 def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> None:
@@ -333,7 +333,7 @@ def test_innocents_are_named_as_not_needed_and_the_cause_as_still_there() -> Non
     side = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)
     text = " ".join(outcome_text(side.run, side.account))
     assert "not needed" in text
-    assert "No set of pods would have relieved the node" in text
+    assert "No set of evictable pods would have relieved the node" in text
 
 
 def test_a_derived_threshold_is_named_where_it_alone_is_met() -> None:

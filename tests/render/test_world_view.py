@@ -112,7 +112,7 @@ def test_each_innocent_has_the_reason_why_its_end_was_not_needed() -> None:
     static = hog(source=PodSource.STATIC, name="static", rate=10 * (1 << 20))
     vain = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)
     assert {each.why for each in vain.account.losses if each.slot != "default/static"} == {
-        "no set of pods would have relieved the node for the rest of the 7m0s played"
+        "no set of evictable pods would have relieved the node for the rest of the 7m0s played"
     }
 
 

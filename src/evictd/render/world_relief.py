@@ -45,7 +45,7 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
     lost = {loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
     slots, last = sorted(account.ideal.slots), to_the_end(world)
     if not account.ideal.relieves:
-        yield f"No set of pods would have relieved the node {last}."
+        yield f"No set of evictable pods would have relieved the node {last}."
     elif lost == set(slots):
         yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) > 1 else []
     elif slots:

@@ -233,7 +233,7 @@ def _why_not_needed(world: World, ideal: IdealEnds) -> str:
     if ideal.crossed_at is None:
         return "no threshold is met once unused images and dead containers are deleted"
     if not ideal.relieves:
-        return f"no set of pods would have relieved the node for the rest of the {format_duration(world.played)} played"
+        return f"no set of evictable pods would have relieved the node for the rest of the {format_duration(world.played)} played"
     ends = ", ".join(sorted(ideal.slots))
     return f"the end of {ends} would have relieved the node for the rest of the {format_duration(world.played)} played"
 

@@ -68,7 +68,7 @@ class IdealEnds:
     memory_ended: bool = False
     """Whether no threshold is met then, and the kernel kills."""
     relieves: bool = True
-    """Whether that relieves the node until the world ends; where not, no set of pods would."""
+    """Whether that relieves the node until the world ends; where not, no set of evictable pods would."""
 
 
 def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
