@@ -52,6 +52,17 @@ def test_a_threshold_that_the_world_s_own_share_forestalls_is_named() -> None:
     assert warnings(config(hard={"memory.available": "100Mi"}), unusable=150 * MI) == [], "does not count it"
 
 
+def test_a_pod_that_requests_more_than_the_node_has_is_named() -> None:
+    """A pod that requests 9Gi was played on a node of 2Gi without a word."""
+    settings, node = config(hard={"memory.available": "100Mi"}), NodeSpec(memory=2 * GI)
+    (warning,) = warnings_text(play(world(holder("db", MI, memory="9Gi"), *quiet(1), node=node), settings))
+    assert warning == (
+        "Warning: default/db (9Gi) requests more memory than the 2Gi that pods can have on this node; the scheduler places no "
+        "such pod on it."
+    )
+    assert not list(warnings_text(play(world(holder("db", MI, memory="2Gi"), node=node), settings)))
+
+
 def test_a_pod_that_is_larger_than_the_node_is_named() -> None:
     run = play(world(holder("db", 3 * GI), node=NodeSpec(memory=2 * GI)), config(hard={"memory.available": "100Mi"}))
     (warning,) = warnings_text(run)

@@ -9,8 +9,8 @@ from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.quantity import of_bytes
-from evictd.render.text import clean, signal_quantity
+from evictd.core.units.quantity import NANO, of_bytes
+from evictd.render.text import clean, first_of, signal_quantity
 from evictd.world.behaviours import Usage
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
@@ -18,13 +18,14 @@ from evictd.world.process import Process
 
 
 def warnings_text(run: Run) -> Iterator[str]:
-    """Write which thresholds have no unit, are forestalled or always met, and which pods are larger than the node."""
+    """Write which thresholds have no unit, are forestalled or always met, and which pods hold or request more than the node has."""
     for found in without_unit(run.config.thresholds):
         signal = "" if found.signal is None else f"{found.signal.value}: "
         yield f"Warning: {signal}{found.message}; {found.remedy}."
     yield from _kernel_texts(run)
     yield from _capacity_texts(run)
     yield from _too_large_texts(run)
+    yield from _request_texts(run)
 
 
 def _kernel_texts(run: Run) -> Iterator[str]:
@@ -84,6 +85,19 @@ def _too_large_texts(run: Run) -> Iterator[str]:
                 f"Warning: {clean(each.pod.full_name)} holds {bytes_text(amount)} of memory from its start on, more than the "
                 f"{bytes_text(most)} that processes can have on this node, so the kernel kills."
             )
+
+
+def _request_texts(run: Run) -> Iterator[str]:
+    """Write which pods request more memory than there is for pods: no real node of this size would have them."""
+    most = run.world.node.memory_of_pods
+    requests = ((each.pod.full_name, each.pod.resource_totals.memory_request // NANO) for each in run.world.pods)
+    found = [f"{clean(name)} ({bytes_text(amount)})" for name, amount in requests if amount > most]
+    if found:
+        verb = "requests" if len(found) == 1 else "request"
+        yield (
+            f"Warning: {first_of(found)} {verb} more memory than the {bytes_text(most)} that pods can have on this node; the "
+            "scheduler places no such pod on it."
+        )
 
 
 def _capacity_texts(run: Run) -> Iterator[str]:
