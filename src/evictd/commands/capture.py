@@ -44,11 +44,12 @@ from evictd.core.model.state_times import moved_in_time
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration, parse_duration
 from evictd.core.units.percentage import parse_percentage
-from evictd.errors import ExitCode, InputError, InvalidValueError, did_you_mean
+from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.observe.live import LiveNode
 from evictd.observe.reading.observer import RUNTIME
 from evictd.render.replayed import recorded_victims
 from evictd.render.text import clean, duration_text, first_of
+from evictd.render.why import pods_meant
 from evictd.simulation import simulate
 
 
@@ -300,7 +301,7 @@ def _until(entries: Sequence[JournalEntry], pod: str, path: Path) -> list[Journa
     evicted = [set(recorded_victims(entry.decisions)) for entry in entries]
     if not (found := [index for index, names in enumerate(evicted) if pod in names]):
         known = sorted(set().union(*evicted))
-        remedy = did_you_mean(pod, known) or (f"it has {first_of(known)}" if known else "it has no eviction")
+        remedy = pods_meant(pod, known) or (f"it has {first_of(known)}" if known else "it has no eviction")
         raise InputError(f"--until: {pod}: was not evicted in {shown_path(path)}; {remedy}")
     return list(entries[: found[-1] + 1])
 

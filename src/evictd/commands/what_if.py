@@ -16,8 +16,9 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InputError, InvalidValueError, did_you_mean
+from evictd.errors import InputError, InvalidValueError
 from evictd.render.text import clean, first_of
+from evictd.render.why import pods_meant
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
@@ -104,9 +105,9 @@ def _reading_of(scenario: Scenario, names: Sequence[str]) -> tuple[NodeStats, Ma
 
 
 def _meant(scenario: Scenario, name: str) -> str:
-    """Return the pod with the most similar name, or else the pods that there are."""
+    """Return the pods that the name may stand for, or else those that there are."""
     known = [clean(pod.full_name) for pod in scenario.last_pods]
-    meant = did_you_mean(name, known) or (f"it has {first_of(known)}" if known else "")
+    meant = pods_meant(name, known) or (f"it has {first_of(known)}" if known else "")
     return f"; {meant}" if meant else ""
 
 
