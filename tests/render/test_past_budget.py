@@ -4,6 +4,7 @@ import msgspec
 
 from evictd.core.units.duration import SECOND
 from evictd.render.history import EventKind, history
+from tests.render.played_worlds import incident_texts
 from tests.render.test_history import journal
 
 
@@ -33,3 +34,13 @@ def test_an_eviction_past_a_budget_says_for_how_long_it_was_refused() -> None:
     )
     assert "disruption budget" not in asked_since(59, grace=30)
     assert "disruption budget" not in asked_since(66, grace=0)
+
+
+def test_a_world_says_why_an_eviction_was_not_refused_in_the_end() -> None:
+    """The conclusion had six refusals by a budget of 0, and an eviction."""
+    text = incident_texts("25-budget-of-zero")
+    assert text[1] == "The API server refused evictions 6 times: default/leak."
+    assert text[2] == (
+        "A disruption budget refused default/leak for 1m6s; past evictionTimeout (1m0s) evictd deletes it all the same "
+        "(podTermination: Auto)."
+    )

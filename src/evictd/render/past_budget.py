@@ -14,7 +14,12 @@ def past_budget(record: JournalRecord, decision: Mapping[str, Any]) -> str:
     if since is None or timeout is None or not grace or (waited := record.now - since) < timeout:
         return ""
     # `podTermination: EvictionAPI` would ask again instead.
+    return past_budget_text("it", waited, timeout)
+
+
+def past_budget_text(pod: str, waited: int, timeout: int) -> str:
+    """Write that a pod was deleted after a budget had refused it for a time that is not shorter than `evictionTimeout`."""
     return (
-        f"A disruption budget refused it for {duration_text(waited)}; past evictionTimeout ({duration_text(timeout)}) "
+        f"A disruption budget refused {pod} for {duration_text(waited)}; past evictionTimeout ({duration_text(timeout)}) "
         "evictd deletes it all the same (podTermination: Auto)."
     )

@@ -3,14 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from evictd.config.kernel_share import kernel_share
+from evictd.core.eviction.eviction_method import EvictionMethod, is_hard
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy, own_thresholds
+from evictd.core.model.decision import begun_evictions
 from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.render.clear_again import clear_again_text
 from evictd.render.host_growth import host_growth_texts
+from evictd.render.past_budget import past_budget_text
 from evictd.render.text import clean, clock, counted, duration_text, signal_amount
 from evictd.render.world_relief import needed_text, relief_texts, slot_names, thresholds_shown
 from evictd.render.world_warnings import warnings_text
@@ -161,6 +164,27 @@ def _refusal_texts(run: Run) -> Iterator[str]:
     names = [clean(each.event.name) for each in run.happened if isinstance(each.event, EvictionRefused)]
     if names:
         yield f"The API server refused evictions {counted(len(names), 'time')}: {slot_names(list(dict.fromkeys(names)))}."
+    yield from _past_budget_texts(run)
+
+
+def _past_budget_texts(run: Run) -> Iterator[str]:
+    """Write of the first pod that evictd deleted past a disruption budget why, and how many more there were."""
+    api = run.world.api_server
+    if not api.budgets or api.termination is not EvictionMethod.AUTO:
+        return
+    refused = {(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)}
+    timeout, found = run.config.eviction_timeout, list[tuple[str, int]]()
+    for cycle in run.cycles:
+        for each in begun_evictions(cycle.step.decisions):
+            since = each.refused_since
+            past = since is not None and not is_hard(each) and cycle.at - since >= timeout
+            if since is not None and past and (cycle.at, each.pod.uid) not in refused:
+                found.append((clean(each.pod.full_name), cycle.at - since))
+    if found:
+        (name, waited), more = found[0], len(found) - 1
+        yield past_budget_text(name, waited, timeout)
+        if more:
+            yield f"evictd deleted {counted(more, 'more pod')} past a disruption budget."
 
 
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
