@@ -37,6 +37,15 @@ def test_a_world_is_played_and_concluded(world: Path, capsys: pytest.CaptureFixt
     assert "default/leak was evicted at" in out
 
 
+def test_a_dry_run_that_is_not_played_is_said(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`evictd: {dryRun: true}` was ignored without a word."""
+    world.write_text(f"{WORLD}evictd: {{dryRun: true}}\n")
+    assert main(["simulate", str(world), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["conclusion"][-1].startswith("Warning: `evictd.dryRun` is not played: ")
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
+    assert capsys.readouterr().out.count("Warning: `evictd.dryRun` is not played: ") == 1
+
+
 def test_policy_kubelet_plays_the_same_world(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", str(world), "--policy", "Kubelet", "--output", "json"]) == 0
     document = json.loads(capsys.readouterr().out)

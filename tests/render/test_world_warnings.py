@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.render.world_warnings import ownerless_texts, warnings_text
+from evictd.render.world_warnings import dry_run_texts, ownerless_texts, warnings_text
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec, Owner
 from tests.playbook import config
@@ -82,3 +82,9 @@ def test_an_owner_that_is_not_declared_and_starts_no_pod_again_is_named() -> Non
     ]
     assert not list(ownerless_texts(play(replace(story, owners=(Owner(name="DaemonSet/hog"),)), settings)))
     assert not list(ownerless_texts(play(world(*quiet(2)), settings)))
+
+
+def test_a_dry_run_is_said_not_to_be_played() -> None:
+    (warning,) = dry_run_texts(dry_run=True)
+    assert warning.startswith("Warning: `evictd.dryRun` is not played: here evictions end pods")
+    assert not list(dry_run_texts(dry_run=False))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.clock import wall_clock
+from evictd.codec.config.evictd_config import decode_evictd
 from evictd.codec.scenario import Scenario
 from evictd.codec.world_fields import ExpectFields
 from evictd.commands.source import compared_config, configuration_name, report_plot, scenario_config
@@ -37,7 +38,7 @@ from evictd.render.simulation_document import simulation_document
 from evictd.render.world_comparison import print_worlds, worlds_document
 from evictd.render.world_outcome import PlayedWorld
 from evictd.render.world_view import cycles_to_draw, print_world, world_document
-from evictd.render.world_warnings import ownerless_texts
+from evictd.render.world_warnings import dry_run_texts, ownerless_texts
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.expectation import expectations
@@ -54,6 +55,9 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
         name, other = compared_config(file, path, args)
         sides.append(_played(name, play(file.world, other), file.expect))
     sides = [replace(side, warnings=tuple(ownerless_texts(side.run))) for side in sides]
+    if args.config is None:
+        unplayed = dry_run_texts(dry_run=decode_evictd(file.evictd)[0].dry_run)
+        sides[0] = replace(sides[0], warnings=(*sides[0].warnings, *unplayed))
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
     if args.output == TABLE:
         _print(title, sides, args)

@@ -18,7 +18,7 @@ from evictd.world.process import Process
 
 
 def warnings_text(run: Run) -> Iterator[str]:
-    """Write which thresholds have no unit, are forestalled or always met, and which pods hold or request more than the node has."""
+    """Write which thresholds have no unit, are forestalled or always met, and which pods hold or request too much."""
     for found in without_unit(run.config.thresholds):
         signal = "" if found.signal is None else f"{found.signal.value}: "
         yield f"Warning: {signal}{found.message}; {found.remedy}."
@@ -71,6 +71,15 @@ def ownerless_texts(run: Run) -> Iterator[str]:
     owned = {each.pod.owner for each in run.world.pods if each.pod.full_name in ended} - known - {""}
     for owner in sorted(owned):
         yield f"Warning: {clean(owner)} starts no pod again, as it is not in the world's `owners`."
+
+
+def dry_run_texts(*, dry_run: bool) -> Iterator[str]:
+    """Write of a world file whose configuration asks for a dry run that it is played without."""
+    if dry_run:
+        yield (
+            "Warning: `evictd.dryRun` is not played: here evictions end pods, and the journal of `--journal` is that of a daemon "
+            "that evicts; in a dry run all pods stay, as without evictd."
+        )
 
 
 def _too_large_texts(run: Run) -> Iterator[str]:
