@@ -10,7 +10,7 @@ from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.advice import advice_document, configuration, print_advice
+from evictd.render.advice import advice_document, basis, configuration, print_advice
 from evictd.render.console import make_console
 from tests.stories import check_golden
 from tests.test_advice import AGAIN, MI, reading, with_capacity
@@ -165,6 +165,13 @@ def test_the_fields_can_be_used_as_they_are() -> None:
     assert fields["evictd"] == {"memory": {"lead": "Auto"}}
     assert eviction_config(fields["kubelet"], policy=Policy.STANDARD, default_hard=True).thresholds
     assert advice_document(ADVICE)["signals"][0]["worst"]["node"] == "n5"
+
+
+def test_a_lead_that_is_advised_alone_is_no_lack_of_evidence() -> None:
+    """The first line had "not enough to propose anything", and a later one proposed `memory.lead`."""
+    alone = replace(advise([node_evidence("n", [])], 99), lead=True)
+    assert basis(alone).endswith(": no threshold and no reservation is proposed, only memory.lead")
+    assert basis(replace(alone, lead=False)).endswith(": not enough to propose anything")
 
 
 def test_nothing_is_advised_of_calm_nodes() -> None:

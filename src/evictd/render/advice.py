@@ -188,6 +188,9 @@ def basis(advice: Advice) -> str:
     evictions = sum(each.episodes for each in advice.signals)
     counts = f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}, {counted(evictions, 'eviction')}"
     if not any(each.proposed for each in advice.settings):
+        alone = ["evictionMaxPodGracePeriod"] if advice.max_pod_grace_seconds is not None else []
+        if alone := [*alone, *(["memory.lead"] if advice.lead else [])]:
+            return f"{counts}: no threshold and no reservation is proposed, only {' and '.join(alone)}"
         evidence = any(each.enough_evidence for each in advice.settings)
         return f"{counts}: {'nothing is proposed' if evidence else 'not enough to propose anything'}"
     missed = {name for each in advice.settings if each.proposed for name in each.not_covered}
