@@ -57,12 +57,13 @@ def test_a_signal_that_has_stopped_falling_does_not_come_nearer() -> None:
     """`--grow` ends after its amount; the average from the first reading on still crossed the threshold."""
     (outlook,) = outlooks(cycles("5Gi", "3Gi", "2Gi", "2Gi", "2Gi", "2Gi"), CONFIG)
     assert outlook.time_left is None
-    assert "2Gi left, and it does not come nearer: it came within 1Gi of its threshold at 2m0s; next" in outlook_text(
-        outlook
+    assert (
+        "2Gi left, and it does not come nearer: a reading at 2m0s was within 1Gi of its threshold; next"
+        in outlook_text(outlook)
     )
     out = io.StringIO()
     print_outlooks([outlook], make_console(out, 200))
-    assert "2Gi left (it came within 1Gi of its threshold at 2m0s); next is default/hog" in out.getvalue()
+    assert "2Gi left (a reading at 2m0s was within 1Gi of its threshold); next is default/hog" in out.getvalue()
 
 
 def test_a_threshold_that_was_met_earlier_has_no_distance() -> None:
@@ -149,7 +150,7 @@ def test_after_a_kill_by_the_kernel_no_time_is_known() -> None:
     """The kill raised what is available, so a leak that goes on was said not to come nearer."""
     (outlook,) = outlooks(cycles("5Gi", "2Gi", "5Gi"), CONFIG)
     killed = replace(outlook, rate=None, killed=True)
-    assert "5Gi left, the kernel killed, so no time is known; it came within 1Gi" in outlook_text(killed)
+    assert "5Gi left, the kernel killed, so no time is known; a reading at 1m0s was within 1Gi" in outlook_text(killed)
     out = io.StringIO()
     print_outlooks([killed], make_console(out, 200), lead="")
     assert (

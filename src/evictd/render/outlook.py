@@ -165,7 +165,7 @@ def _nearest(outlook: Outlook, before: str) -> str:
         return ""
     distance, at = outlook.nearest
     near = gap_text(distance, outlook.finding.threshold.signal)
-    return f"{before}it came within {near} of its threshold at {duration_text(at)}"
+    return f"{before}a reading at {duration_text(at)} was within {near} of its threshold"
 
 
 def print_outlooks(
