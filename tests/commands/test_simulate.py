@@ -62,6 +62,8 @@ def test_another_configuration_decides_differently(tmp_path: Path, capsys: pytes
     path = str(SCENARIOS / "memory-with-priorities.yaml")
     assert _evicted([path], capsys) == ["default/report"]
     assert _evicted([path, "--config", str(config)], capsys) == []
+    assert main(["simulate", path, "--config", str(config)]) == 0
+    assert f"decidedby{config}" in "".join(capsys.readouterr().out.split()), "it had the policy only"
 
 
 def test_the_scenario_names_its_policy_and_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

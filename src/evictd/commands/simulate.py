@@ -113,12 +113,13 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
             write_document(comparison_document(name, sides), args.output, sys.stdout)
         return ExitCode.DONE
     if args.plot is not None:
-        draw(name, cycles, args.plot, subtitle=f"decided by policy {config.policy.value}", begin=scenario.begin)
+        draw(name, cycles, args.plot, subtitle=f"decided by {configuration_name(config, args)}", begin=scenario.begin)
         report_plot(args.plot)
     calm = outlooks(cycles, config)
     if args.output == TABLE:
         console = make_console(sys.stdout)
-        print_simulation(name, cycles, TableView(config=config, everything=args.all), console)
+        view = TableView(config=config, everything=args.all, decided_by=configuration_name(config, args))
+        print_simulation(name, cycles, view, console)
         print_outlooks(calm, console)
     else:
         document = simulation_document(name, cycles, config, rows=None if args.all else TOP_ROWS)

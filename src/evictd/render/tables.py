@@ -68,6 +68,8 @@ class TableView:
 
     config: EvictionConfig
     everything: bool = False
+    decided_by: str = ""
+    """What is said to decide; if it is empty, the policy."""
 
 
 def _table(*columns: str) -> "Table":
@@ -91,7 +93,8 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
     Steps in which nothing new happens take one line, unless everything is asked for (`steps`). Then the tables have every
     threshold, as that of the first step has; else those that are met. The conclusion comes last.
     """
-    to.print(f"{clean(name) or 'scenario'}: decided by policy {view.config.policy.value}", style="bold")
+    decided_by = clean(view.decided_by) or f"policy {view.config.policy.value}"
+    to.print(f"{clean(name) or 'scenario'}: decided by {decided_by}", style="bold")
     before: SimulatedCycle | None = None
     for in_one_line, group in folded(cycles):
         if in_one_line and not view.everything:
