@@ -11,6 +11,7 @@ from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Step
+from evictd.core.model.stats import MemoryStats, NodeStats
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
@@ -93,6 +94,21 @@ def test_no_growth_of_a_pod_is_suggested_where_no_pod_grew() -> None:
     _, found, simulate = readings_end_text([one], WHAT_IF)
     assert "docs/worlds.md" in found
     assert "--grow" not in simulate
+
+
+@pytest.mark.parametrize(("before", "suggested"), [(400, False), (700, True)])
+def test_a_growth_that_had_ended_is_not_suggested(before: int, suggested: bool) -> None:
+    """World 44: the pods had grown within the last minute, and no more for 45 s."""
+    holdings = SupplyHoldings(
+        at=60 * SECOND, used={"hog": 700 * MI}, lowest={"hog": 100 * MI}, lowest_before={"hog": 100 * MI}
+    )
+    one = replayed(eviction())
+    node = NodeStats(memory=MemoryStats(time=0, available_bytes=400 * MI, fill_rate=0))
+    trend = {"memory.available": [(50.0, 900 * MI), (20.0, before * MI)]}
+    observation = Observation(node=node, pods=(pod("hog"),), pod_stats={})
+    entry = replace(one.entry, observation=observation, extra={"trend": trend})
+    one = replace(one, entry=entry, step=replace(one.step, state=State(holdings={Signal.MEMORY_AVAILABLE: holdings})))
+    assert ("--grow" in " ".join(readings_end_text([one], WHAT_IF))) is suggested
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ _ASSUMED = 300
 _MOST_GROWING = 5
 _LITTLE_PART = 10
 """A pod that grows by less than this part of what the fastest grows by is left out."""
+_RECENT = 30
+"""Seconds before an eviction in which memory has to fill for its growth to be taken for one that goes on."""
 _LONGEST = 18_000
 """Seconds of the longest growth that is suggested; `--grow` takes no more than 20,000."""
 
@@ -78,7 +80,12 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
 
 
 def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
-    """Return the pods that grew the fastest, at most a few; none whose growth is little beside the fastest."""
+    """Return the pods that grew the fastest, at most a few; none whose growth is little beside the fastest.
+
+    None where memory filled no more at the eviction: what grew in the minute before had ended by then.
+    """
+    if _grows_no_more(one):
+        return ()
     holdings = one.step.state.holdings.get(Signal.MEMORY_AVAILABLE)
     if holdings is None:
         return None
@@ -86,6 +93,17 @@ def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
     rates = {uid: each.rate for uid, each in holdings.growing.items() if uid in names and each.rate}
     fastest = sorted(rates, key=lambda uid: (-rates[uid], names[uid]))[:_MOST_GROWING]
     return tuple((names[uid], rates[uid]) for uid in fastest if rates[uid] * _LITTLE_PART >= rates[fastest[0]])
+
+
+def _grows_no_more(one: Replayed) -> bool:
+    """Whether memory did not fill at the eviction, nor in the readings of half a minute before it; False if not known."""
+    node = one.entry.observation.node
+    memory = None if node is None else node.memory
+    if memory is None or memory.available_bytes is None or memory.fill_rate is None or memory.fill_rate > 0:
+        return False
+    trend = (one.entry.extra or {}).get("trend", {}).get(Signal.MEMORY_AVAILABLE.value, ())
+    recent = [available for seconds, available in trend if seconds <= _RECENT]
+    return bool(recent) and max(recent) <= memory.available_bytes
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
