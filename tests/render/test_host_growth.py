@@ -1,4 +1,4 @@
-"""What a part of the host took where pods went for it."""
+"""What a part of the host took where memory was short."""
 
 from evictd.render.host_growth import host_growth_texts
 from evictd.world.behaviours import Grow, Hold, Usage
@@ -21,6 +21,13 @@ def test_a_growing_process_of_the_host_is_named_where_pods_went_for_it() -> None
     """Six pods were evicted one after another, and nothing said what filled the memory."""
     run = run_of(Grow(of=Usage.MEMORY, rate=10 * MI))
     assert [*host_growth_texts(run)] == ["containerd, outside pods, took 2.93Gi of memory; evictions do not end it."]
+
+
+def test_it_is_named_where_no_pod_can_be_evicted_and_takes_no_more_than_there_is() -> None:
+    """A node without pods was said to be short, and not why."""
+    slab = HostUse(name="slab", behaviours=(Grow(of=Usage.MEMORY, rate=20 * MI),), oom_score_adj=-1000)
+    run = play(world(host=(slab,)), config(hard=HARD))
+    assert [*host_growth_texts(run)] == ["slab, outside pods, took 4Gi of memory; evictions do not end it."]
 
 
 def test_it_is_not_named_where_a_pod_is_the_cause_or_it_takes_no_more() -> None:
