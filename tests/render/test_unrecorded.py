@@ -90,3 +90,13 @@ def test_a_journal_without_an_eviction_gives_no_all_clear(tmp_path: Path, capsys
     assert f"evictd simulate WORLD.yaml --config {new}" in text
     assert main(["replay", str(tmp_path / "journal"), "--config", str(new), "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["unrecorded"] == ["memory.available<100Mi (hard)"]
+
+
+def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:
+    (one,) = replayed(OWN, OWN)
+    said, *_ = unrecorded_texts([replace(one, sooner=("evictionMinimumReclaim",))], "--config new.yaml")
+    assert said.startswith("evictionMinimumReclaim can act for longer than what was recorded. The journal has only")
+    both, *_ = unrecorded_texts([replace(one, sooner=("memory.lead", "evictionMinimumReclaim"))], "--config new.yaml")
+    assert both.startswith(
+        "memory.lead and evictionMinimumReclaim can act sooner or for longer than what was recorded. "
+    )

@@ -1,7 +1,7 @@
 """Says which thresholds and settings of another configuration could have acted between the records of a journal.
 
 The journal has only the cycles in which something was decided. A threshold that is higher than the recorded ones of its signal,
-or whose grace period is shorter, could have been met in any of the others.
+or whose grace period is shorter, could have been met in any of the others. With a larger minimum reclaim one is met for longer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evictd.codec.journal import JournalEntry
 from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.sooner import MINIMUM_RECLAIM
 from evictd.core.model.threshold import Origin
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
@@ -50,11 +51,16 @@ def unrecorded_texts(replayed: Sequence[Replayed], options: str) -> tuple[str, .
     found = may_act_unrecorded(replayed)
     if not found:
         return ()
-    acts = "can act" if any(one.sooner for one in replayed) else "acts" if len(found) == 1 else "act"
+    if MINIMUM_RECLAIM in found:
+        acts = "can act for longer" if len(found) == 1 else "can act sooner or for longer"
+    elif any(one.sooner for one in replayed):
+        acts = "can act sooner"
+    else:
+        acts = "acts sooner" if len(found) == 1 else "act sooner"
     cycles = f"the {counted(len(replayed), 'cycle')} in which something was decided"
     cannot = f"The journal has only {cycles}, and does not show whether a pod would have gone between them."
     return (
-        f"{' and '.join(found)} {acts} sooner than what was recorded. {cannot}",
+        f"{' and '.join(found)} {acts} than what was recorded. {cannot}",
         "To find out, run it on the node with dryRun: true, or describe the node in a world (docs/worlds.md), and play it:",
         f"  evictd simulate WORLD.yaml {options}",
     )

@@ -16,3 +16,15 @@ def test_the_kubelets_formula_has_never_less() -> None:
     standard, kubelet = config(), config(policy=Policy.KUBELET)
     assert [*sooner_settings(standard, kubelet)] == []
     assert [*sooner_settings(kubelet, standard)] == ["memory.formula"]
+
+
+def test_a_larger_minimum_reclaim_is_named() -> None:
+    """A journal was said to show all of a configuration with which more pods go in a shortage."""
+    none, small, large, part = (
+        config(hard={"memory.available": "1Gi"}, min_reclaim={} if text is None else {"memory.available": text})
+        for text in (None, "100Mi", "1Gi", "10%")
+    )
+    assert [*sooner_settings(small, large)] == [*sooner_settings(none, part)] == ["evictionMinimumReclaim"]
+    assert [*sooner_settings(small, part)] == ["evictionMinimumReclaim"], "which is more depends on the node"
+    for then, now in ((large, small), (small, none), (part, part), (none, config())):
+        assert [*sooner_settings(then, now)] == []

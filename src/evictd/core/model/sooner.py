@@ -1,8 +1,9 @@
 """Names the settings beside thresholds with which a configuration may act before another one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evictd.core.model.config import EvictionConfig, FastFill, MemoryFormula, memory_formula
+from evictd.core.model.threshold import Threshold, ThresholdValue
 
 _NEVER_MORE = {
     MemoryFormula.WORKING_SET: {MemoryFormula.AUTO, MemoryFormula.LOWEST},
@@ -13,8 +14,12 @@ _NEVER_MORE = {
 """The formulas whose `memory.available` is at no time more than that of the first."""
 
 
+MINIMUM_RECLAIM = "evictionMinimumReclaim"
+"""The setting with which a threshold does not act sooner, but for longer."""
+
+
 def sooner_settings(then: EvictionConfig, now: EvictionConfig) -> Iterator[str]:
-    """Yield the names of the settings of `now` that may act where, or before, those of `then` do."""
+    """Yield the names of the settings of `now` that may act before those of `then`, or where those do not any more."""
     formula, other = memory_formula(then), memory_formula(now)
     if formula is not other and formula not in _NEVER_MORE[other]:
         yield "memory.formula"
@@ -22,3 +27,24 @@ def sooner_settings(then: EvictionConfig, now: EvictionConfig) -> Iterator[str]:
     yield from (name for name, before, after in leads if after is not before and after is not FastFill.OFF)
     if now.monitoring_period < then.monitoring_period:
         yield "evictionMonitoringPeriod"
+    if any(_reclaims_more(then.thresholds, each) for each in now.thresholds):
+        yield MINIMUM_RECLAIM
+
+
+def _reclaims_more(then: Sequence[Threshold], threshold: Threshold) -> bool:
+    """Whether a minimum reclaim may be larger than all that others have for the signal; of a percentage and an amount it may."""
+    reclaim = threshold.min_reclaim
+    if reclaim is None or not _positive(reclaim):
+        return False
+    known = [each.min_reclaim for each in then if each.signal is threshold.signal and each.min_reclaim is not None]
+    return not any(_at_least(each, reclaim) for each in known)
+
+
+def _positive(value: ThresholdValue) -> bool:
+    return value.fraction > 0 if value.quantity is None else value.quantity.value() > 0
+
+
+def _at_least(value: ThresholdValue, other: ThresholdValue) -> bool:
+    if value.quantity is None or other.quantity is None:
+        return value.quantity is other.quantity and value.fraction >= other.fraction
+    return value.quantity >= other.quantity
