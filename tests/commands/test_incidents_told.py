@@ -207,7 +207,7 @@ def test_the_remedies_are_true_where_they_are_played(told: Told) -> None:
                 assert pod == document["pod"], f"{text}: {pod}"
             elif (other := GOES.match(found["said"])) is not None:
                 assert pod == other["pod"], f"{text}: {pod}"
-            elif "evictd would then have ended no pod" in found["said"]:
+            elif "evictd would have ended no pod at that moment" in found["said"]:
                 assert then > at, f"{text}: {pod}"
             else:
                 assert "would request" in found["said"], text

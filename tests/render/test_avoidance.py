@@ -41,7 +41,7 @@ def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
     assert limit == (
         "a limit of at most 4.48Gi of memory: the kernel would have ended it there, before the node was short"
     )
-    assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place"
+    assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place then"
     threshold, lead = avoidance(incident()).not_by
     assert threshold == (
         "a soft threshold: to be met 60 s earlier at 85.3Mi a second it would have to be 7Gi, "
@@ -57,11 +57,14 @@ def test_a_limit_and_a_request_avoid_it_and_a_lead_does_not() -> None:
             "default/hog-old",
             "it would have gone all the same, because the end of the other pods above their requests would not have been enough",
         ),
-        ("", "evictd would then have ended no pod, and the node would have stayed short"),
+        ("", "evictd would have ended no pod at that moment; which one it would have ended later is not known"),
     ],
 )
 def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> None:
-    """`default/database` of 9 MiB was said to go in the place of a pod that alone held what was missing."""
+    """`default/database` of 9 MiB was said to go in the place of a pod that alone held what was missing.
+
+    Of no pod it was said that the node would have stayed short: the pod went 54 s later, and the node was relieved.
+    """
     found = avoidance(with_request(pod))
     assert f"a request of 6Gi of memory (it had none): {said}" in found.not_by
     assert not any("request" in each for each in (*avoidance(incident()).by, *avoidance(incident()).not_by))
@@ -112,7 +115,7 @@ def test_a_request_that_only_sends_a_small_pod_first_is_said_to_be_too_little() 
     limit, *_ = avoidance(replace(found, ranking=tuple(rows))).by
     assert limit.startswith("a limit of at most")
     assert avoidance(replace(found, ranking=tuple(rows))).not_by[0] == (
-        "a request of 6Gi of memory (it had none): default/web (1Gi) would have gone first, and that is too little"
+        "a request of 6Gi of memory (it had none): default/web (1Gi) would have gone first then, and that is too little"
     )
 
 
@@ -133,7 +136,7 @@ def test_a_request_that_costs_a_pod_of_higher_priority_is_no_advice() -> None:
     """A request for a job was proposed, with which a database of priority 1000 would have gone in its place."""
     found = with_request("default/web")
     rows = tuple(replace(row, priority=1000) if row.pod == "default/web" else row for row in found.ranking)
-    request = "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place"
+    request = "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place then"
     assert f"{request}, whose priority 1000 is higher" in avoidance(replace(found, ranking=rows)).not_by
 
 
@@ -146,7 +149,7 @@ def judged(need: Need, *growers: Grower) -> Incident:
 def test_a_request_keeps_no_pod_that_grows() -> None:
     """The node was said to stay short, where the pod went a second later (world 01)."""
     found = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=GI)), with_request="")
-    later = "it would have gone all the same a moment later, because it grew on"
+    later = "evictd would have ended no pod at that moment; had it grown on, it would have gone all the same later"
     assert f"a request of 6Gi of memory (it had none): {later}" in avoidance(found).not_by
 
 
@@ -159,8 +162,8 @@ def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
         "before the node was short"
     )
     assert avoidance(found).not_by[0] == (
-        "a limit of at most 4.48Gi of memory for this pod alone: default/web grew as well and would have made the node "
-        "short later"
+        "a limit of at most 4.48Gi of memory for this pod alone: default/web grew as well, and more of that growth "
+        "would have made the node short later"
     )
     beside = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=rate), Grower(pod="", rate=rate))
     assert not any("limit" in each for each in avoidance(beside).by)
@@ -313,8 +316,8 @@ def test_a_request_of_the_pod_that_grew_is_no_advice() -> None:
     """An innocent pod would have gone in its place, and this one seconds later."""
     found = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))
     assert (
-        "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place, although this pod "
-        "grew"
+        "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place then; had this pod "
+        "grown on, the node would have been short again"
     ) in found.not_by
 
 
@@ -374,7 +377,9 @@ def test_a_minimum_reclaim_that_kept_the_threshold_met_is_named() -> None:
 def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:
     """A request in the template of both was proposed."""
     found = replace(with_request("default/web"), siblings=frozenset({"default/web"}))
-    request = "a request of 6Gi of memory (it had none): default/web of the same owner would have gone in its place"
+    request = (
+        "a request of 6Gi of memory (it had none): default/web of the same owner would have gone in its place then"
+    )
     assert request in avoidance(found).not_by
     assert (
         "a request of what they use in all pods of ReplicaSet/hog: fewer of them would be placed on this node"

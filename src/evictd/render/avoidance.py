@@ -53,7 +53,11 @@ class Avoidance:
 
 
 def avoidance(found: Incident) -> Avoidance:
-    """Return what would have avoided this eviction."""
+    """Return what would have avoided this eviction.
+
+    The journal shows the cycle of the eviction and what really came after it. With another setting that cycle is known, so a
+    sentence says what would have happened at that moment, and of the time after it only on a condition that it names.
+    """
     if found.signal is None:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
@@ -78,7 +82,9 @@ def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
     instead = any(not (row.protected or row.chosen) for row in found.ranking)
     in_vain = "a request, a limit or a priority of this pod" + (
-        ": another pod would have gone in its place, in vain as well" if instead else ": what is missing is not its own"
+        ": another pod would have gone in its place then, by what was measured in vain as well"
+        if instead
+        else ": what is missing is not its own"
     )
     protected = any(row.protected and row.usage for row in found.ranking)
     if found.protected_grower and not found.host_filled:
@@ -255,7 +261,9 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
 def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], alone: str) -> Avoidance:
     """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to."""
     names = tuple(each.pod or "what belongs to no pod" for each in others)
-    not_by = (f"{alone}: {first_of(names, _NAMED)} grew as well and would have made the node short later",)
+    not_by = (
+        f"{alone}: {first_of(names, _NAMED)} grew as well, and more of that growth would have made the node short later",
+    )
     usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
     if len(usages) < len(others) or victim.usage is None or found.missing is None:
         return Avoidance(not_by=not_by)
@@ -296,12 +304,14 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         why = why_the_same(found, victim, resource)
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
-        then = "evictd would then have ended no pod, and the node would have stayed short"
-        if found.verdict is not None and found.verdict.grew:
-            then = "it would have gone all the same a moment later, because it grew on"  # past any request
+        then = "evictd would have ended no pod at that moment; which one it would have ended later is not known"
+        if found.verdict is not None and found.verdict.grew:  # past any request
+            then = (
+                "evictd would have ended no pod at that moment; had it grown on, it would have gone all the same later"
+            )
         return Avoidance(not_by=(f"{request}: {then}",))
     if found.with_request in found.siblings:
-        same = f"{request}: {found.with_request} of the same owner would have gone in its place"
+        same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
         every = (
             f"a request of what they use in all pods of {found.event.owner}: fewer of them would be placed on this node"
         )
@@ -312,14 +322,16 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         each for each in found.ranking if not each.protected and not each.chosen and (each.usage or 0) > each.request
     ]
     if found.missing is not None and others and sum(each.usage or 0 for each in others) < found.missing:
-        return Avoidance(not_by=(f"{request}: {other} would have gone first, and that is too little",))
+        return Avoidance(not_by=(f"{request}: {other} would have gone first then, and that is too little",))
     if row is not None and row.priority > victim.priority:
-        instead = f"{other} would have gone in its place, whose priority {row.priority} is higher"
+        instead = f"{other} would have gone in its place then, whose priority {row.priority} is higher"
         return Avoidance(not_by=(f"{request}: {instead}",))
     if found.verdict is not None and found.verdict.grew:
-        instead = f"{other} would have gone in its place, although this pod grew"
+        instead = (
+            f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"
+        )
         return Avoidance(not_by=(f"{request}: {instead}",))
-    return Avoidance(by=(f"{request}: {other} would have gone in its place",))
+    return Avoidance(by=(f"{request}: {other} would have gone in its place then",))
 
 
 def _was_within_request(found: Incident, resource: Resource) -> bool:
