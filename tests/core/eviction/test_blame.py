@@ -39,7 +39,7 @@ def test_a_pod_within_its_request_stays(held: int, grown: int, missing: int, sta
 
 @pytest.mark.parametrize(
     ("held", "grown", "detail"),
-    [(5000, 0, "holds more than all of them and is static"), (50, 600, "grows more than all of them and is static")],
+    [(5000, 0, "holds more than all of them and is static"), (50, 600, "grew more than all of them and is static")],
 )
 def test_the_finding_says_what_makes_the_pod_the_culprit(held: int, grown: int, detail: str) -> None:
     """It said `holds or grows more` of both, beside a sentence by which pods took none of what filled the node."""

@@ -86,13 +86,20 @@ def test_each_reason_has_its_numbers() -> None:
     )
     culprit = NoAction(
         why=NoActionReason.PROTECTED_CULPRIT, threshold=MEMORY, needed=of_bytes(6 << 30), missing=of_bytes(1 << 20),
-        reachable=of_bytes(1 << 30), detail="grows more than all of them and is a static pod",
+        reachable=of_bytes(1 << 30), detail="grew more than all of them and is a static pod",
     )  # fmt: skip
     event = notice_of(culprit, None)
     assert event is not None
     assert (
-        "6Gi is needed with what grows until they have ended and the pods that may be evicted hold 1Gi" in event.message
+        "6Gi is needed with what grows until they have ended (1Mi is missing now) and the pods that may be evicted hold 1Gi"
+        in event.message
     )
+    event = notice_of(replace(culprit, reachable=of_bytes(7 << 30)), None)
+    assert event is not None
+    assert event.message.endswith("is a static pod, and no pod within its request goes in its place yet")
+    event = notice_of(replace(culprit, missing=of_bytes(1)), None)
+    assert event is not None
+    assert "is missing now" not in event.message, "1 stands for nothing at all"
     event = notice_of(replace(culprit, missing=culprit.needed), None)
     assert event is not None
     assert "6Gi is needed and the pods" in event.message

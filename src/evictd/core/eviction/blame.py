@@ -41,7 +41,7 @@ from evictd.core.units.quantity import NANO
 
 NO_NOISE = 2
 """Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
-HOLDS_MORE, GROWS_MORE = "holds more than all of them", "grows more than all of them"
+HOLDS_MORE, GREW_MORE = "holds more than all of them", "grew more than all of them"
 LIKE_THE_CULPRIT = 2
 """A candidate with half of what the culprit holds is a cause as well, if it exceeds its request or where pods request nothing
 (with 1 or 4 no incident ends differently)."""
@@ -82,7 +82,7 @@ def blamed(
             continue
         if _may_go(victim, suspect, shortage):
             continue
-        does = HOLDS_MORE if suspect.held is not None and suspect.held > held else GROWS_MORE
+        does = HOLDS_MORE if suspect.held is not None and suspect.held > held else GREW_MORE
         amount = SIGNALS[shortage.threshold.signal].amount
         reason = NoActionReason.UNMEASURED_CULPRIT if suspect.pod is None else NoActionReason.PROTECTED_CULPRIT
         return suspect, NoAction(

@@ -27,7 +27,7 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; {pod} {detail}"
+        "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
         "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow "
@@ -159,17 +159,26 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     culprit_of_stall = finding.why is NoActionReason.PROTECTED_CULPRIT and threshold.signal in STALLS
     text = (_OF_STALL if culprit_of_stall else _NOTICES[finding.why]).format(
         needed=_amount(finding.needed, finding),
-        growth=" with what grows until they have ended" if finding.includes_growth else "",
+        growth=_growth_text(finding),
         reachable=_amount(finding.reachable, finding),
         pod="a pod" if finding.pod is None else finding.pod.full_name,
         threshold=threshold.value,
         detail=finding.detail,
+        spared=", and no pod within its request goes in its place yet" if finding.suffices else "",
     )
     # Who reads events need not know of all pods.
     grown = "" if attribution is None else growth_text(attribution, named=False)
     message = f"No pod is evicted for {threshold.signal.value}: {text}" + (f"; {grown}" if grown else "")
     nothing_to_do = finding.why is NoActionReason.NOT_SHORT_OF_MEMORY
     return RecordEvent(type=NORMAL if nothing_to_do else WARNING, reason=finding.why.value, message=message)
+
+
+def _growth_text(finding: NoAction) -> str:
+    """Write that what is needed is more than what is missing now, where it is."""
+    if not finding.includes_growth:
+        return ""
+    now = "" if finding.missing_now is None else f" ({_amount(finding.missing_now, finding)} is missing now)"
+    return f" with what grows until they have ended{now}"
 
 
 def _amount(quantity: Quantity | None, finding: NoAction) -> str:

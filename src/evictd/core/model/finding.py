@@ -172,6 +172,16 @@ class NoAction:
         """Whether more is needed than is missing now."""
         return None not in {self.missing, self.needed} and self.missing != self.needed
 
+    @property
+    def missing_now(self) -> Quantity | None:
+        """What is missing now; `None` where that is the least amount, which stands for nothing at all (`Shortage.missing`)."""
+        return None if self.missing is None or self.missing.value() <= 1 else self.missing
+
+    @property
+    def suffices(self) -> bool:
+        """Whether the pods that may be evicted hold what is needed."""
+        return self.reachable is not None and self.needed is not None and self.reachable >= self.needed
+
 
 @frozen
 class StatsMissing:
