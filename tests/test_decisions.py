@@ -53,6 +53,7 @@ def test_one_call_decides() -> None:
     assert callers == {
         "commands/explain.py",
         "commands/incident.py",
+        "commands/incident_filled.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
         "simulation.py",

@@ -50,9 +50,10 @@ def test_an_eviction_whose_grace_was_fitted_says_rate_and_time_left() -> None:
     assert "timeLeftNanoseconds" not in encode_decision(book.eviction())["because"]
     assert "freeze" not in encode_decision(book.eviction())
     assert encode_decision(replace(book.eviction(), freeze=True))["freeze"] is True
-    because = replace(book.eviction().because, fill_rate=7, time_left=9, fitted=True)
+    because = replace(book.eviction().because, fill_rate=7, time_left=9, fitted=True, usage_age=5)
     plain = encode_decision(replace(book.eviction(), because=because))["because"]
     assert (plain["fillRate"], plain["timeLeftNanoseconds"], plain["graceFitted"]) == (7, 9, True)
+    assert plain["usageAgeNanoseconds"] == 5
 
 
 def test_a_ranking_may_be_cut_but_says_how_long_it_is() -> None:

@@ -91,6 +91,18 @@ def test_the_readings_just_before_a_cycle_give_a_rate_and_a_pause_is_read() -> N
     assert (found.rates, found.in_vain) == ({Signal.MEMORY_AVAILABLE: 30}, frozenset({Signal.MEMORY_AVAILABLE}))
 
 
+def test_a_signal_of_a_newer_daemon_is_left_out() -> None:
+    """Rates of an unknown signal made the whole line unreadable."""
+    trend = b'{"memory.available":[[10.0,900],[0.0,600]],"new.available":[[10.0,9],[0.0,6]]}'
+    findings = (
+        b'{"kind":"NoAction","why":"EvictionsDoNotHelp","signal":"new.available"},'
+        b'{"kind":"Threshold","threshold":{"signal":"new.available"},"limit":"1Gi","available":"1Gi","capacity":"2Gi"}'
+    )
+    line = b'{"kind":"%b","wall":"","now":0,"findings":[%b],"extra":{"trend":%b}}' % (KIND.encode(), findings, trend)
+    found = decode_reading(line)
+    assert (found.rates, found.in_vain, found.levels) == ({Signal.MEMORY_AVAILABLE: 30}, frozenset(), {})
+
+
 @pytest.mark.parametrize("line", [b"", b"{}", b"[]", b'{"kind":"x","wall":"","now":0}', b"\xff", b'{"now":1e400}'])
 def test_other_lines_are_refused(line: bytes) -> None:
     with pytest.raises(InputError, match="journal"):

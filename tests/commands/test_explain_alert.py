@@ -59,6 +59,12 @@ def test_an_unknown_alert_is_bad_usage() -> None:
         explain_alert.run(command("qqqq"))
 
 
+@pytest.mark.parametrize("name", ["EvictdEvictionLimitReached", "evictionlimitreached"])
+def test_a_reason_with_the_prefix_of_an_alert_is_found_in_its_run_book(name: str) -> None:
+    with pytest.raises(InputError, match=r"the run book of EvictdEvictionCannotHelp names it$"):
+        explain_alert.run(command(name))
+
+
 @pytest.mark.parametrize("name", ["EvictdBlind", "blind"])
 def test_an_unknown_alert_is_found_by_its_word_in_the_run_books(name: str) -> None:
     """All names begin alike, so `EvictdBlind` was most similar to the shortest one."""

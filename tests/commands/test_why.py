@@ -66,12 +66,12 @@ def test_a_journal_alone_tells_the_place_of_a_pod_that_was_not_evicted(
     assert why.run(command("default/web", *arguments)) is ExitCode.DONE
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "2026-01-01T00:00:00Z: default/hog was evicted for memory.available; this pod was at place 3 of 3 "
+        "2026-01-01T00:00:00Z: default/hog was evicted for memory.available; this pod was at place 2 of 2 "
         "Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, exceeds its request of 1Gi"
     ) in shown
     assert why.run(command("default/web", *arguments, "--output", "json")) is ExitCode.DONE
     assert [(row["victim"], row["place"]) for row in json.loads(capsys.readouterr().out)["passed"]] == [
-        ("default/hog", 3)
+        ("default/hog", 2)
     ]
 
 

@@ -153,6 +153,18 @@ def test_a_request_keeps_no_pod_that_grows() -> None:
     assert f"a request of 6Gi of memory (it had none): {later}" in avoidance(found).not_by
 
 
+def test_limits_of_several_pods_are_proposed_where_each_holds_less_than_is_missing() -> None:
+    """Three pods grew to 300Mi each, 372Mi were missing, and nothing was said to avoid it (world 42)."""
+    rate = 3 << 20
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=rate), Grower(pod="default/web", rate=rate))
+    rows = tuple(replace(row, usage=GI if row.chosen else row.usage) for row in found.ranking)
+    small = avoidance(replace(found, ranking=rows))
+    assert small.by[0].startswith("limits of memory of default/hog-old, default/web, at most 4.48Gi together: ")
+    assert not any("for this pod alone" in each for each in small.not_by)
+    tiny = tuple(replace(row, usage=GI // 2) for row in found.ranking)
+    assert not any("limit" in each for each in avoidance(replace(found, ranking=tiny)).by), "too little together"
+
+
 def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
     """Five pods with a limit of the 2.73Gi that were proposed lost three of them all the same (world 30)."""
     rate = 3 << 20
@@ -486,3 +498,17 @@ def test_a_pod_that_was_within_its_request_would_not_have_gone_for_an_earlier_th
     judged = EvictionVerdict(need=Need.NEEDED, pod=slow.event.pod, growers=(leak,), played=1)
     (text,) = (each for each in avoidance(replace(slow, ranking=rows, verdict=judged)).not_by if "soft" in each)
     assert text.endswith("60 s earlier, when this pod was still within its request")
+
+
+def test_a_soft_threshold_would_have_taken_the_pod_that_went_just_before() -> None:
+    """The pod was said to go then, and another one would have gone again (world 07)."""
+    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
+    other = replace(slow.event, pod="default/first", uid="uid-first", at="2026-01-01T00:00:18Z")
+    assert avoidance(replace(slow, before=(other,))).not_by[0] == (
+        "a soft threshold of 3Gi (it was 2Gi): it would have been met before default/first was evicted, and that pod would "
+        "have gone then"
+    )
+    went = "and the pod would have gone then, with a grace period"
+    assert avoidance(replace(slow, before=(replace(other, evidence={}),))).not_by[0].endswith(went), "another signal"
+    long_ago = replace(other, at="2025-12-31T23:59:00Z")
+    assert avoidance(replace(slow, before=(long_ago,))).not_by[0].endswith(went)

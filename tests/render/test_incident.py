@@ -15,6 +15,7 @@ from evictd.codec.journal_record import (
     RecordedSummary,
     decode_record,
 )
+from evictd.commands.world_journal import journal_lines as journal_lines_of
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.pod import Pod
@@ -24,10 +25,12 @@ from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import MetAfter
 from evictd.render.avoidance import Avoidance, avoidance
 from evictd.render.evictions import evictions_of, find_eviction
+from evictd.render.history import EventKind
 from evictd.render.incident import Incident, incident_of
 from evictd.render.relief import relief_lines
 from evictd.render.verdict import EvictionVerdict, Need
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
+from tests.render.played_worlds import incident_run
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))
 AT = 30
@@ -280,3 +283,12 @@ def test_the_chart_of_a_supply_that_was_empty_for_long_begins_with_the_fall() ->
     found = replace(incident(), available=0, points=fell)
     assert found.drawn == fell[:-1]
     assert replace(found, available=1, points=((-700.0, GI), *((at, 1) for at, _ in fell[1:-1]))).drawn[0][0] == -200.0
+
+
+def test_what_came_before_is_told_since_the_supply_began_to_fill() -> None:
+    """Two evictions and the pause after them were eleven minutes before, and left out (world 02)."""
+    lines = journal_lines_of(incident_run("02-host-path-writer"), end=1_800_000_000 * SECOND)
+    records = [decode_record(line) for line in lines]
+    found = incident_of(records, evictions_of(records), "default/web-2")
+    assert [each.pod for each in found.before if each.kind is EventKind.EVICTED] == ["default/web-0", "default/web-1"]
+    assert any(each.kind is EventKind.NO_ACTION for each in found.before)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_now import now_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
@@ -136,3 +137,19 @@ def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -
         "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node), or move pods away"
     )
     assert now_text(replace(found, still_met=False)) == ""
+
+
+def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None:
+    """Of a budget that refused the pods that grew nothing was said (world 42)."""
+    leaks = (Grower(pod="default/hog-old", rate=3 << 20), Grower(pod="default/web", rate=3 << 20))
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=leaks, played=0)
+    refused = HistoryEvent(at="2026-01-01T00:00:40Z", kind=EventKind.REFUSED, pod="default/web", uid="uid-web", text="")
+    found = replace(incident(), host_filled=False, verdict=verdict, after=(refused,), still_met=True)
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    found = replace(found, ranking=rows)
+    growing = "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert now_text(found) == (
+        "the node is still short: look at the disruption budgets (`kubectl get pdb --all-namespaces`): "
+        f"default/web may not go; {growing}"
+    )
+    assert now_text(replace(found, still_met=False)) == growing

@@ -71,6 +71,18 @@ def test_the_cause_comes_first(found: Incident, cause: str) -> None:
             "a/b filled memory, and default/hog-old went",
         ),
         (replace(judged(Need.NEEDED), pods_filled=True), "pods filled memory, no one of them most of it"),
+        (
+            replace(judged(Need.NEEDED), pods_filled=True, filled_by="ReplicaSet/web"),
+            "pods of ReplicaSet/web filled memory, no one of them most of it",
+        ),
+        (
+            replace(
+                judged(Need.NEEDED, LEAK, OTHER),
+                siblings=frozenset({"default/web"}),
+                event=replace(incident().event, owner="Job/x"),
+            ),
+            "2 pods of Job/x grew by 40Mi a second together, and default/hog-old went",
+        ),
     ],
 )
 def test_without_a_pod_that_made_most_of_the_growth_the_cause_is_what_is_known(found: Incident, cause: str) -> None:
@@ -205,3 +217,25 @@ def test_the_headline_has_the_rate_of_the_line_of_the_eviction() -> None:
     assert summary_text(replace(found, event=event)).startswith("default/hog-old grew by 86Mi a second")
     other = replace(event, evidence={**event.evidence, "because": {**because, "fillRate": 400 << 20}})
     assert summary_text(replace(found, event=other)).startswith("default/hog-old grew by 85.3Mi a second")
+
+
+def test_what_held_further_evictions_back_is_said_where_too_little_came_back() -> None:
+    """Two evictions gave back too little, and the limit of two evictions was not named (world 44)."""
+    limit = HistoryEvent(
+        at="2026-01-01T00:00:40Z", kind=EventKind.NO_ACTION, text="", evidence={"reason": "EvictionLimitReached"}
+    )
+    found = replace(judged(Need.NEEDED, LEAK), after=(limit,))
+    assert "evictionLimit" not in summary_text(found)
+    little = replace(found, points=(*(each for each in found.points if each[0] <= 0), (5.0, found.available or 0)))
+    little = replace(little, freed=0, clear=None, met=MetAfter(still=300))
+    assert summary_text(little).endswith("gave back too little; evictionLimit held further evictions back")
+
+
+def test_the_other_pods_are_named_of_which_the_kernel_killed_processes() -> None:
+    """`relieved the node for 12s only` was all that was said of six pods that the kernel killed (world 07)."""
+    kill = HistoryEvent(at="2026-01-01T00:00:40Z", kind=EventKind.KERNEL, pod="a/b", uid="b", text="")
+    host = replace(kill, pod="", uid="", evidence={"where": "system.slice"})
+    own = replace(kill, pod="default/hog-old", uid=incident().event.uid)
+    found = replace(judged(Need.NEEDED, LEAK), after=(kill, own, host, kill))
+    assert summary_text(found).endswith("; the kernel killed processes of a/b, system.slice afterwards")
+    assert "the kernel" not in summary_text(replace(found, after=(own,)))

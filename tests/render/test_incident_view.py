@@ -111,6 +111,8 @@ def test_an_amount_says_what_is_counted() -> None:
     found = replace(incident(), signal=Signal.PID_AVAILABLE)
     assert found.victim is not None
     assert row_text(replace(found.victim, usage=80), found).startswith("1. default/hog-old: uses 80 processes, ")
+    old = row_text(found.victim, replace(found, measured=False))
+    assert old.startswith("1. default/hog-old: when last measured used ")
 
 
 def test_a_reason_that_is_that_of_the_row_before_is_not_repeated() -> None:

@@ -34,3 +34,11 @@ def timed(amounts: Sequence[int]) -> list[tuple[float, int]]:
 def test_only_a_rise_that_stands_out_is_a_jump(amounts: list[int], kept: int) -> None:
     points = timed(amounts)
     assert since_jump(points) == points[len(points) - kept :]
+
+
+def test_the_end_of_a_pod_within_a_second_is_a_jump() -> None:
+    """246Mi came back within 0.2 s beside a fall of 200Mi in 10 s: 17Mi a second were said, and 20Mi fell (world 07)."""
+    points = [(0.0, 928), (10.0, 728), (20.0, 528), (21.4, 499), (21.6, 745), (31.6, 545), (33.9, 499)]
+    assert since_jump(points) == points[4:]
+    slow = [(0.0, 928), (10.0, 728), (20.0, 528), (21.4, 499), (31.4, 745), (41.4, 545), (43.7, 499)]
+    assert since_jump(slow) == slow

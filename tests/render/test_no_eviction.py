@@ -1,5 +1,7 @@
 """A journal without an eviction."""
 
+from dataclasses import replace
+
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.no_eviction import no_eviction_text
 
@@ -35,6 +37,22 @@ def test_a_host_that_is_the_cause_is_looked_at() -> None:
 def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
     event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
     assert no_eviction_text([event]) == (
-        f"the journal has no eviction. {AT}: shorten the grace period of default/old to 1s; it was being deleted already"
+        f"the journal has no eviction. {AT}: shorten the grace period of default/old to 1s; it was being deleted already, "
+        "so that is no eviction and no incident"
+    )
+    filled = replace(
+        event, filled="Of 1Gi that filled memory, pods took 1Gi (all of it default/new); nothing else grew."
+    )
+    assert no_eviction_text([filled]).endswith(
+        "no incident. Of 1Gi that filled memory, pods took 1Gi (all of it default/new); nothing else grew"
     )
     assert no_eviction_text([]) == "the journal has no eviction; `evictd history` says what was decided"
+
+
+def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> None:
+    """The journal of a node whose kernel killed pods was said to have nothing (world 43)."""
+    kill = HistoryEvent(at=AT, kind=EventKind.KERNEL, text="the kernel killed 2 processes of default/api")
+    grew = "default/hog grew most before"
+    assert no_eviction_text([kill], [grew]) == f"the journal has no eviction. {AT}: {kill.text}; {grew}"
+    paused = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="a reason", evidence={"reason": "OfANewerDaemon"})
+    assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason"

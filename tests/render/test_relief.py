@@ -86,3 +86,10 @@ def test_memory_that_came_back_without_an_eviction_is_told() -> None:
     gone = HistoryEvent(at="2026-01-01T00:01:45Z", kind=EventKind.GONE, text="default/other is gone")
     assert told not in list(relief_lines(replace(found, after=(gone,))))
     assert told not in list(relief_lines(replace(found, capacity=64 * GI)))
+
+
+def test_what_was_missing_says_what_is_counted() -> None:
+    """`1 was missing` was said of processes."""
+    found = replace(incident(), signal=Signal.PID_AVAILABLE, available=99, levels=(("hard", 100),))
+    assert next(relief_lines(found)).startswith("1 process was missing to 100, the hard threshold")
+    assert next(relief_lines(replace(found, available=9))).startswith("91 processes were missing to 100")

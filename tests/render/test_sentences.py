@@ -137,6 +137,8 @@ def test_every_decision_has_its_sentence() -> None:
         "it uses 1.9Gi, requests 256Mi"
     )
     assert [sentences.decision_text(decision) for decision in evictions] == [expected]
+    old = replace(evictions[0], because=replace(evictions[0].because, usage_age=20 * SECOND))
+    assert sentences.decision_text(old).endswith("; it used 1.9Gi 20s before, requests 256Mi")
     shortened = EvictPod(
         pod=evictions[0].pod, grace_period_seconds=1, message="", because=evictions[0].because, shortens=True
     )

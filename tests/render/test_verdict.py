@@ -7,7 +7,8 @@ import pytest
 from evictd.core.units.duration import MINUTE
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 
-GROWN = "had everything gone on growing for 5m0s as in the minute before"
+GROWN = "had what was there gone on growing for 5m0s as in the minute before"
+STAYED = "had what was there stayed as it was for 5m0s, and no other pod come"
 
 
 LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
@@ -30,7 +31,9 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
             Need.ANOTHER_POD, ("a/y",), (LEAK,), False,
             f"its end was not needed: {GROWN}, the end of a/y in its place would have relieved the node",
         ),
-        (Need.NOTHING_SHORT, (), (), True, f"its end was not needed: {GROWN}, no threshold would have been met"),
+        (Need.NOTHING_SHORT, (), (LEAK,), True, f"its end was not needed: {GROWN}, no threshold would have been met"),
+        # Pods that came had filled the node, and "had everything gone on growing" was said (world 22).
+        (Need.NOTHING_SHORT, (), (), True, f"its end was not needed: {STAYED}, no threshold would have been met"),
         (
             Need.NO_POD_HELPS, (), (), True,
             "its end relieved the node, although by the growth that was measured no end of any pod would have",

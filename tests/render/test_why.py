@@ -176,11 +176,14 @@ def test_each_kind_of_answer_is_as_in_the_golden_file() -> None:
 
 
 def test_of_many_events_the_last_are_shown() -> None:
-    """331 lines were printed of a pod that its budget kept."""
-    event = HistoryEvent(at="2026-01-01T00:00:00Z", kind=EventKind.REFUSED, pod="a/x", text="refused")
+    """331 lines were printed of a pod that its budget kept, and later ten times the same two."""
+    event = HistoryEvent(at="2026-01-01T00:00:00Z", kind=EventKind.KERNEL, pod="a/x", text="killed")
     lines = list(why_lines(PodWhy(pod="a/x", events=(event,) * 331)))
     assert lines[0] == "311 earlier events of it: `evictd history --pod a/x`"
-    assert sum("refused" in line for line in lines) == 20
+    assert sum("killed" in line for line in lines) == 20
+    refused = replace(event, kind=EventKind.REFUSED, text="refused")
+    first, *_ = why_lines(PodWhy(pod="a/x", events=(refused,) * 331))
+    assert first == "2026-01-01T00:00:00Z: refused, and 330 times more until 00:00:00"
 
 
 def test_a_pod_that_no_eviction_concerned_is_told_the_last_reason_for_none() -> None:
@@ -198,6 +201,10 @@ def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
     )
     stop = HistoryEvent(at="2026-01-01T00:01:09Z", kind=EventKind.NO_ACTION, text="evictions pause")
     known = PodWhy(pod="default/web-2", passed=(("2026-01-01T00:01:00Z", place),), no_action=stop)
+    own = replace(known, events=(stop,))
+    assert sum(stop.text in line for line in why_lines(own)) == 1, "an event of this pod was written twice (world 42)"
+    protected = replace(known, passed=(("2026-01-01T00:01:00Z", replace(place, number=0)),))
+    assert "; this pod was not ranked" in next(why_lines(protected)), "a place was given to one that is never evicted"
     assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
     earlier = replace(known, no_action=replace(stop, at="2026-01-01T00:00:09Z"))
     assert not any("pause" in line for line in why_lines(earlier))

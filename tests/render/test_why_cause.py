@@ -4,8 +4,12 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.commands.world_journal import journal_lines
+from evictd.core.units.duration import SECOND
+from evictd.render.history import EventKind, history
 from evictd.render.why_cause import cause_lines
+from tests.render.played_worlds import incident_run
 from tests.render.test_incident import recorded
 from tests.render.test_suspects import record as of_host_path
 from tests.stories import GI
@@ -68,3 +72,15 @@ def test_a_pod_that_took_little_of_what_was_missing_is_not_named_as_the_cause() 
     because = {"signal": "memory.available", "limit": "10Gi", "available": "9Gi"}
     short = msgspec.structs.replace(record, decisions=({**EVICTION, "because": because},))
     assert cause_lines([short], "default/web") == ()
+
+
+def test_a_pod_that_grew_most_when_a_grace_period_was_shortened_is_said_to() -> None:
+    """Of a new pod that filled memory while the old one was being deleted nothing was said (world 11)."""
+    lines = journal_lines(incident_run("11-leaving-pod"), end=1_800_000_000 * SECOND)
+    records = [decode_record(line) for line in lines]
+    (said,) = cause_lines(records, "default/new")
+    assert said.startswith("it grew most when the grace period of default/old was shortened: of 1.32Gi that filled")
+    assert "all of it default/new" in said
+    assert cause_lines(records, "default/old") == ()
+    (shortened,) = (each for each in history(records) if each.kind is EventKind.SHORTENED)
+    assert shortened.filled.endswith("(all of it default/new); nothing else grew.")

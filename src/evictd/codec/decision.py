@@ -84,8 +84,8 @@ DECISION_FORM = Form(
         **THRESHOLD_VIEWS,
         Pod: View(encode=_encode_pod),
         EvictionCause: View(
-            keys={"time_left": "timeLeftNanoseconds", "fitted": "graceFitted"},
-            brief=frozenset({"fill_rate", "time_left", "fitted", "file_pages", "node_file_pages"}),
+            keys={"time_left": "timeLeftNanoseconds", "fitted": "graceFitted", "usage_age": "usageAgeNanoseconds"},
+            brief=frozenset({"usage_age", "fill_rate", "time_left", "fitted", "file_pages", "node_file_pages"}),
             also=_of_cause,
         ),
         EvictPod: View(brief=frozenset({"freeze"})),

@@ -127,9 +127,11 @@ class RecordedPod(_Part, frozen=True):
 
 
 class RecordedMemory(_Part, frozen=True):
-    """The node's memory; `stalled` in hundredths of a percent of the last 10 s in which a task stalled for it."""
+    """Memory of the node or of a pod; `stalled` in hundredths of a percent of the last 10 s in which a task stalled for it."""
 
     stalled: int | None = None
+    available_bytes: int | None = None
+    working_set_bytes: int | None = None
 
 
 class RecordedNode(_Part, frozen=True):
@@ -139,10 +141,24 @@ class RecordedNode(_Part, frozen=True):
     memory: RecordedMemory | None = None
 
 
+class RecordedReference(_Part, frozen=True):
+    """Which pod statistics are of."""
+
+    uid: str = ""
+
+
+class RecordedUsage(_Part, frozen=True):
+    """The statistics of a pod."""
+
+    pod_ref: RecordedReference = RecordedReference()
+    memory: RecordedMemory | None = None
+
+
 class RecordedSummary(_Part, frozen=True):
-    """The statistics of the node."""
+    """The statistics of the node and its pods."""
 
     node: RecordedNode = RecordedNode()
+    pods: tuple[RecordedUsage, ...] = ()
 
 
 class RecordedObservation(_Part, frozen=True):
@@ -158,6 +174,19 @@ class RecordedObservation(_Part, frozen=True):
         """How long tasks stalled for memory, in hundredths of a percent of the last 10 s; 0 where that was not read."""
         memory = None if self.summary is None else self.summary.node.memory
         return 0 if memory is None else memory.stalled or 0
+
+    @property
+    def memory(self) -> Mapping[str, int]:
+        """By uid: the memory that each measured pod used, in bytes."""
+        measured = () if self.summary is None else self.summary.pods
+        amounts = ((each.pod_ref.uid, each.memory.working_set_bytes) for each in measured if each.memory is not None)
+        return {uid: amount for uid, amount in amounts if amount is not None}
+
+    @property
+    def whole_memory(self) -> int:
+        """The memory of the node in bytes; 0 where it was not read."""
+        memory = None if self.summary is None else self.summary.node.memory
+        return 0 if memory is None else (memory.available_bytes or 0) + (memory.working_set_bytes or 0)
 
     @property
     def node_name(self) -> str:
@@ -204,10 +233,17 @@ class RecordedExtra(_Part, frozen=True):
     """By signal: readings of the minutes before, each how many seconds before and what was available."""
 
 
+class RecordedThreshold(_Part, frozen=True):
+    """A threshold of the configuration."""
+
+    signal: str = ""
+
+
 class RecordedConfig(_Part, frozen=True):
     """The configuration of the cycle."""
 
     eviction_timeout: int | None = None
+    thresholds: tuple[RecordedThreshold, ...] = ()
 
 
 class JournalRecord(_Part, frozen=True):

@@ -4,7 +4,7 @@ A day of a thousand nodes is read for it, so everything else of a line is skippe
 cycle's own findings: what was available of each signal, and its thresholds as absolute amounts on that node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from evictd.codec.journal_record import RecordedMetadata
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
@@ -198,7 +198,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
-            in_vain=frozenset(Signal(each.signal) for each in wire.findings if each.why == _IN_VAIN and each.signal),
+            in_vain=frozenset(_in_vain(wire.findings)),
             rates=_rates(wire.extra.trend),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:
@@ -210,7 +210,9 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
     for found in findings:
         if found.kind != "Threshold" or found.threshold is None:
             continue
-        signal, limit = Signal(found.threshold.signal), parse_quantity(found.limit).value()
+        if (signal := signal_named(found.threshold.signal)) is None:
+            continue
+        limit = parse_quantity(found.limit).value()
         before = levels.get(signal)
         is_hard = found.threshold.grace_period_nanoseconds == 0
         levels[signal] = SignalLevel(
@@ -222,14 +224,20 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
     return levels
 
 
+def _in_vain(findings: tuple[_Finding, ...]) -> Iterator[Signal]:
+    paused = (signal_named(each.signal) for each in findings if each.why == _IN_VAIN and each.signal)
+    return (each for each in paused if each is not None)
+
+
 def _rates(trend: Mapping[str, tuple[tuple[float, int], ...]]) -> dict[Signal, int]:
     """Return by how much a second each signal fell between the oldest and the newest reading just before a cycle."""
     rates: dict[Signal, int] = {}
     for signal, found in trend.items():
         near = sorted(each for each in found if each[0] <= _JUST_BEFORE)
-        if len(near) >= 2 and near[-1][0] > near[0][0]:
+        known = signal_named(signal)  # a newer daemon may have others
+        if known is not None and len(near) >= 2 and near[-1][0] > near[0][0]:
             (now, left), (then, before) = near[0], near[-1]
-            rates[Signal(signal)] = max(0, int((before - left) / (then - now)))
+            rates[known] = max(0, int((before - left) / (then - now)))
     return rates
 
 

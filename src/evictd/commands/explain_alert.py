@@ -50,7 +50,8 @@ def _alert(given: str, books: Mapping[str, str]) -> str:
     word = _word(given)
     if word in names:
         return names[word]
-    naming = [name for name, book in books.items() if _names(book, given) or word in _words(_meaning(book))]
+    value = re.sub("^evictd", "", given, flags=re.IGNORECASE)
+    naming = [name for name, book in books.items() if _names(book, value) or word in _words(_meaning(book))]
     if close := most_similar(word, names):
         meant = f"did you mean {names[close]}?"
     elif 0 < len(naming) <= _NAMED:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.commands.incident_filled import filling_owner
 from evictd.commands.journals import (
     add_journal_options,
     journals_of,
@@ -36,6 +37,7 @@ from evictd.render.evictions import evictions_of, last_of_each
 from evictd.render.history import HistoryEvent, event_line, folded_events, history
 from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
+from evictd.render.kill_cause import kill_cause, kill_lines
 from evictd.render.no_eviction import no_eviction_text
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -97,7 +99,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     report_skipped(problems)
     evictions = evictions_of(records)
     if not evictions:
-        raise NotFoundError(no_eviction_text(history(records)))
+        raise NotFoundError(no_eviction_text(history(records), kill_lines(kill_cause(records))))
     if args.list:
         return _list(last_of_each(evictions), args.output, everything=args.all)
     found = incident_of(records, evictions, wanted)
@@ -109,6 +111,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             found,
             verdict=verdict,
             grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
+            filled_by=filling_owner(entry, found.signal),
             with_request=with_request(entry, found),
             asked=asked_request(entry, found),
             deleted=deleted_bytes(stats),

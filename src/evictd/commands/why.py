@@ -17,6 +17,7 @@ from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of
 from evictd.render.history import EventKind, history, history_document
+from evictd.render.kill_cause import kill_cause, kill_lines
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
@@ -82,7 +83,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         events=tuple(event for event in events if event.pod == pod),
         evicted=evicted,
         passed=places_then(records or (), pod, {(each.at, each.uid) for each in evicted}),
-        causes=cause_lines(records or (), pod),
+        causes=(*cause_lines(records or (), pod), *kill_lines(kill_cause(records or ()), pod)),
         pods=pods_of(records or ()),
         no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
         asked=bool(args.address or not args.journal),

@@ -6,6 +6,10 @@ from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin
+from evictd.core.units.duration import SECOND
+from evictd.render.aftermath import time_of
+from evictd.render.evictions import signal_of
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.same_choice import why_the_same
@@ -226,8 +230,11 @@ def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoi
 
 def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say which limit would have ended the pod before the node was short."""
-    if found.missing is None or victim.usage is None or not 0 < found.missing < victim.usage:
+    if found.missing is None or victim.usage is None or found.missing <= 0:
         return Avoidance()
+    if found.missing >= victim.usage:
+        others = other_growers(found) if resource is Resource.MEMORY else ()
+        return _of_limits(found, victim, others, "") if others else Avoidance()
     if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
         deleted = amount_text(found.deleted, resource)
         return Avoidance(
@@ -259,15 +266,19 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
 
 
 def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], alone: str) -> Avoidance:
-    """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to."""
+    """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to.
+
+    `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
+    """
     names = tuple(each.pod or "what belongs to no pod" for each in others)
-    not_by = (
-        f"{alone}: {first_of(names, _NAMED)} grew as well, and more of that growth would have made the node short later",
-    )
+    later = "grew as well, and more of that growth would have made the node short later"
+    not_by = (f"{alone}: {first_of(names, _NAMED)} {later}",) if alone else ()
     usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
     if len(usages) < len(others) or victim.usage is None or found.missing is None:
         return Avoidance(not_by=not_by)
     enough = victim.usage + sum(usages) - found.missing
+    if enough <= 0:
+        return Avoidance(not_by=not_by)
     most = amount_text(enough - enough // _ROUNDING, Resource.MEMORY)
     pods = first_of((victim.pod, *names), _NAMED)
     limits = f"limits of memory of {pods}, at most {most} together"
@@ -343,6 +354,14 @@ def _was_within_request(found: Incident, resource: Resource) -> bool:
     return victim.usage - rate * _LEAD_SECONDS <= victim.request > 0
 
 
+def _evicted_within_lead(found: Incident) -> HistoryEvent | None:
+    """Return the first eviction for the same signal within the lead of a proposed threshold; `None` without one."""
+    at, signal = time_of(found.event.at), found.signal
+    evicted = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
+    for_it = (each for each in evicted if signal_of(each) is signal)
+    return next((each for each in for_it if at - time_of(each.at) <= _LEAD_SECONDS * SECOND), None)
+
+
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     """Say whether a soft threshold or a lead would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
@@ -369,4 +388,6 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
         part = "all" if limit > found.capacity else "half"
         most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
         soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
+    elif (first := _evicted_within_lead(found)) is not None:
+        soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
     return Avoidance(not_by=(soft, *lead))

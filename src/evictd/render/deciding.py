@@ -220,7 +220,9 @@ class PlaceThen:
     """`namespace/name` of the evicted pod."""
     signal: str
     number: int
+    """Counted without the pods that are never evicted; 0 for one of them."""
     pods: int
+    """The number of pods without those; of a long order the pods that are not recorded count as well."""
     dry_run: bool
     why: str
     """Why it was not chosen."""
@@ -237,8 +239,8 @@ def place_then(decision: Plain, findings: Iterable[Plain], pod: str, *, dry_run:
         return PlaceThen(
             victim=ranked.rows[ranked.index].name,
             signal=decision["because"]["signal"],
-            number=index + 1,
-            pods=ranked.pods,
+            number=0 if ranked.rows[index].protected else sum(not row.protected for row in ranked.rows[: index + 1]),
+            pods=ranked.pods - sum(row.protected for row in ranked.rows),
             dry_run=dry_run,
             why=_not_chosen(ranked, index, _skipped(found), dry_run=dry_run),
         )

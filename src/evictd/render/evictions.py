@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from evictd.codec.journal_record import JournalRecord
+from evictd.core.model.signal import Signal, signal_named
 from evictd.errors import InputError, NotFoundError
 from evictd.render.history import EventKind, HistoryEvent, history
 from evictd.render.text import clean, incident_id
@@ -20,6 +21,11 @@ def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
             if last is not None:
                 del found[last]  # the pod stayed
     return found
+
+
+def signal_of(event: HistoryEvent) -> Signal | None:
+    """Return the signal for which a pod was evicted; `None` where it exceeded a limit of its own."""
+    return signal_named(event.evidence.get("because", {}).get("signal", ""))
 
 
 def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:

@@ -77,7 +77,7 @@ class HistoryEvent:
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
     filled: str = ""
-    """An eviction for pressure: who took what was short."""
+    """An eviction for pressure, or the shortened grace period of a pod that evictd did not evict: who took what was short."""
     signal: str = ""
     """The signal for which no pod is evicted, where it is known."""
     past_budget: bool = False
@@ -95,6 +95,7 @@ class _Reader:
     gone: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
     by_kubelet: set[str] = field(default_factory=set)
+    evicted: set[str] = field(default_factory=set)
     before: tuple[str, frozenset[str]] = ("", frozenset())
     """Time and pods of the record before."""
 
@@ -172,7 +173,9 @@ class _Reader:
         filled = recorded_filled_text(
             record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
         )
-        return replace(event, why=why, filled=filled if why else "", owner=clean(owner), past_budget=bool(past))
+        told = bool(why) or (kind is EventKind.SHORTENED and pod["uid"] not in self.evicted)
+        self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
+        return replace(event, why=why, filled=filled if told else "", owner=clean(owner), past_budget=bool(past))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])

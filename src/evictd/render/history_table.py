@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evictd.render.history import ConditionSpan, EventKind, HistoryEvent, event_line, folded_events
+from evictd.render.refusals import without_repeated_refusals
 from evictd.render.text import clean, counted
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def print_history(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("TIME", "WHAT", "DETAIL"):
         table.add_column(heading, no_wrap=heading != "DETAIL")
-    for event in events if everything else folded_events(events, "--all"):
+    for event in events if everything else folded_events(without_repeated_refusals(events), "--all"):
         if isinstance(event, str):
             table.add_row("", "", event, style="bold")
             continue

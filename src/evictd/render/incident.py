@@ -13,7 +13,7 @@ from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal, signal_named
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
@@ -32,7 +32,7 @@ from evictd.render.aftermath import (
     time_of,
 )
 from evictd.render.attribution import little_grew, recorded_attribution
-from evictd.render.evictions import find_eviction
+from evictd.render.evictions import find_eviction, signal_of
 from evictd.render.history import EventKind, HistoryEvent, events_by_record
 from evictd.render.incident_events import events_written
 from evictd.render.incident_ranking import IncidentRow, ranked_pods, ranking_rows
@@ -122,6 +122,8 @@ class Incident:
     """Whether the pods took at least half of it."""
     main_grower: str = ""
     """`namespace/name` of the pod that took most of what the pods took; empty where none did."""
+    filled_by: str = ""
+    """`Kind/name` of the owner whose pods took nearly all of what the pods took; empty where none is."""
     most_in: str = ""
     """The part of the pod's disk use that holds most of it: `container logs`."""
     grower_in: str = ""
@@ -303,9 +305,9 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
     )
     record, at = records[number], time_of(event.at)
-    label = event.evidence.get("because", {}).get("signal", "")
-    signal = signal_named(label)
-    around = [n for n, each in enumerate(records) if -BEFORE <= time_of(each.wall) - at <= AFTER]
+    label, signal, held = event.evidence.get("because", {}).get("signal", ""), signal_of(event), _who_filled(record)
+    begun = BEFORE if held is None else max(BEFORE, held.over or 0)
+    around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
     before, after = list[HistoryEvent](), list[HistoryEvent]()
     for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
         (before if place <= number else after).extend(events)
@@ -314,14 +316,14 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
     later = records[number + 1 :]
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
-    clear, held = clear_after(record, later, signal), _who_filled(record)
+    clear = clear_after(record, later, signal)
     return Incident(
         event=event,
         signal=signal,
         available=seen.available,
         capacity=seen.capacity,
         levels=seen.levels,
-        points=points_of(records, signal, record, before=BEFORE if held is None else max(BEFORE, held.over or 0)),
+        points=points_of(records, signal, record, before=begun),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _ASKED),

@@ -2,6 +2,7 @@
 
 from evictd.core.model.signal import Resource
 from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
+from evictd.render.held_back import held_back_remedy
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
 from evictd.render.remedies import host_path_remedy, remedy_of
@@ -49,7 +50,11 @@ def now_text(found: Incident) -> str:
         return f"{mended}, or keep its pods off this node until it is mended"
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
         return f"the node is still short: {remedy_of('ThresholdNeverClear', found.resource, '')}"
-    return "" if found.host_filled else _still_growing(found)
+    if found.host_filled:
+        return ""
+    held_back, growing = held_back_remedy(found) if found.still_met else "", _still_growing(found)
+    short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
+    return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
 
 
 def _still_growing(found: Incident) -> str:
@@ -62,7 +67,7 @@ def _still_growing(found: Incident) -> str:
         remedy = remedy_of("ProtectedCulprit", resource, "it")
         if found.grower_in == CONTAINER_LOGS:
             remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
-        return f"{'the node is still short: ' if found.still_met else ''}{grew}: {remedy}"
+        return f"{grew}: {remedy}"
     own = verdict.rate_of(found.event.pod)
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
     within = None if found.relieved else found.within_request  # what went on within its request is no fault

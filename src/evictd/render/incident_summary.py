@@ -6,14 +6,17 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
 from evictd.render.avoidance import AGAIN, held_by_page_cache
+from evictd.render.held_back import held_back_text
 from evictd.render.history import EventKind
 from evictd.render.incident import Incident
 from evictd.render.relief import unsettled_text
-from evictd.render.text import amount_text, counted, usage_text
+from evictd.render.text import amount_text, clean, counted, first_of, usage_text
 from evictd.render.verdict import Grower, Need
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
+_NAMED = 3
+"""How many pods are named of which the kernel killed processes."""
 _BRIEF = 1
 """By more than how many seconds a grace period has to be shortened to be named."""
 _NEARLY = 50
@@ -36,7 +39,15 @@ def summary_text(found: Incident) -> str:
     texts = filter(
         None, (_cause_text(found), _asked_text(found), _shortened_text(found), _effect_text(found), _again_text(found))
     )
-    return "; ".join(texts)
+    held_back = held_back_text(found) if (found.came_back or 0) < (found.missing or 0) and found.settled else ""
+    return "; ".join((*texts, *filter(None, (held_back, _killed_text(found)))))
+
+
+def _killed_text(found: Incident) -> str:
+    """Write of which other pods the kernel killed processes afterwards; empty where of none."""
+    kills = (each for each in found.after if each.kind is EventKind.KERNEL and each.uid != found.event.uid)
+    pods = tuple(dict.fromkeys(each.pod or clean(str(each.evidence.get("where", ""))) for each in kills))
+    return f"the kernel killed processes of {first_of(pods, _NAMED)} afterwards" if pods else ""
 
 
 def within_text(found: Incident) -> str:
@@ -137,7 +148,9 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
         return "no pod that may go held what was missing"
     if len(growers) > 1 and growers[0].pod and resource is not None:
         rate = usage_text(sum(each.rate for each in growers if each.pod), resource)
-        return f"{counted(sum(bool(each.pod) for each in growers), 'pod')} grew by {rate} a second together, and {pod} {went}"
+        grown = [each.pod for each in growers if each.pod]
+        of = f" of {found.event.owner}" if found.siblings.issuperset(set(grown) - {pod}) and found.event.owner else ""
+        return f"{counted(len(grown), 'pod')}{of} grew by {rate} a second together, and {pod} {went}"
     excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
     if resource is not None and found.missing is not None and excess >= found.missing:
         return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
@@ -145,7 +158,8 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
         filled = f"{found.main_grower} filled {filled_name(resource)}"
         return f"{filled} and {went}" if found.main_grower == pod else f"{filled}, and {pod} {went}"
     if found.pods_filled and resource is not None:
-        return f"pods filled {filled_name(resource)}, no one of them most of it"
+        of = f" of {found.filled_by}" if found.filled_by else ""
+        return f"pods{of} filled {filled_name(resource)}, no one of them most of it"
     return ""
 
 

@@ -169,7 +169,8 @@ def ranking_lines(found: Incident) -> Iterator[str]:
 def row_text(row: IncidentRow, found: Incident) -> str:
     """Write a pod of the ranking on one line."""
     resource = found.resource
-    used = "not measured" if row.usage is None or resource is None else f"uses {usage_text(row.usage, resource)}"
+    uses = "uses" if found.measured or not row.chosen else "when last measured used"
+    used = "not measured" if row.usage is None or resource is None else f"{uses} {usage_text(row.usage, resource)}"
     request = (
         "requests none" if not row.request or resource is None else f"requests {amount_text(row.request, resource)}"
     )

@@ -11,6 +11,8 @@ _P = TypeVar("_P", bound=tuple[float, int])
 
 _LARGER = 2
 """By how many times a jump is larger than each other change between two readings."""
+_STEEPER = 10
+"""By how many times a jump is steeper than each other change, where it is larger but not by so much."""
 _LEAST_PART = 100
 """A jump is at least this part of what is available: a few KiB on a disk that stands still are none."""
 
@@ -30,5 +32,16 @@ def since_jump(points: Sequence[_P]) -> Sequence[_P]:
     others = [abs(change) for change in (*changes[:first], *changes[last:])]
     if not others:  # a rise that goes on is no jump
         return points
-    jumps = height > max(others) * _LARGER and height * _LEAST_PART >= points[last][1] > 0
+    larger = height > max(others) * _LARGER or (height > max(others) and _is_steep(points, first, last))
+    jumps = larger and height * _LEAST_PART >= points[last][1] > 0
     return points[last:] if jumps else points
+
+
+def _is_steep(points: Sequence[_P], first: int, last: int) -> bool:
+    """Whether the rise from the first to the last of these readings is much steeper than each other change.
+
+    An eviction is followed by a reading within a second, a calm node is read each ten.
+    """
+    slopes = [abs(later[1] - earlier[1]) / max(abs(later[0] - earlier[0]), 0.1) for earlier, later in pairwise(points)]
+    others = (*slopes[:first], *slopes[last:])
+    return min(slopes[first:last], default=0) > max(others) * _STEEPER

@@ -9,15 +9,24 @@ from evictd.render.remedies import remedy_of
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"
 
 
-def no_eviction_text(events: Iterable[HistoryEvent]) -> str:
-    """Write the last reason for which no pod was evicted, and what to do about it; where there is none, where to look."""
-    last = next(
-        (each for each in reversed(list(events)) if each.kind in {EventKind.NO_ACTION, EventKind.SHORTENED}), None
+def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) -> str:
+    """Write the last reason for which no pod was evicted, and what to do about it; where there is none, where to look.
+
+    `kills` are sentences on what made the kernel kill (`kill_lines`), which count where evictd had no reason of its own.
+    """
+    latest = {each.kind: each for each in events}
+    own = (latest.get(EventKind.NO_ACTION), latest.get(EventKind.SHORTENED))
+    last = max(
+        (each for each in own if each is not None), key=lambda each: each.at, default=latest.get(EventKind.KERNEL)
     )
     if last is None:
         return _NOTHING
+    if last.kind is EventKind.KERNEL:
+        return "; ".join((f"the journal has no eviction. {last.at}: {last.text}", *kills))
     if last.kind is EventKind.SHORTENED:
-        return f"the journal has no eviction. {last.at}: {last.text}; it was being deleted already"
+        why = "it was being deleted already, so that is no eviction and no incident"
+        filled = f". {last.filled.removesuffix('.')}" if last.filled else ""
+        return f"the journal has no eviction. {last.at}: {last.text}; {why}{filled}"
     signal = signal_named(last.signal)
     resource = None if signal is None else SIGNALS[signal].resource
     remedy = remedy_of(str(last.evidence.get("reason")), resource, last.pod)

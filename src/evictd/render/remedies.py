@@ -34,6 +34,7 @@ _OUTSIDE_PODS = {
 """What to do where no pod took what is short."""
 _IF_STATIC = " (a static pod: change its manifest)"
 _BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
+LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
 _MISSING = os.strerror(errno.ENOENT)
 _OUTSIDE = "{outside}"
 _NAMED = 3
@@ -53,7 +54,7 @@ REMEDIES: Mapping[str, str] = {
     "WaitingForVictim": "",
     "WaitingForRelease": "",
     "NothingHelps": _OUTSIDE,
-    "HeldBack": "look at the disruption budgets (`kubectl get pdb --all-namespaces`) and at the owners that recreate their pods",
+    "HeldBack": f"{LOOK_AT_BUDGETS} and at the owners that recreate their pods",
     "UnmeasuredCulprit": _MEASURE,
     "EvictionsDoNotHelp": _OUTSIDE,
     "ThresholdNeverClear": "lower the threshold (`evictd check` shows it as an amount on this node), or move pods away",

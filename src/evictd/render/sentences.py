@@ -177,21 +177,23 @@ def _eviction_text(decision: EvictPod) -> str:
     request = (
         "none" if because.request is None or not because.request.nano else quantity_text(because.request, resource)
     )
-    used = "its usage is unknown"
-    if because.usage is not None:
-        amount = quantity_text(because.usage, resource)
-        used = (
-            f"it stalls {amount} of the time"
-            if resource is Resource.IO
-            else f"it uses {amount}{COUNTED.get(resource, '')}"
-        )
-    used += _pages_text(because)
+    used = ("its usage is unknown" if because.usage is None else _used_text(because, resource)) + _pages_text(because)
     return (
         f"evict {pod} (grace period {seconds}s) for {because.signal_label}: "
         f"{_left_text(because, because.threshold)}; "
         + used
         + ("" if resource in COUNTED else f", requests {request}")
         + _fill_text(decision)
+    )
+
+
+def _used_text(because: EvictionCause, resource: Resource) -> str:
+    amount = quantity_text(because.usage, resource)
+    if resource is Resource.IO:
+        return f"it stalls {amount} of the time"
+    used = f"{amount}{COUNTED.get(resource, '')}"
+    return (
+        f"it uses {used}" if because.usage_age is None else f"it used {used} {duration_text(because.usage_age)} before"
     )
 
 

@@ -1,4 +1,6 @@
-"""Says whether an eviction was needed, to an observer who sees everything go on growing as it did in the minute before.
+"""Says whether an eviction was needed, to an observer who sees what is there go on growing as it did in the minute before.
+
+Pods that would have come are not known to that observer: where only those that came filled the node, nothing grows on.
 
 `evictd.world.oracle` finds the fewest pods whose end relieves the node; this module writes what that means for the evicted pod.
 """
@@ -72,6 +74,14 @@ class EvictionVerdict:
         first = next(iter(self.growers), None)
         return first if first is not None and first.rate * 2 > sum(each.rate for each in self.growers) else None
 
+    @property
+    def _premise(self) -> str:
+        """What was played: each pod that was there, and the host, grew on or stayed as it was."""
+        played = format_duration(self.played)
+        if not self.growers:
+            return f"had what was there stayed as it was for {played}, and no other pod come"
+        return f"had what was there gone on growing for {played} as in the minute before"
+
     def text(
         self, *, relieved: bool = False, too_little: bool = False, filled: bool = False, cause: str = "the host"
     ) -> str:
@@ -80,7 +90,7 @@ class EvictionVerdict:
         `relieved`: its end relieved the node. `too_little`: less than was missing came back. `filled`: something filled what is
         short before, also if nothing grew in the last minute, as on a full disk. `cause`: what holds it beside pods that may go.
         """
-        grown = f"had everything gone on growing for {format_duration(self.played)} as in the minute before"
+        grown = self._premise
         names = ", ".join(self.fewest)
         match self.need:
             case Need.NEEDED if relieved:

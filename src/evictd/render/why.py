@@ -16,6 +16,7 @@ from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import EventKind, HistoryEvent, event_line
+from evictd.render.refusals import without_repeated_refusals
 from evictd.render.stopped import paused_until
 from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
 from evictd.render.timing import conditions, time_lines
@@ -41,7 +42,8 @@ class PodWhy:
     passed: tuple[tuple[str, PlaceThen], ...] = ()
     """Its place at the evictions of other pods, by their RFC 3339 time."""
     causes: tuple[str, ...] = ()
-    """What makes it a cause of an eviction of another pod (`cause_lines`)."""
+    """What makes it a cause of an eviction of another pod (`cause_lines`), or of processes that the kernel killed
+    (`kill_lines`)."""
     no_action: HistoryEvent | None = None
     """The journal's last reason for which no pod was evicted."""
     explained: Plain | None = None
@@ -98,7 +100,8 @@ class PodWhy:
     @property
     def known(self) -> bool:
         """Whether anything is known of the pod."""
-        return bool(self.events or self.places or self.leaving or self.replaced or self.remembered or self.passed)
+        seen = self.events or self.places or self.leaving or self.replaced or self.remembered or self.passed
+        return bool(seen or self.causes)
 
 
 @frozen
@@ -137,9 +140,10 @@ _NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
 
 def why_lines(why: PodWhy) -> Iterator[str]:
     """Write what is known of a pod, one sentence a line."""
-    if (earlier := len(why.events) - _SHOWN_EVENTS) > 0:
+    events = without_repeated_refusals(why.events)
+    if (earlier := len(events) - _SHOWN_EVENTS) > 0:
         yield f"{counted(earlier, 'earlier event')} of it: `evictd history --pod {why.pod}`"
-    for event in why.events[-_SHOWN_EVENTS:]:
+    for event in events[-_SHOWN_EVENTS:]:
         yield f"{clean(event.at)}: {event_line(event)}"
         for line in filter(None, (event.why, event.filled)):
             yield f"  {line}"
@@ -245,14 +249,12 @@ def _passed(why: PodWhy) -> Iterator[str]:
         yield f"{len(why.passed)} evictions of other pods ranked it too; the last {_SHOWN}:"
     for at, place in why.passed[-_SHOWN:]:
         evicted = "would have been evicted" if place.dry_run else "was evicted"
-        yield (
-            f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was at place {place.number} "
-            f"of {place.pods}"
-        )
+        ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
+        yield f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}"
         yield f"  {place.why}"
     yield from why.causes
     paused = why.no_action if why.explained is None and why.passed else None
-    if paused is not None and paused.at > why.passed[-1][0]:
+    if paused is not None and paused.at > why.passed[-1][0] and paused not in why.events:
         yield f"{clean(paused.at)}: {event_line(paused)}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord, recorded_evictions
+from evictd.codec.journal_record import JournalRecord, recorded_evictions, uid_of
 from evictd.codec.times import parse_time
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import SIGNALS, signal_named
@@ -15,15 +15,25 @@ from evictd.render.text import amount_text, clean
 
 
 def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
-    """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does."""
+    """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does.
+
+    As an eviction counts the shortened grace period of a pod that was being deleted already.
+    """
     found: tuple[str, ...] = ()
+    evicted: set[str] = set()
     for record in records:
         for eviction in recorded_evictions(record.decisions):
+            evicted.add(uid_of(eviction))
             found = tuple(_of_eviction(record, eviction.get("because") or {}, pod)) or found
+        for each in record.decisions:
+            if each.get("kind") == "EvictPod" and each.get("shortens") and uid_of(each) not in evicted:
+                name = clean("{namespace}/{name}".format_map({"namespace": "", "name": "", **each["pod"]}))
+                when = f"when the grace period of {name} was shortened"
+                found = tuple(_of_eviction(record, each.get("because") or {}, pod, when)) or found
     return found
 
 
-def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str) -> Iterator[str]:
+def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, when: str = "then") -> Iterator[str]:
     held, signal = recorded_attribution(record.findings), str(because.get("signal"))
     if held is None or held.outdated or not held.filled or little_grew(held, because):
         return
@@ -32,7 +42,7 @@ def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str) ->
         yield f"it may be the cause, because its hostPath volume is not measured: {filled}"
         yield "look at that volume: if it fills the disk, end the pod and delete the files in it"
     elif held.main_grower == pod and held.of_pods * 2 >= held.filled:
-        yield f"it grew most then{_within(record, signal, pod)}: {filled}"
+        yield f"it grew most {when}{_within(record, signal, pod)}: {filled}"
 
 
 def _filled(held: Attribution, record: JournalRecord) -> str:

@@ -37,6 +37,19 @@ def test_a_soft_threshold_skips_it_only_for_a_pod_that_holds_as_much() -> None:
         book.at("4s", memory=SHORT).evicts(victim)
 
 
+def test_an_eviction_says_how_old_the_usage_of_a_pod_is_that_was_not_measured() -> None:
+    """`it uses 4.69Gi` was said of a pod that held 5.5Gi by then (world 24)."""
+    hog, web = pod("hog", memory="64Mi"), pod("web", memory="2Gi")
+    book = Playbook(HARD, pods=[hog, web], usage=[usage(hog, memory="12Gi"), usage(web, memory="1Gi")])
+    book.at("0s", memory="3Gi of 16Gi").conditions().does_nothing()
+    book.usage = {"web": usage(web, memory="1Gi")}
+    book.at("20s", memory=SHORT).conditions("MemoryPressure").evicts("hog")
+    assert book.eviction().because.usage_age == 20 * SECOND
+    book = Playbook(HARD, pods=[hog, web], usage=[usage(hog, memory="12Gi"), usage(web, memory="1Gi")])
+    book.at("0s", memory=SHORT).conditions("MemoryPressure").evicts("hog")
+    assert book.eviction().because.usage_age is None
+
+
 def test_a_static_pod_that_grows_costs_no_pod_within_its_request() -> None:
     """The shortage of the moment is small; the growth is not."""
     static, web = pod("static", source=PodSource.STATIC), pod("web", memory="1Gi")

@@ -87,3 +87,14 @@ def test_unused_images_are_named_as_an_upper_bound() -> None:
     assert holders_text(found).endswith(
         "3.91Gi belong to no pod or lie in hostPath volumes; up to 2.93Gi of all are unused images, which the runtime can remove"
     )
+
+
+def test_a_disk_of_its_own_has_another_name_than_that_of_the_node() -> None:
+    """In a history over two disks both were `the disk`."""
+    disks = {
+        Signal.NODEFS_AVAILABLE: "filled the disk in",
+        Signal.IMAGEFS_AVAILABLE: "filled the disk of imagefs in",
+        Signal.IMAGEFS_INODES_FREE: "filled inodes of imagefs in",
+    }
+    for signal, text in disks.items():
+        assert text in growth_text(replace(HOST, signal=signal))

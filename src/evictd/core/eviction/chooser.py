@@ -143,6 +143,8 @@ class StandardChooser:
         because = eviction.because
         if because.file_pages is not None and (node := self._observation.node) is not None and node.memory is not None:
             because = replace(because, node_file_pages=node.memory.clean_file_bytes)
+        if row.uid in shortage.held and (measured_at := shortage.holdings.last_measured.get(row.uid)) is not None:
+            because = replace(because, usage_age=self._now - measured_at)
         refused = refused_since(self._state.backoff, row.uid)
         if refused is not None or because is not eviction.because:
             eviction = replace(eviction, because=because, refused_since=refused)

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.freshness import HELD_INTERVAL
+from evictd.core.model.amount_text import amount_with, growth_needed, noun_amount
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod, RecordEvent, ReportConditions, Wait
 from evictd.core.model.finding import Finding, NoAction, NoActionReason, WaitingForMeasurement
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import RESOURCES, SIGNALS, STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName, State, Step, with_fields
 from evictd.core.model.threshold import Threshold
-from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import MAX_INT64, Format, Quantity
+from evictd.core.units.quantity import MAX_INT64
 
 POD_CLEANUP_POLL = 1 * SECOND
 """`podCleanupPollFreq`: how long to wait at the most while something is under way."""
@@ -27,16 +27,16 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
+        "{needed_is} needed{growth} and the pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
-        "{needed} is needed{growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow "
+        "{needed_is} needed{growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow "
         "more"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
-        "{needed} is missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"
+        "{needed_is} missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"
     ),
-    NoActionReason.EVICTION_LIMIT_REACHED: "{needed} is missing and evictionLimit allows no more than {detail}",
+    NoActionReason.EVICTION_LIMIT_REACHED: "{needed_is} missing and evictionLimit allows no more than {detail}",
     NoActionReason.NOT_SHORT_OF_MEMORY: (
         "MemAvailable is {reachable}, above the {needed} wanted; only page cache holds the threshold met ({detail})"
     ),
@@ -155,12 +155,13 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     """Return the event for a reason not to evict; `None` for a reason that is the normal course of an eviction."""
     if finding.why not in _NOTICES or finding.threshold is None:
         return None
-    threshold = finding.threshold
+    threshold, resource = finding.threshold, SIGNALS[finding.threshold.signal].resource
     culprit_of_stall = finding.why is NoActionReason.PROTECTED_CULPRIT and threshold.signal in STALLS
     text = (_OF_STALL if culprit_of_stall else _NOTICES[finding.why]).format(
-        needed=_amount(finding.needed, finding),
-        growth=_growth_text(finding),
-        reachable=_amount(finding.reachable, finding),
+        needed=noun_amount(finding.needed, resource),
+        needed_is=amount_with(finding.needed, resource),
+        growth=growth_needed(finding, resource),
+        reachable=noun_amount(finding.reachable, resource),
         pod="a pod" if finding.pod is None else finding.pod.full_name,
         threshold=threshold.value,
         detail=finding.detail,
@@ -171,18 +172,3 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     message = f"No pod is evicted for {threshold.signal.value}: {text}" + (f"; {grown}" if grown else "")
     nothing_to_do = finding.why is NoActionReason.NOT_SHORT_OF_MEMORY
     return RecordEvent(type=NORMAL if nothing_to_do else WARNING, reason=finding.why.value, message=message)
-
-
-def _growth_text(finding: NoAction) -> str:
-    """Write that what is needed is more than what is missing now, where it is."""
-    if not finding.includes_growth:
-        return ""
-    now = "" if finding.missing_now is None else f" ({_amount(finding.missing_now, finding)} is missing now)"
-    return f" with what grows until they have ended{now}"
-
-
-def _amount(quantity: Quantity | None, finding: NoAction) -> str:
-    if quantity is None or finding.threshold is None:
-        return "an unknown amount"
-    in_bytes = RESOURCES[SIGNALS[finding.threshold.signal].resource].format is Format.BINARY_SI
-    return bytes_text(quantity.value()) if in_bytes else count_text(quantity.value())

@@ -45,7 +45,7 @@ from dataclasses import replace
 
 from evictd.core.eviction.absence import CHOSEN_LONG_AGO, is_long, without_old_victims
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess
-from evictd.core.eviction.attribution import with_holdings
+from evictd.core.eviction.attribution import attribution_of, with_holdings
 from evictd.core.eviction.backoff import skipped_pods
 from evictd.core.eviction.choose import choose_victim, shortening
 from evictd.core.eviction.collecting import (
@@ -369,6 +369,8 @@ class _Cycle:
                 self.draft.look_within(next_look(decision.because.time_left))
         if not changed:
             return False
+        seen, config, now = self._seen(threshold), self.draft.config, self.draft.now
+        self._noted(attribution_of(supply, seen, self.observation, self.state, config, now=now))  # as of an eviction
         in_flight = tuple(changed.pop(v.uid, v) if v.gone_at is None else v for v in self.state.in_flight)
         leaving = tuple(v for v in self.state.leaving if v.uid not in changed)
         # What is left of `changed` left by itself; from now on evictd follows its end.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import SECOND, format_duration
 
@@ -171,8 +171,12 @@ def _elsewhere(found: Attribution) -> str:
 
 
 def _name(found: Attribution) -> str:
-    resource = SIGNALS[found.signal].resource
-    return _NAMES.get(resource, resource.value)
+    """Return the name of the supply; where images have a disk of their own it is another than that of `nodefs`."""
+    shape = SIGNALS[found.signal]
+    name = _NAMES.get(shape.resource, shape.resource.value)
+    if shape.filesystem is None or shape.filesystem is Filesystem.NODEFS:
+        return name
+    return f"{name} of {shape.filesystem.value}"
 
 
 _COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}

@@ -41,6 +41,8 @@ class EvictionCause:
     """Pressure: what was left."""
     usage: Quantity | None = None
     """The pod's own usage that counted."""
+    usage_age: int | None = None
+    """Nanoseconds since that was measured, where the pod was not measured in this reading."""
     request: Quantity | None = None
     subject: str = ""
     """The volume or container that broke its limit."""
