@@ -42,8 +42,9 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
         detail="grows more than all of them and is a static pod",
     )
     assert sentences.no_action_text(finding) == (
-        "ProtectedCulprit: 4Ki is needed (1Ki is missing, and the rest grows until other pods have ended), and the pods that "
-        "may be evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them and is a static pod"
+        "ProtectedCulprit: 4Ki is needed with what grows while other pods end, at least 40 s for each (1Ki is missing now), "
+        "and the pods that may be evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them "
+        "and is a static pod"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
     assert sentences.no_action_text(stalls) == (
@@ -73,6 +74,6 @@ def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
         reachable=of_bytes(2048),
         missing=of_bytes(1),
     )
-    assert "4Ki is needed, with what grows until other pods have ended, and" in culprit_text(
+    assert "4Ki is needed with what grows while other pods end, at least 40 s for each, and" in culprit_text(
         found, pod, Resource.MEMORY
     )

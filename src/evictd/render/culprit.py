@@ -1,12 +1,11 @@
 """Says of a shortage that a pod caused which may not go why no other pod goes in its place, and what is needed."""
 
+from evictd.core.eviction.needed_text import growth_needed
+from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoAction
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
-from evictd.render.text import clean, pod_name, quantity_is, usage_text
-
-_SMALLEST = 1 << 10
-"""Bytes below which what is missing is not said: before a threshold is met it is 1."""
+from evictd.core.model.signal import Resource
+from evictd.render.text import clean, pod_name, usage_text
 
 
 def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
@@ -16,7 +15,7 @@ def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
         return f"{name} {clean(finding.detail) or 'stalls and may not be evicted now'}; no other pod goes in its place"
     pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
     reachable = "-" if finding.reachable is None else usage_text(finding.reachable.value(), resource)
-    needed = f"{quantity_is(finding.needed, resource)} needed{growth_note(finding)}"
+    needed = f"{amount_with(finding.needed, resource)} needed{growth_needed(finding, resource)}"
     held = f"the pods that may be evicted hold {reachable} together"
     if finding.reachable is not None and not finding.reachable.nano:
         return f"{needed}, and no pod that may be evicted holds any; {pod}"
@@ -24,14 +23,3 @@ def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
         first = pod.replace("all of them", "all pods that may be evicted")
         return f"{first}, and no pod within its request goes in its place yet; {needed}, and {held}"
     return f"{needed}, and {held}, so evicting them would not help; {pod}"
-
-
-def growth_note(finding: NoAction) -> str:
-    """Write that what is needed is more than what is missing now, where it is."""
-    if not finding.includes_growth or finding.threshold is None or finding.missing is None:
-        return ""
-    resource = SIGNALS[finding.threshold.signal].resource
-    if RESOURCES[resource].unit is Unit.BYTES and finding.missing.value() < _SMALLEST:
-        return ", with what grows until other pods have ended"
-    missing = quantity_is(finding.missing, resource)
-    return f" ({missing} missing, and the rest grows until other pods have ended)"

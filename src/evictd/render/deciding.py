@@ -13,8 +13,9 @@ from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod
 from evictd.core.model.finding import Finding, PodSkipped, RankedPod, Ranking, RankPlace, SkipReason, Standing
 from evictd.core.model.signal import DISKS, Resource
+from evictd.core.units.approximate import share_text
 from evictd.core.units.quantity import NANO
-from evictd.render.text import amount_text, clean, counted, share_text, usage_text
+from evictd.render.text import amount_text, clean, counted, usage_text
 
 Plain = Mapping[str, Any]
 

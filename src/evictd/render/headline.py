@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evictd.core.frozen import frozen
+from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
@@ -12,7 +13,7 @@ from evictd.render.page_leaving import cut_at_hard
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, past_its_budget, paused_until
-from evictd.render.text import clean, first_of, gap_text, noun_of, seconds_text, signal_amount
+from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_overdue, refused
 
 Document = Mapping[str, Any]

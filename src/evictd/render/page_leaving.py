@@ -4,10 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evictd.core.model.amount_text import amount_with
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.units.quantity import of_count
 from evictd.render.remedies import grew_elsewhere
-from evictd.render.text import amount_text, clean, gap_text, noun_of, seconds_text, usage_text
+from evictd.render.text import clean, gap_text, seconds_text, usage_text
 from evictd.render.timing import FORESEEN_SECONDS, End, is_overdue
 
 Document = Mapping[str, Any]
@@ -80,11 +82,9 @@ def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
         return ""
     signal = Signal(row["signal"])
     resource = SIGNALS[signal].resource
-    held, missing = usage_text(row["held"], resource), amount_text(row["missing"], resource)
-    noun = noun_of(row["missing"], resource)
-    was = "were" if noun and row["missing"] != 1 else "was"
+    held, missing = usage_text(row["held"], resource), amount_with(of_count(row["missing"]), resource, "was", "were")
     enough = _enough(row, status, falls) if row["held"] >= row["missing"] else "too little alone"
-    return f"When it was chosen it held {held} and {missing}{noun} {was} missing to the threshold: {enough}."
+    return f"When it was chosen it held {held} and {missing} missing to the threshold: {enough}."
 
 
 def _enough(row: Document, status: Document, falls: Mapping[str, End]) -> str:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from evictd.codec.times import rfc3339
-from evictd.core.model.signal import SIGNALS, Resource, Unit
+from evictd.core.model.amount_text import amount_with
+from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.quantity import of_count
 from evictd.render.aftermath import MetAfter, time_of
 from evictd.render.attribution import clock_text
 from evictd.render.history import EventKind
 from evictd.render.incident import SETTLED, Incident
-from evictd.render.text import amount_text, noun_of, signal_amount, usage_text
+from evictd.render.text import amount_text, signal_amount, usage_text
 
-_SMALLEST = 1 << 10
-"""Bytes below which no number is written: "1 was missing" does not say of what."""
 _LONG = 60
 """Seconds that a journal must go on before it says that an owner created no new pod."""
 _MUCH = 10
@@ -43,11 +43,9 @@ def relief_lines(found: Incident) -> Iterator[str]:
         if found.swapped and used and resource is Resource.MEMORY:
             used += f", and {amount_text(found.swapped, resource)} more in swap"
         used += "" if found.measured or not used else ", as measured before: in that cycle it was not measured"
-        is_bytes = SIGNALS[found.signal].unit is Unit.BYTES
-        amount = "less than 1Ki" if is_bytes and missing < _SMALLEST else signal_amount(missing, found.signal)
-        noun = noun_of(missing, resource)
-        was = "were" if noun and missing != 1 else "was"
-        missed = f"{amount}{noun} {was} missing to {signal_amount(limit, found.signal)}"
+        missed = (
+            f"{amount_with(of_count(missing), resource, 'was', 'were')} missing to {signal_amount(limit, found.signal)}"
+        )
         yield f"{missed}, the {kind} threshold{used}"
     if found.gone_after is not None:
         yield f"it had ended {_later(found.gone_after)}"

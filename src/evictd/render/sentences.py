@@ -7,6 +7,8 @@ rank, node-level reclaim. A finding about a signal names the signal, since thres
 from collections.abc import Sequence
 from typing import assert_never
 
+from evictd.core.eviction.needed_text import growth_needed
+from evictd.core.model.amount_text import amount_with
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import (
@@ -40,9 +42,9 @@ from evictd.core.model.finding import (
 )
 from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
-from evictd.core.units.approximate import bytes_text
+from evictd.core.units.approximate import bytes_text, share_text
 from evictd.core.units.quantity import NANO, Quantity
-from evictd.render.culprit import culprit_text, growth_note
+from evictd.render.culprit import culprit_text
 from evictd.render.deciding import contender, deciding_key, passed_over_because
 from evictd.render.text import (
     COUNTED,
@@ -55,9 +57,7 @@ from evictd.render.text import (
     names,
     pod_name,
     protection,
-    quantity_is,
     quantity_text,
-    share_text,
     standing,
     threshold_text,
 )
@@ -346,17 +346,17 @@ def no_action_text(finding: NoAction) -> str:
     if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
         return f"ProtectedCulprit: {culprit_text(finding, finding.pod, SIGNALS[finding.threshold.signal].resource)}"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
-        missing = quantity_is(finding.needed, SIGNALS[finding.threshold.signal].resource)
+        missing = amount_with(finding.needed, SIGNALS[finding.threshold.signal].resource)
         return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} missing"
     if finding.why in _WITH_AMOUNTS and finding.threshold is not None:
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
         why = clean(finding.detail)
         return _WITH_AMOUNTS[finding.why].format(
-            needed=quantity_is(finding.needed, resource),
+            needed=amount_with(finding.needed, resource),
             wanted=needed,
             reachable=reachable,
-            growth=growth_note(finding),
+            growth=growth_needed(finding, resource),
             detail=why,
             therefore=f"{why}, so" if why else "so",
         )

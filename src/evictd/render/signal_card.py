@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.signal_entry import is_pressed
-from evictd.render.text import gap_text, noun_of, seconds_text, signal_amount
+from evictd.render.text import gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, is_due
 
 Document = Mapping[str, Any]

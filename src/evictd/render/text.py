@@ -3,12 +3,12 @@
 Amounts are approximate (`core.units.approximate`); documents for programs have the exact numbers.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evictd.core.model.amount_text import unit_text
 from evictd.core.model.problem import printable
 from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource, Signal, Unit
-from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
 from evictd.core.units.quantity import Quantity
 
@@ -52,23 +52,6 @@ def usage_text(usage: int, resource: Resource) -> str:
     return amount_text(usage, resource) + COUNTED.get(resource, "")
 
 
-_NOUNS = {Resource.PIDS: (" process", " processes"), Resource.INODES: (" inode", " inodes")}
-"""Nouns for amounts without a unit: for one, and for more."""
-
-
-def noun_of(count: int, resource: Resource) -> str:
-    """Return what an amount without a unit counts, after a blank: ` process`, ` inodes`; empty for bytes and shares."""
-    one, many = _NOUNS.get(resource, ("", ""))
-    return one if abs(count) == 1 else many
-
-
-def quantity_is(quantity: Quantity | None, resource: Resource) -> str:
-    """Write a quantity as a subject with its verb: `1Gi is`, `616 processes are`."""
-    count = None if quantity is None else quantity.value()
-    noun = "" if count is None else noun_of(count, resource)
-    return f"{amount_text(count, resource)}{noun} {'are' if noun and count != 1 else 'is'}"
-
-
 def signal_amount(count: int | None, signal: Signal) -> str:
     """Write an amount of this signal; for a stall signal the share of time in which tasks stall."""
     unit = SIGNALS[signal].unit
@@ -93,20 +76,8 @@ def gap_text(difference: int, signal: Signal) -> str:
     return _in_unit(difference, SIGNALS[signal].unit)
 
 
-def share_text(share: int) -> str:
-    """Write a share of time, given in hundredths of a percent: `31.2%`."""
-    return f"{share / 100:g}%"
-
-
-_TEXTS: Mapping[Unit, Callable[[int], str]] = {
-    Unit.BYTES: bytes_text,
-    Unit.COUNT: count_text,
-    Unit.SHARE: share_text,
-}
-
-
 def _in_unit(count: int | None, unit: Unit) -> str:
-    return "-" if count is None else _TEXTS[unit](count)
+    return "-" if count is None else unit_text(count, unit)
 
 
 def quantity_text(quantity: Quantity | None, resource: Resource) -> str:

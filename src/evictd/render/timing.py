@@ -7,9 +7,10 @@ rate does; the grace period of a soft threshold ends early if what is missing co
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.signal_entry import shown_entries
-from evictd.render.text import clean, gap_text, noun_of, seconds_text, signal_amount
+from evictd.render.text import clean, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 

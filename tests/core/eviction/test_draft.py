@@ -91,8 +91,8 @@ def test_each_reason_has_its_numbers() -> None:
     event = notice_of(culprit, None)
     assert event is not None
     assert (
-        "6Gi is needed with what grows until they have ended (1Mi is missing now) and the pods that may be evicted hold 1Gi"
-        in event.message
+        "6Gi is needed with what grows while other pods end, at least 40 s for each (1Mi is missing now) and the pods that may "
+        "be evicted hold 1Gi" in event.message
     )
     event = notice_of(replace(culprit, reachable=of_bytes(7 << 30)), None)
     assert event is not None

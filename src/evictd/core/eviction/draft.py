@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.freshness import HELD_INTERVAL
-from evictd.core.model.amount_text import amount_with, growth_needed, noun_amount
+from evictd.core.eviction.needed_text import growth_needed
+from evictd.core.model.amount_text import amount_with, noun_amount
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod, RecordEvent, ReportConditions, Wait

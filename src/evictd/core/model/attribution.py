@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from evictd.core.frozen import frozen
+from evictd.core.model.amount_text import noun_of, unit_text
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
-from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import SECOND, format_duration
 
 _NAMES = {
@@ -137,7 +137,7 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
     rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
-    what = _COUNTED.get(SIGNALS[found.signal].resource, "")
+    what = noun_of(found.filled, SIGNALS[found.signal].resource)
     return f"of {_amount(found, found.filled)}{what} that filled {_name(found)} {when}, {took}; {rest}"
 
 
@@ -179,10 +179,5 @@ def _name(found: Attribution) -> str:
     return f"{name} of {shape.filesystem.value}"
 
 
-_COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes"}
-"""What an amount without a unit counts."""
-
-
 def _amount(found: Attribution, amount: int) -> str:
-    counted = SIGNALS[found.signal].resource in _COUNTED
-    return count_text(amount) if counted else bytes_text(amount)
+    return unit_text(amount, SIGNALS[found.signal].unit)

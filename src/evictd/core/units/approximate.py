@@ -1,4 +1,4 @@
-"""Writes bytes and counts for people, with three significant digits.
+"""Writes bytes, counts and shares for people, with three significant digits.
 
 `Quantity` writes exact numbers in Kubernetes' canonical form, which for a measured amount is a long number of bytes or Ki.
 """
@@ -17,6 +17,11 @@ def bytes_text(count: int) -> str:
 def count_text(count: int) -> str:
     """Write a count in full up to five digits, above with three significant ones and a decimal suffix: `655k`."""
     return str(count) if abs(count) <= _EXACT_COUNT else _scaled(count, 1000, _DECIMAL_UNITS)
+
+
+def share_text(share: int) -> str:
+    """Write a share of time, given in hundredths of a percent: `31.2%`."""
+    return f"{share / 100:g}%"
 
 
 def _scaled(count: int, step: int, units: tuple[str, ...]) -> str:
