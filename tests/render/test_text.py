@@ -106,3 +106,9 @@ def test_seconds_are_short(seconds: float, text: str) -> None:
 def test_one_pod_is_no_plural() -> None:
     assert words.pods_text({"pods": 1, "ageSeconds": 1}) == "1 pod"
     assert words.pods_text({"pods": 2, "ageSeconds": 1, "podsAgeSeconds": 31}) == "2 pods (as of 30s earlier)"
+
+
+def test_a_place_in_a_sequence_has_its_ending() -> None:
+    assert [words.ordinal(each) for each in (1, 2, 3, 4, 11, 112, 51, 23)] == [
+        "1st", "2nd", "3rd", "4th", "11th", "112th", "51st", "23rd",
+    ]  # fmt: skip

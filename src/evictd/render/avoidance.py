@@ -12,6 +12,7 @@ from evictd.render.evictions import signal_of
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
+from evictd.render.owners import AGAIN
 from evictd.render.same_choice import why_the_same
 from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, counted, first_of, signal_amount
@@ -23,8 +24,6 @@ _NAMED = 3
 """How many pods that grew are named."""
 _ROUNDING = 200
 """A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
-AGAIN = 3
-"""From how many evictions on an owner is named as what has to be changed."""
 _REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 _OUTSIDE: dict[Resource | None, str] = {
     Resource.MEMORY: ": by processes of the host, or by the kernel itself",

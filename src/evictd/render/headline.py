@@ -8,6 +8,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
+from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
@@ -117,7 +118,7 @@ def last_eviction_text(status: Document, last: Document) -> str:
     """Write which pod was evicted, when, and for which signal."""
     was = "would have been" if status["dryRun"] else "was"
     ago = seconds_text(seconds_ago(status, last["at"]) or 0)
-    return f"{clean(last['pod'])} {was} evicted {ago} ago for {last['signal']}"
+    return f"{clean(last['pod'])} {was} evicted {ago} ago for {last['signal']}{nth_text(status, last['pod'])}"
 
 
 def after_eviction(status: Document) -> tuple[str, ...]:
@@ -165,6 +166,7 @@ def _while_leaving(status: Document, leaving: Sequence[Document], met: _Met, fal
     pods = first_of([row["pod"] for row in leaving], 3)
     verb = "is" if len(leaving) == 1 else "are"
     going = f"{pods} {verb} being evicted{_begun(status, len(leaving))}"
+    going += nth_text(status, leaving[0]["pod"]) if len(leaving) == 1 else ""
     going += _cut(leaving, near[0].entry["signal"], status) if near else ""
     text = f"{'Dry run: ' if status['dryRun'] else ''}{short}{going}{_not_ended(status, leaving)}."
     return Headline(text=text, level="hard" if hard else "soft")
@@ -198,7 +200,8 @@ def _not_ended(status: Document, leaving: Sequence[Document]) -> str:
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
-    again = "" if last is None else f"Calm again: {last_eviction_text(status, last)}; "
+    begins = "" if last is None or nth_text(status, last["pod"]) else "Calm again: "
+    again = "" if last is None else f"{begins}{last_eviction_text(status, last)}; "
     no = "no" if again else no
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""

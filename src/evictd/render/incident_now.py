@@ -1,16 +1,15 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
 from evictd.core.model.signal import Resource
-from evictd.render.avoidance import AGAIN, held_by_page_cache, other_growers
+from evictd.render.avoidance import held_by_page_cache, other_growers
 from evictd.render.held_back import held_back_remedy
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
+from evictd.render.owners import AGAIN, mend_owner
 from evictd.render.remedies import host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
-_UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
-"""Kinds whose last change `kubectl rollout undo` takes back."""
 _NAMED = 3
 _ON_DISK = (
     "`lsof +L1` shows deleted files that are open, and `{du} MOUNT_POINT | sort {by} | tail` the largest directories"
@@ -46,8 +45,7 @@ def now_text(found: Incident) -> str:
         return f"keep {found.event.owner} off this node; {less} or lower the threshold: {used}"
     needed = found.verdict is not None and found.verdict.need is Need.NEEDED
     if found.of_owner >= AGAIN and needed and not found.host_filled:
-        mended = _mended(found.event.owner, found.event.pod.partition("/")[0])
-        return f"{mended}, or keep its pods off this node until it is mended"
+        return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
         return f"the node is still short: {remedy_of('ThresholdNeverClear', found.resource, '')}"
     if found.host_filled:
@@ -76,11 +74,3 @@ def _still_growing(found: Incident) -> str:
     names = [f"{each.pod} grew by {usage_text(each.rate, resource)} a second" for each in alike]
     runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"
     return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
-
-
-def _mended(owner: str, namespace: str) -> str:
-    kind, _, name = owner.partition("/")
-    if kind in _UNDONE:
-        undo = f"`kubectl -n {namespace} rollout undo {kind.lower()}/{name}`"
-        return f"mend {owner} (if its last change is the cause: {undo})"
-    return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"

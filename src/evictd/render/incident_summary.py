@@ -5,10 +5,11 @@ from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
-from evictd.render.avoidance import AGAIN, held_by_page_cache
+from evictd.render.avoidance import held_by_page_cache
 from evictd.render.held_back import held_back_text
 from evictd.render.history import EventKind
 from evictd.render.incident import Incident
+from evictd.render.owners import AGAIN
 from evictd.render.relief import unsettled_text
 from evictd.render.text import amount_text, clean, counted, first_of, usage_text
 from evictd.render.verdict import Grower, Need

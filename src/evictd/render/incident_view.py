@@ -10,7 +10,7 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import AFTER, time_of
 from evictd.render.attribution import clock_text
-from evictd.render.avoidance import AGAIN, Avoidance, avoidance, formula_remedy
+from evictd.render.avoidance import Avoidance, avoidance, formula_remedy
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
@@ -22,6 +22,7 @@ from evictd.render.incident_now import now_text
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_summary import summary_text, within_text
 from evictd.render.node_page import asset, page_template
+from evictd.render.owners import AGAIN
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.relief import relief_lines
 from evictd.render.text import (

@@ -13,6 +13,7 @@ from typing import Any
 
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
+from evictd.render.owners import owner_remedies, owner_remedy
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import is_guarded_by_budget
 from evictd.render.text import clean, first_of
@@ -121,11 +122,13 @@ def to_do(status: Document) -> str:
 def remedies(status: Document) -> list[str]:
     """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
-    found = dict.fromkeys(text for entry in entries for text in _remedies(entry, status["leaving"]))
+    of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
+    of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
+    found = dict.fromkeys((*of_owners, *of_signals))
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in (approach.entry for approach in approaches(status)):
-        text, outside = _before(entry, status["leaving"]), outside_pods(entry)
+        text, outside = _before(entry, status), outside_pods(entry)
         if _is_named(entry, found):
             continue
         if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
@@ -155,7 +158,8 @@ def _is_too_little(leaving: Sequence[Document], signal: str) -> bool:
     return bool(sum(row["held"] for row in rows) < max(row["missing"] for row in rows))
 
 
-def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
+def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> Iterator[str]:
+    """Yield what to do about a signal that is short; `mended`: what fills it is the pods of an owner, which is to be mended."""
     if not any(map(is_pressed, entry["thresholds"])):
         return
     outside = outside_pods(entry)
@@ -169,6 +173,10 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
         )
         if culprit in {row["pod"] for row in leaving}:
             remedy = outside if _is_too_little(leaving, entry["signal"]) else ""
+    elif reason == "EvictionsDoNotHelp" and _pods_filled(entry):
+        grower = _grower(entry)[0]
+        known = mended or not grower or _leaves(grower, leaving)
+        remedy = "" if known else f"end, move or limit {clean(grower)}, which grew the most"
     elif reason == "NothingEvictable" and _leaves(_grower(entry)[0], leaving):
         remedy = ""  # no static pod grew, and nothing outside pods
     if grew_elsewhere(entry) and (suspects := entry.get("hostPathPods")):
@@ -184,6 +192,11 @@ def _remedies(entry: Document, leaving: Sequence[Document]) -> Iterator[str]:
             remedy = f"after that, {remedy}: {took}"
     if remedy:
         yield remedy
+
+
+def _pods_filled(entry: Document) -> bool:
+    """Whether pods took most of what filled the supply since it became short."""
+    return bool(_grower(entry)[0]) and not grew_elsewhere(entry)
 
 
 def host_path_remedy(pods: Sequence[str]) -> str:
@@ -205,7 +218,7 @@ def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
     return _named(remedy, pod) if pod else remedy
 
 
-def _before(entry: Document, leaving: Sequence[Document]) -> str:
+def _before(entry: Document, status: Document) -> str:
     """Return what to do before a threshold is met; empty where the pod that grew the most is being evicted."""
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
     outside, growing = outside_pods(entry), entry.get("growing") or {"pods": (), "ofPods": 0, "elsewhere": None}
@@ -215,8 +228,10 @@ def _before(entry: Document, leaving: Sequence[Document]) -> str:
         return f"{outside}: what grew belongs to no pod{keeps}"
     first = next(iter(growing["pods"]), None)
     grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))
-    if _leaves(grower, leaving):
+    if _leaves(grower, status["leaving"]):
         return ""
+    if of_owner := owner_remedy(status, grower):
+        return of_owner
     if not grower:
         evictable = (entry.get("attribution") or {}).get("evictable")
         largest = "end, move or limit one of the largest pods that may be evicted, or "

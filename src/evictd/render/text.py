@@ -90,6 +90,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def ordinal(number: int) -> str:
+    """Write a place in a sequence: `1st`, `12th`, `51st`."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{'th' if number % 100 in {11, 12, 13} else endings.get(number % 10, 'th')}"
+
+
 def duration_text(nanoseconds: int) -> str:
     """Write a duration as Go does, not finer than a millisecond, or a second once there are some."""
     unit = MILLISECOND if abs(nanoseconds) < 10 * SECOND else SECOND

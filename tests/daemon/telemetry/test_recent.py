@@ -1,5 +1,7 @@
 """The last decisions: what was refused is not shown as an eviction."""
 
+from dataclasses import replace
+
 from evictd.codec.times import parse_time
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
@@ -70,3 +72,19 @@ def test_an_eviction_keeps_the_first_time_at_which_its_pod_was_seen_to_have_ende
         recent.ended({HOG.uid}, wall)
     recent.ended((), 7)
     assert [each.ended for each in recent.all()] == [5]
+
+
+def test_the_evictions_of_one_owner_are_counted_until_ten_minutes_pass_without_one() -> None:
+    recent = RecentDecisions()
+
+    def owned(uid: str, owner: str) -> EvictPod:
+        return replace(EVICT, pod=replace(EVICT.pod, metadata=replace(EVICT.pod.metadata, uid=uid), owner=owner))
+
+    leak, begun = "DaemonSet/leak", WALL
+    for uid, owner, wall in (("a", leak, begun), ("b", "", begun), ("c", leak, begun + MINUTE), ("c", leak, begun + 1)):
+        recent.add(owned(uid, owner), "evict", wall)
+    recent.add(owned("d", leak), "would evict", begun + MINUTE, dry_run=True)
+    assert [each.of_owner for each in recent.all()] == [1, 0, 2, 2, 0]
+    assert {each.of_owner_since for each in recent.all() if each.owner == "default/DaemonSet/leak"} == {begun}
+    recent.add(owned("e", leak), "evict", begun + 12 * MINUTE)
+    assert recent.all()[-1].of_owner == 1

@@ -10,14 +10,17 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.backoff import Refusal, owner_of
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
+from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.snapshot import Decided
 from evictd.render.sentences import kind_of
 
 REMEMBERED = 50
 REFUSED = "Refused"
+OWNER_QUIET = 10 * MINUTE
+"""Time without an eviction of an owner's pod after which its evictions are counted anew."""
 _BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) ")
 """In the API server's message: `The disruption budget web needs 1 healthy pods and has 1 currently`."""
 
@@ -47,7 +50,19 @@ class RecentDecisions:
         pod = decision.pod
         if not decision.shortens:
             shown = replace(shown, pod=pod.full_name, uid=pod.uid, signal=decision.because.signal_label)
+            shown = self._counted(shown, owner_of(pod))
         self._entries.append(_Entry(shown=shown, uid=pod.uid))
+
+    def _counted(self, shown: Decided, owner: str) -> Decided:
+        """Add the owner of the evicted pod, and how many of its pods were evicted; a dry run evicts none."""
+        if not owner or shown.dry_run:
+            return shown
+        known = (each.shown for each in reversed(self._entries) if each.shown.owner == owner)
+        last = next((each for each in known if shown.wall - each.wall <= OWNER_QUIET), None)
+        if last is None:
+            return replace(shown, owner=owner, of_owner=1, of_owner_since=shown.wall)
+        number = last.of_owner + (last.uid != shown.uid)
+        return replace(shown, owner=owner, of_owner=number, of_owner_since=last.of_owner_since)
 
     def explain(self, uid: str, why: str, filled: str = "") -> bool:
         """Add to a pod's last eviction why it was chosen, and who took what was short; return whether that was not known yet.

@@ -35,6 +35,12 @@ class Decided:
     dry_run: bool = False
     ended: int | None = None
     """An eviction: the time at which the pod was seen to have ended, on the wall clock; `None` before."""
+    owner: str = ""
+    """An eviction: `namespace/Kind/name` of the pod's controlling owner; empty for a bare pod."""
+    of_owner: int = 0
+    """How many pods of this owner were evicted by then, each within ten minutes after the one before; 0 for a bare pod."""
+    of_owner_since: int = 0
+    """The time of the first of them, on the wall clock."""
 
 
 @frozen

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.backoff import HARD_BYPASS
+from evictd.core.eviction.backoff import HARD_BYPASS, owner_of
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
@@ -21,6 +21,7 @@ from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
+from evictd.daemon.telemetry.recent import OWNER_QUIET
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
 from evictd.daemon.telemetry.usage_history import sample_before
@@ -68,6 +69,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
         "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
+        "owners": _owners(snapshot),
         "decisions": [_decided(decided) for decided in snapshot.recent],
     }
 
@@ -86,6 +88,35 @@ def _decided(decided: Decided) -> dict[str, Any]:
         "dryRun": decided.dry_run,
         "ended": _wall(decided.ended),
     }
+
+
+def _owners(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Return the owners of which pods were evicted lately, the last evicted at the end, and the new pods that they have here.
+
+    `filled`: the last evicted pod took most of what was short. A pod that was here at that eviction is not a new one.
+    """
+    last = {each.owner: each for each in snapshot.recent if each.owner and snapshot.wall - each.wall <= OWNER_QUIET}
+    found = []
+    for owner, decided in sorted(last.items(), key=lambda each: each[1].wall):
+        namespace, _, name = owner.partition("/")
+        noted = snapshot.state.backoff.owners.get(owner)
+        known = frozenset({decided.uid}) if noted is None else noted.siblings | {decided.uid}
+        new = [
+            each.full_name for each in snapshot.observation.pods if owner_of(each) == owner and each.uid not in known
+        ]
+        found.append(
+            {
+                "owner": name,
+                "namespace": namespace,
+                "evicted": decided.of_owner,
+                "since": rfc3339(decided.of_owner_since),
+                "last": rfc3339(decided.wall),
+                "lastPod": decided.pod,
+                "filled": f"of it {decided.pod}" in decided.filled,
+                "newPods": new,
+            }
+        )
+    return found
 
 
 def snapshot_view(snapshot: Snapshot) -> NodeView:

@@ -1,0 +1,68 @@
+"""Says of an owner that its pods are evicted again and again, and what to do about it: for the page, `status` and `incident`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.render.page_chart import seconds_ago
+from evictd.render.text import clean, ordinal, seconds_text
+
+Document = Mapping[str, Any]
+
+AGAIN = 3
+"""From how many evictions on an owner is named as what has to be changed."""
+_UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
+"""Kinds whose last change `kubectl rollout undo` takes back."""
+
+
+def mend_owner(owner: str, namespace: str) -> str:
+    """Return what to do about an owner (`Kind/name`) whose pods fill the node again and again, as a clause."""
+    return f"{_mended(owner, namespace)}, or keep its pods off this node until it is mended"
+
+
+def _mended(owner: str, namespace: str) -> str:
+    kind, _, name = owner.partition("/")
+    if kind in _UNDONE:
+        undo = f"`kubectl -n {namespace} rollout undo {kind.lower()}/{name}`"
+        return f"mend {owner} (if its last change is the cause: {undo})"
+    return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"
+
+
+# --- from the document of `/statusz` ----------------------------------------------------------------------------------
+
+
+def nth_text(status: Document, pod: str) -> str:
+    """Write which pod of its owner the last evicted one is, after a comma; empty where few of them were evicted."""
+    owner = next((each for each in _owners(status) if each["lastPod"] == pod), None)
+    if owner is None or owner["evicted"] < AGAIN:
+        return ""
+    return f", the {ordinal(owner['evicted'])} pod of {clean(owner['owner'])}{_since(status, owner)}"
+
+
+def owner_remedy(status: Document, pod: str) -> str:
+    """Return what to do where a new pod of an owner fills the node as one did that was evicted; empty where it is not known."""
+    for owner in _owners(status):
+        if not owner["filled"] or (
+            pod not in owner["newPods"] and (pod != owner["lastPod"] or owner["evicted"] < AGAIN)
+        ):
+            continue
+        mend = mend_owner(clean(owner["owner"]), clean(owner["namespace"]))
+        if owner["evicted"] >= AGAIN:
+            return f"{mend}: {owner['evicted']} of its pods were evicted here{_since(status, owner)}"
+        ago = seconds_text(seconds_ago(status, owner["last"]) or 0)
+        return f"{mend}: {clean(pod)} came in the place of {clean(owner['lastPod'])}, which was evicted {ago} ago"
+    return ""
+
+
+def owner_remedies(status: Document) -> list[str]:
+    """Return what to do about the owners whose pods filled the node and were evicted again and again."""
+    found = (owner_remedy(status, owner["lastPod"]) for owner in _owners(status))
+    return [text for text in found if text]
+
+
+def _owners(status: Document) -> list[Document]:
+    """Return the owners, the last evicted first."""
+    return list(reversed(status.get("owners", ())))  # an older daemon does not say it
+
+
+def _since(status: Document, owner: Document) -> str:
+    return f" in {seconds_text(seconds_ago(status, owner['since']) or 0)}"
