@@ -78,7 +78,7 @@ def test_the_evictions_of_one_owner_are_counted_until_ten_minutes_pass_without_o
     recent = RecentDecisions()
 
     def owned(uid: str, owner: str) -> EvictPod:
-        return replace(EVICT, pod=replace(EVICT.pod, metadata=replace(EVICT.pod.metadata, uid=uid), owner=owner))
+        return replace(EVICT, pod=replace(EVICT.pod, uid=uid, owner=owner))
 
     leak, begun = "DaemonSet/leak", WALL
     for uid, owner, wall in (("a", leak, begun), ("b", "", begun), ("c", leak, begun + MINUTE), ("c", leak, begun + 1)):
