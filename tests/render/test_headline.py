@@ -74,7 +74,7 @@ def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
     both = {**status, "signals": [memory, {**memory, "signal": "pid.available"}]}
     assert headline(both, (), falls).text.startswith(
-        "memory.available reaches 0 in 8.4s at this rate; memory.available, pid.available are below their hard thresholds; "
+        "memory.available reaches 0 in 8.4s at this rate; pid.available is below its hard threshold as well; "
     )
 
 
@@ -94,6 +94,17 @@ def test_a_pod_that_does_not_end_in_time_and_why_no_other_goes_stand_in_the_head
     status = status_of(waits, waits.at)
     assert headline(status).text.endswith("default/hog is being evicted (began 30s ago).")
     assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
+
+
+def test_where_several_signals_are_short_the_reasons_for_no_other_eviction_stand_below_the_headline() -> None:
+    """It filled 13 lines of a phone: one signal stood in it twice, and the reason of one of two with its amounts."""
+    stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)
+    status = status_of(stuck, stuck.at)
+    assert headline(status, (), ends(status, recent_readings(stuck.trends, now=stuck.at))).text == (
+        "memory.available reaches 0 in 2.7s at this rate; pid.available is below its hard threshold as well; "
+        "default/hog, default/web are being evicted (the first began 44m30s ago); default/hog did not end in time. "
+        "No other pod is evicted."
+    )
 
 
 def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:

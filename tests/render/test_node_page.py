@@ -419,7 +419,8 @@ def test_while_something_is_short_no_first_pod_is_named_for_what_is_not() -> Non
     head = text.partition("</header>")[0]
     assert "pid.available is below its hard threshold" in head
     assert "memory.available" not in head
-    assert "<strong>What you can do:</strong> end processes outside pods" in head
+    assert "<strong>What you can do:</strong> look why default/hog does not end" in head
+    assert "; end processes outside pods" in head
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:

@@ -131,6 +131,9 @@ def test_a_leaving_pod_that_alone_grew_needs_no_step_and_nothing_is_said_twice()
     left = play([4 * GI - number * GI // 20 for number in range(50)], grow=GI // 20)
     status = status_of(left, left.at)
     assert {row["pod"] for row in status["leaving"]} == {"default/hog", "default/web"}
+    (stuck,) = remedies(status)
+    assert stuck.startswith("look why default/hog")
+    status = {**status, "leaving": [{**row, "endsInSeconds": 1.0} for row in status["leaving"]]}
     assert remedies(status) == []
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
     unknown = {**memory, "attribution": {**memory["attribution"], "grower": ""}}
@@ -189,3 +192,15 @@ def test_the_advice_is_that_of_the_incident() -> None:
     assert disk["hostPathPods"] == ["default/writer"]
     (memory,) = [e for e in status_of(still, still.at)["signals"] if e["signal"] == "memory.available"]
     assert memory["hostPathPods"] == []
+
+
+def test_a_pod_that_does_not_end_is_to_be_looked_at_first_and_no_static_pod_that_did_not_grow() -> None:
+    """It advised to move static pods beside `pods took 0`, and nothing about the pod that had been ending for 44 minutes."""
+    stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)
+    late, memory, processes = remedies(status_of(stuck, stuck.at))
+    assert late.startswith(
+        "look why default/hog does not end: a process in uninterruptible sleep cannot be killed (state D in"
+    )
+    assert "the runtime does not stop it (`journalctl --unit containerd`, or crio)" in late
+    assert memory == f"{OUTSIDE}: what grew belongs to no pod"
+    assert processes.startswith("end processes outside pods")

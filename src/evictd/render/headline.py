@@ -15,7 +15,7 @@ from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, past_its_budget, paused_until
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_overdue, refused
+from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_due, is_overdue, refused
 
 Document = Mapping[str, Any]
 NO_FALLS: Mapping[str, End] = {}
@@ -193,7 +193,10 @@ def _not_ended(status: Document, leaving: Sequence[Document]) -> str:
         return ""
     who = "" if len(late) == len(leaving) else f"{first_of(late, 3)} "
     entry = next(filter(brief_stop, refused(status)), None)
-    why = "" if entry is None else f". No other pod is evicted{_stopped(status, entry)}"
+    alone = (
+        len({each["signal"] for each in status["signals"] if is_due(each)}) == 1
+    )  # of several the page lists the reasons
+    why = "" if entry is None else f". No other pod is evicted{_stopped(status, entry) if alone else ''}"
     return f"{'; ' if who else ' and '}{who}did not end in time{why}"
 
 
@@ -263,7 +266,9 @@ def _below(met: _Met, falls: Mapping[str, End] = NO_FALLS) -> str:
     soonest = min(known, key=lambda name: known[name].seconds or 0, default="")
     reaches = known[soonest].reaches(soonest) if soonest else ""
     if len(names) > 1:
-        return f"{f'{reaches}; ' if reaches else ''}{', '.join(names)} are below their {kind} thresholds"
+        others = [name for name in names if name != soonest] if reaches else names
+        below = f"are below their {kind} thresholds" if len(others) > 1 else f"is below its {kind} threshold"
+        return f"{reaches}; {', '.join(others)} {below} as well" if reaches else f"{', '.join(others)} {below}"
     entry, threshold = own[0]
     signal = Signal(entry["signal"])
     noun = noun_of(entry["available"], SIGNALS[signal].resource)

@@ -17,7 +17,7 @@ from evictd.render.owners import owner_remedies, owner_remedy
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import is_guarded_by_budget
 from evictd.render.text import clean, first_of
-from evictd.render.timing import approaches, is_due
+from evictd.render.timing import approaches, is_due, is_overdue
 
 Document = Mapping[str, Any]
 
@@ -41,6 +41,10 @@ _OUTSIDE = "{outside}"
 _NAMED = 3
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 
+_OVERDUE = (
+    "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
+    "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
+)
 REMEDIES: Mapping[str, str] = {
     "NoStats": "restore the readings that are reported as problems",
     "ReclaimSufficed": "",
@@ -124,7 +128,7 @@ def remedies(status: Document) -> list[str]:
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
     of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
     of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
-    found = dict.fromkeys((*of_owners, *of_signals))
+    found = dict.fromkeys((*_of_overdue(status), *of_owners, *of_signals))
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in (approach.entry for approach in approaches(status)):
@@ -136,6 +140,15 @@ def remedies(status: Document) -> list[str]:
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
     return list(found)
+
+
+def _of_overdue(status: Document) -> list[str]:
+    """Return what to do about the pods that are being evicted and did not end in time."""
+    late = [row["pod"] for row in status["leaving"] if is_overdue(row)]
+    if not late:
+        return []
+    verb = "does" if len(late) == 1 else "do"
+    return [_OVERDUE.format(pods=first_of([clean(each) for each in late], _NAMED), verb=verb)]
 
 
 def _is_named(entry: Document, found: Iterable[str]) -> bool:
@@ -181,6 +194,8 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
         remedy = ""  # no static pod grew, and nothing outside pods
     if grew_elsewhere(entry) and (suspects := entry.get("hostPathPods")):
         yield host_path_remedy(suspects)
+    if reason == "NothingEvictable" and grew_elsewhere(entry):
+        remedy = ""  # to move a pod that did not grow does not end what grows
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if remedy and reason == "ProtectedCulprit":

@@ -114,7 +114,7 @@ def graces(status: Document) -> list[Grace]:
 def is_overdue(row: Document) -> bool:
     """Whether a pod that is being evicted did not end in the time for which evictd waits for it."""
     ends_in = row.get("endsInSeconds")  # an older daemon does not say it
-    return not row["gone"] and ends_in is not None and ends_in < 0
+    return ends_in is not None and ends_in < 0 and not row["gone"]
 
 
 def refused(status: Document) -> list[Document]:
