@@ -165,7 +165,11 @@ def test_a_fault_says_since_when_and_hides_no_eviction() -> None:
     assert headline(acting, [fault]).text == f"{headline(acting).text} {later}"
     assert len(beside_faults(acting, [fault])) == 2
     stuck = OwnFault(OwnFaultKind.STUCK, "for 10m")
-    assert headline(acting, [stuck]).text == f"{OwnFaultKind.STUCK.value}."
+    assert headline(acting, [stuck]).text == (
+        f"{OwnFaultKind.STUCK.value}. At the last reading memory.available was below its hard threshold (512Mi left, limit 1Gi) "
+        "and default/hog was being evicted."
+    )
+    assert headline(near, [stuck]).text == f"{OwnFaultKind.STUCK.value}."
     assert beside_faults(acting, [stuck]) == []
     assert beside_faults(acting, []) == []
 

@@ -27,8 +27,10 @@ def test_each_pod_has_its_own_wait() -> None:
     assert is_overdue(late)
     assert not is_overdue(new)
     text = headline(status).text
-    assert "(the first began 44m30s ago); default/hog did not end in time. No other pod is evicted: 616" in text
+    assert "(the first began 44m30s ago); default/hog did not end in time. No other pod is evicted." in text
     assert late["awaits"].replace("29m0s", "29m2s") in page(short_of_two)
+    (unseen, _) = leaving_rows(status, {}, seen=False)
+    assert unseen["awaits"] == "what became of it since the last reading is not known", "it claimed that it did not end"
     gone = leaving_rows({**status, "leaving": [{**status["leaving"][0], "gone": True}]}, {})
     assert gone[0]["awaits"] == "ended, what it used is awaited"
 

@@ -19,7 +19,7 @@ from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, gr
 
 Document = Mapping[str, Any]
 NO_FALLS: Mapping[str, End] = {}
-_Met = Sequence[tuple[Document, Document]]
+_Pairs = Sequence[tuple[Document, Document]]
 """Signals with one of their thresholds that is met."""
 
 
@@ -68,11 +68,22 @@ def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[s
         return _of_node(status, falls)
     wrong = faults[0].text(status)
     if not tests_thresholds(each.kind for each in faults):
-        return Headline(text=wrong, level="blind")
+        return Headline(text=f"{wrong}{_last_read(status)}", level="blind")
     of_node = _of_node(status, falls)
     acting = f"{of_node.text} " if _is_acting(status, of_node) else ""
     calm = " No threshold is met." if of_node.level == "calm" else ""
     return Headline(text=f"{acting}{wrong}{calm}", level="blind")
+
+
+def _last_read(status: Document) -> str:
+    """Write after a blank what was below a hard threshold, and which pods were leaving, when it was last known."""
+    leaving = [row["pod"] for row in status["leaving"] if not row["gone"]]
+    were = "was" if len(leaving) == 1 else "were"
+    going = f"{first_of(leaving, 3)} {were} being evicted" if leaving else ""
+    hard = [pair for pair in _met(status) if pair[1]["kind"] == "hard" and pair[0]["observed"]]
+    short = _below(hard).replace(" is below ", " was below ").replace(" are below ", " were below ") if hard else ""
+    known = " and ".join(filter(None, (short, going)))
+    return f" At the last reading {known}." if known else ""
 
 
 def _is_acting(status: Document, of_node: Headline) -> bool:
@@ -137,7 +148,7 @@ def look_back(status: Document) -> str:
 
 
 def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
-    met = [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
+    met = _met(status)
     hard = [pair for pair in met if pair[1]["kind"] == "hard"]
     leaving = [row for row in status["leaving"] if not row["gone"]]
     prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
@@ -156,7 +167,11 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     return _without_shortage(status, prefix, no)
 
 
-def _while_leaving(status: Document, leaving: Sequence[Document], met: _Met, falls: Mapping[str, End]) -> Headline:
+def _met(status: Document) -> list[tuple[Document, Document]]:
+    return [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
+
+
+def _while_leaving(status: Document, leaving: Sequence[Document], met: _Pairs, falls: Mapping[str, End]) -> Headline:
     """Return the state of a node with pods that are being evicted: as grave as the threshold that is met, as its card is."""
     hard = any(
         is_pressed(each) and each["kind"] == "hard" for entry in status["signals"] for each in entry["thresholds"]
@@ -257,7 +272,7 @@ def _would_be(status: Document, pod: str) -> str:
     return f"{pod} would be evicted" if last is None or last["pod"] != pod else last_eviction_text(status, last)
 
 
-def _below(met: _Met, falls: Mapping[str, End] = NO_FALLS) -> str:
+def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS) -> str:
     """Write when nothing is left and which signals are short, of one with the amounts; a derived threshold repeats its source."""
     own = [pair for pair in met if pair[1]["origin"] != "derived"] or list(met)
     names = tuple(dict.fromkeys(str(entry["signal"]) for entry, _ in own))

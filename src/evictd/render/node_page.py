@@ -108,7 +108,7 @@ def node_page(
         "read": _time(status["at"]),
         "clock": rfc3339(now)[11:19],
         "old": status["ageSeconds"] >= _OLD_SECONDS,
-        "leaving": (leaving := leaving_rows(status, falls)),
+        "leaving": (leaving := leaving_rows(status, falls, seen=tested)),
         "nothing": folded_notes(nothing := tuple(why_nothing(status, explained, head)), status),
         "queues": sorted(
             (
@@ -338,7 +338,7 @@ def _condition(entry: Document, *, dry_run: bool, tested: bool) -> dict[str, Any
     if true:
         begun = f"since {_time(entry['since'])}" if entry["since"] else "since before evictd started"
         parts.append(f"would be reported {begun}" if dry_run else begun)
-        if entry["staysSeconds"] is not None:
+        if entry["staysSeconds"] is not None and tested:
             stays = "would stay" if dry_run else "stays"
             parts.append(f"{stays} at least {seconds_text(entry['staysSeconds'])} more")
         if entry["why"]:

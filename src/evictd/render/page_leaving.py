@@ -19,9 +19,12 @@ _CUT_TO = 1
 """Grace period in seconds that a hard threshold gives."""
 
 
-def leaving_rows(status: Document, falls: Mapping[str, End]) -> list[Document]:
-    """Return the pods that are being evicted, with what is awaited, why each was chosen and whether its end suffices."""
-    return [_row(row, status, falls) for row in status["leaving"]]
+def leaving_rows(status: Document, falls: Mapping[str, End], *, seen: bool = True) -> list[Document]:
+    """Return the pods that are being evicted, with what is awaited, why each was chosen and whether its end suffices.
+
+    `seen`: evictd still sees the node. Else it is not known what became of them since the last reading.
+    """
+    return [_row(row, status, falls, seen=seen) for row in status["leaving"]]
 
 
 def about_leaving(status: Document) -> str:
@@ -32,14 +35,14 @@ def about_leaving(status: Document) -> str:
     return f"`evictd incident {incident}` says what would have avoided this eviction" if incident else ""
 
 
-def _row(row: Document, status: Document, falls: Mapping[str, End]) -> Document:
+def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: bool) -> Document:
     why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
     chosen = re.sub("^Evicted ", "Chosen: ", why)
     return {
         **row,
         "why": why,
         "chosen": chosen,
-        "awaits": _awaits(row, status),
+        "awaits": _awaits(row, status) if seen else "what became of it since the last reading is not known",
         "suffices": _suffices(row, status, falls),
     }
 
