@@ -11,13 +11,14 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
-from evictd.render.attribution import filled_text, recorded_filled_text
+from evictd.render.attribution import attribution_lines, filled_text, recorded_filled_text
 from evictd.render.history import history
 from evictd.render.node_page import node_page
 from evictd.render.node_view import explanation_document
 from evictd.render.why import PodWhy, why_lines
 from tests.daemon.status import status_of
 from tests.playbook import SINGLE, config, node, pod, usage
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_status_view import shown
 
 WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
@@ -110,3 +111,11 @@ def test_what_one_pod_took_is_no_older_than_the_pod() -> None:
     assert text(pods=()).startswith("Of 4Gi that filled memory since 22:13:50, pods took 4Gi (all of it default/leak);")
     assert " since 22:13:20, " in text(pods=("default/leak",)), "it was there before"
     assert " since 22:13:20, " in text(pods=(), of={**alone, "elsewhere": {**nothing, "grown": 1 << 30}}), "not alone"
+
+
+def test_what_the_holders_of_memory_hold_adds_up_for_the_memory_of_pods_too() -> None:
+    """Of the 1.46Gi of the pods' cgroup 2.41Gi were said to belong to no pod."""
+    view = snapshot_view(incident_snapshot("23-threshold-never-clear", 90.4))
+    texts = {text for queue in view.queues if queue.held for text in attribution_lines(queue.held)}
+    assert len(view.queues) == 2
+    assert texts == {"of 3.87Gi used of memory, evictable pods hold 1.46Gi; 2.41Gi belong to no pod"}

@@ -134,7 +134,7 @@ def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -
     found = replace(found, event=replace(found.event, filled=""))
     assert found.stands_still
     assert now_text(found) == (
-        "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node), or move pods away"
+        "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node)"
     )
     assert now_text(replace(found, still_met=False)) == ""
 

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from evictd.core.model.finding import NoActionReason
+from evictd.render.headline import headline
 from evictd.render.remedies import (
     FAULT_REMEDIES,
+    LOWER_THRESHOLD,
     REMEDIES,
     OwnFaultKind,
     grew_elsewhere,
@@ -183,7 +185,13 @@ def test_a_missing_root_directory_is_to_be_made_or_set() -> None:
 def test_the_advice_is_that_of_the_incident() -> None:
     """Where nothing grows the page said to free memory outside pods, and `incident` to lower the threshold."""
     still = incident_snapshot("23-threshold-never-clear", 100)
-    assert remedies(status_of(still, still.at)) == [REMEDIES["ThresholdNeverClear"]]
+    status = status_of(still, still.at)
+    assert remedies(status) == [LOWER_THRESHOLD], (
+        "all pods together held less than was missing: to move them does not help"
+    )
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    near = {**memory, "available": memory["thresholds"][0]["limit"] - GI}
+    assert remedies({**status, "signals": [near]}) == [REMEDIES["ThresholdNeverClear"]]
     written = incident_snapshot("02-host-path-writer", 373)
     first, second = remedies(status_of(written, written.at))
     assert first == host_path_remedy(["default/writer"])
@@ -204,3 +212,12 @@ def test_a_pod_that_does_not_end_is_to_be_looked_at_first_and_no_static_pod_that
     assert "the runtime does not stop it (`journalctl --unit containerd`, or crio)" in late
     assert memory == f"{OUTSIDE}: what grew belongs to no pod"
     assert processes.startswith("end processes outside pods")
+
+
+def test_where_only_page_cache_holds_a_threshold_met_the_formula_is_named() -> None:
+    """The headline named no page cache, and nothing was to do although MemoryPressure kept pods away."""
+    cached = incident_snapshot("36-file-reader", 400)
+    status = status_of(cached, cached.at)
+    assert headline(status).text.endswith("above the 2Gi wanted; only page cache holds the threshold met.")
+    (text,) = remedies(status)
+    assert text.startswith("set `memory.formula: MemAvailable`, which does not count page cache")

@@ -6,7 +6,7 @@ from evictd.render.held_back import held_back_remedy
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
 from evictd.render.owners import AGAIN, mend_owner
-from evictd.render.remedies import host_path_remedy, remedy_of
+from evictd.render.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
@@ -47,7 +47,7 @@ def now_text(found: Incident) -> str:
     if found.of_owner >= AGAIN and needed and not found.host_filled:
         return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
-        return f"the node is still short: {remedy_of('ThresholdNeverClear', found.resource, '')}"
+        return f"the node is still short: {LOWER_THRESHOLD}"
     if found.host_filled:
         return ""
     held_back, growing = held_back_remedy(found) if found.still_met else "", _still_growing(found)

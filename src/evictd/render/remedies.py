@@ -45,6 +45,8 @@ _OVERDUE = (
     "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
     "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
 )
+LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
+"""What to do where a threshold is above its normal level, and no pod holds what is missing."""
 REMEDIES: Mapping[str, str] = {
     "NoStats": "restore the readings that are reported as problems",
     "ReclaimSufficed": "",
@@ -62,8 +64,11 @@ REMEDIES: Mapping[str, str] = {
     "HeldBack": f"{LOOK_AT_BUDGETS} and at the owners that recreate their pods",
     "UnmeasuredCulprit": _MEASURE,
     "EvictionsDoNotHelp": _OUTSIDE,
-    "ThresholdNeverClear": "lower the threshold (`evictd check` shows it as an amount on this node), or move pods away",
-    "NotShortOfMemory": "",
+    "ThresholdNeverClear": f"{LOWER_THRESHOLD}, or move pods away",
+    "NotShortOfMemory": (
+        "set `memory.formula: MemAvailable`, which does not count page cache that the kernel can drop (docs/tuning.md); until "
+        "then MemoryPressure keeps new pods off this node"
+    ),
     "EvictionLimitReached": "see which pods went (`evictd history`), then relieve the node or raise `evictionLimit`",
     "LayoutUnknown": "restore the container runtime, which says where its images are",
 }
@@ -175,27 +180,10 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
     """Yield what to do about a signal that is short; `mended`: what fills it is the pods of an owner, which is to be mended."""
     if not any(map(is_pressed, entry["thresholds"])):
         return
-    outside = outside_pods(entry)
-    reason = entry["stopReason"] if is_due(entry) else ""
-    if reason == "EvictionsDoNotHelp" and _stands_still(entry):
-        reason = "ThresholdNeverClear"
-    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
-    if culprit := entry.get("stopPod"):  # an older daemon does not say it
-        remedy = (
-            _budget(culprit) if is_guarded_by_budget(entry) else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
-        )
-        if culprit in {row["pod"] for row in leaving}:
-            remedy = outside if _is_too_little(leaving, entry["signal"]) else ""
-    elif reason == "EvictionsDoNotHelp" and _pods_filled(entry):
-        grower = _grower(entry)[0]
-        known = mended or not grower or _leaves(grower, leaving)
-        remedy = "" if known else f"end, move or limit {clean(grower)}, which grew the most"
-    elif reason == "NothingEvictable" and _leaves(_grower(entry)[0], leaving):
-        remedy = ""  # no static pod grew, and nothing outside pods
+    outside, reason = outside_pods(entry), _reason(entry)
+    remedy = _of_pods(entry, reason, leaving, mended=mended)
     if grew_elsewhere(entry) and (suspects := entry.get("hostPathPods")):
         yield host_path_remedy(suspects)
-    if reason == "NothingEvictable" and grew_elsewhere(entry):
-        remedy = ""  # to move a pod that did not grow does not end what grows
     if grew_elsewhere(entry) and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if remedy and reason == "ProtectedCulprit":
@@ -209,9 +197,38 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
         yield remedy
 
 
-def _pods_filled(entry: Document) -> bool:
-    """Whether pods took most of what filled the supply since it became short."""
-    return bool(_grower(entry)[0]) and not grew_elsewhere(entry)
+def _reason(entry: Document) -> str:
+    """Return why no pod is evicted for a signal of which a threshold is due; empty where one goes."""
+    reason = str(entry["stopReason"]) if is_due(entry) else ""
+    return "ThresholdNeverClear" if reason == "EvictionsDoNotHelp" and _stands_still(entry) else reason
+
+
+def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mended: bool) -> str:
+    """Return what to do about the reason for no eviction; empty where a pod that leaves is enough, or what grew is no pod's."""
+    outside = outside_pods(entry)
+    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
+    grower = _grower(entry)[0]
+    if culprit := entry.get("stopPod"):  # an older daemon does not say it
+        if culprit in {row["pod"] for row in leaving}:
+            return outside if _is_too_little(leaving, entry["signal"]) else ""
+        return (
+            _budget(culprit) if is_guarded_by_budget(entry) else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
+        )
+    if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
+        return LOWER_THRESHOLD
+    if reason == "EvictionsDoNotHelp" and grower and not grew_elsewhere(entry):
+        return "" if mended or _leaves(grower, leaving) else f"end, move or limit {clean(grower)}, which grew the most"
+    if reason == "NothingEvictable" and (grew_elsewhere(entry) or _leaves(grower, leaving)):
+        return ""  # no static pod grew
+    return remedy
+
+
+def _is_beyond_pods(entry: Document) -> bool:
+    """Whether all pods together hold less than is missing, so that moving them does not help; False where it is not known."""
+    held = entry.get("attribution") or {}
+    amounts = [held[kind]["held"] for kind in ("evictable", "protected", "leaving", "unmeasured") if kind in held]
+    limits = [each["limit"] for each in entry["thresholds"] if is_pressed(each)]
+    return bool(amounts) and None not in amounts and sum(amounts) < max(limits, default=0) - entry["available"]
 
 
 def host_path_remedy(pods: Sequence[str]) -> str:

@@ -12,6 +12,8 @@ Document = Mapping[str, Any]
 BUDGET_GUARD = "disruption budget"
 """What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
 _NO_POD_MEASURED = "NoPodMeasured"
+_NOT_SHORT = "NotShortOfMemory"
+"""Its second part says why: page cache."""
 _FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")
 """The name of a finding before its sentence."""
 
@@ -28,7 +30,8 @@ def brief_stop(entry: Document) -> str:
         return ""
     if is_guarded_by_budget(entry):
         return f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}, which comes first"
-    return _FINDING.sub(r"\1", entry.get("stop") or "").partition(";")[0]
+    text = _FINDING.sub(r"\1", entry.get("stop") or "")
+    return text.partition(" (" if entry.get("stopReason") == _NOT_SHORT else ";")[0]
 
 
 def paused_until(status: Document, entry: Document) -> str:

@@ -17,7 +17,7 @@ from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.holdings import SupplyHoldings
-from evictd.core.model.observation import Filesystems, Observation, SignalObservation
+from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, with_fields
 
@@ -80,7 +80,7 @@ def attribution_of(
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
     return Attribution(
         signal=supply,
-        used=(seen.capacity - seen.available).value(),
+        used=_used(supply, seen, observation),
         over=None if crossing is None else now - crossing.at,
         evictable=_share(others, holdings, crossing),
         protected=_share(protected, holdings, crossing),
@@ -92,6 +92,13 @@ def attribution_of(
         grower=grower,
         grower_grown=grower_grown,
     )
+
+
+def _used(supply: Signal, seen: SignalObservation, observation: Observation) -> int:
+    """Return how much of a supply is used: by the signal that stands for it, since others count the pods' part only."""
+    if observation.node is not None:
+        seen = signal_observations(observation.node).get(supply, seen)
+    return (seen.capacity - seen.available).value()
 
 
 def _grower(
