@@ -273,3 +273,14 @@ def test_a_chart_that_ends_early_says_for_how_long_there_is_no_reading() -> None
     assert next_reading_text(later) == f"no other reading until 5m0s after the eviction: {why}"
     assert next_reading_text(replace(found, known_for=30.0)) == ""
     assert next_reading_text(replace(found, points=())) == ""
+
+
+def test_a_chart_ends_at_the_capacity_and_no_pod_requests_processes() -> None:
+    """Of 32768 PIDs the chart went up to 35000, and each pod was said to request none of them."""
+    found = replace(
+        incident(), signal=Signal.PID_AVAILABLE, capacity=32_768, available=3275, levels=(("hard", 3276),),
+        points=((-60.0, 32_520), (0.0, 3275), (10.0, 32_520)),
+    )  # fmt: skip
+    assert 'aria-label="from 0 to 32768"' in incident_page(found)
+    assert any("32768" in line for line in chart_lines(found, 80))
+    assert next(row_text(row, found).partition(", ")[2] for row in found.ranking).startswith("priority")

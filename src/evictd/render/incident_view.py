@@ -26,6 +26,7 @@ from evictd.render.owners import AGAIN
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.relief import relief_lines
 from evictd.render.text import (
+    COUNTED,
     amount_text,
     capital,
     clean,
@@ -175,6 +176,8 @@ def row_text(row: IncidentRow, found: Incident) -> str:
     request = (
         "requests none" if not row.request or resource is None else f"requests {amount_text(row.request, resource)}"
     )
+    if resource in COUNTED:
+        request = ""  # no pod requests processes or inodes
     skipped = {(each.number, each.skipped) for each in found.ranking}
     note = (
         ("would have been evicted" if found.event.dry_run else "evicted")
@@ -189,7 +192,7 @@ def row_text(row: IncidentRow, found: Incident) -> str:
     )
     protected = sum(each.protected for each in found.ranking if each.number < row.number)
     place = "-" if row.protected else f"{row.number - protected}."
-    text = f"{place} {row.pod}: {used}, {request}, priority {row.priority}"
+    text = f"{place} {row.pod}: {', '.join(filter(None, (used, request)))}, priority {row.priority}"
     return f"{text} ({note})" if note else text
 
 
@@ -235,7 +238,8 @@ def chart_lines(found: Incident, width: int) -> list[str]:
 
 def _top(found: Incident, signal: Signal) -> int:
     highest = max(*(amount for _, amount in found.drawn), *(limit for _, limit in found.levels), 1)
-    return axis_top(highest, signal)
+    top = axis_top(highest, signal)
+    return found.capacity if found.capacity is not None and highest <= found.capacity < top else top
 
 
 def _columns(points: Sequence[tuple[float, int]], columns: int) -> list[int]:
@@ -314,7 +318,7 @@ def incident_page(found: Incident) -> str:
     if found.signal is not None:
         trend = [(end - seconds, amount) for seconds, amount in found.drawn]
         mark = EvictionMark(ago=end, pod=found.event.pod, dry_run=found.event.dry_run)
-        chart = page_chart(trend, found.levels, found.signal, [mark])
+        chart = page_chart(trend, found.levels, found.signal, [mark], capacity=found.capacity or 0)
     return page_template("incident.html").render(
         style=asset("page.css").decode(),
         found=found,
