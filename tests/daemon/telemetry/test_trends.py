@@ -128,3 +128,14 @@ def test_a_fall_began_when_it_was_last_nearly_as_high_and_not_as_low_since() -> 
     assert began(100, 100, 100, 100) is None
     assert began(100) is None
     assert Trend().fall_began is None
+
+
+def test_a_fall_has_ended_where_the_last_half_minute_shows_none() -> None:
+    """A threshold was foreseen in 53 s although what was left had stood still for half a minute."""
+    fell = ((0, 900), (10 * SECOND, 700), (20 * SECOND, 500))
+    still = tuple((number * 10 * SECOND, 500) for number in (3, 4, 5))
+    assert play(*fell, *still).has_ended
+    assert play(*fell, *still).fill_rate
+    assert not play(*fell, *still[:1]).has_ended
+    assert not play(*fell, *still, (55 * SECOND, 499)).has_ended
+    assert not Trend().has_ended

@@ -217,8 +217,10 @@ def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal
 
 
 def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
-    """Leave out a time to a threshold that is not near, where what is available was as low before and rose again."""
+    """Leave out a time to a threshold where the fall has ended, or, if it is not near, was as low before and rose again."""
     seconds = threshold["secondsToThreshold"]
+    if seconds is not None and trend.has_ended:
+        return {**threshold, "secondsToThreshold": None}
     if seconds is None or seconds <= SOON_SECONDS or not trend.recovered_before(threshold["limit"]):
         return threshold
     return {**threshold, "secondsToThreshold": None}

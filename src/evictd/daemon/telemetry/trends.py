@@ -83,6 +83,13 @@ class Trend:
             against = max(against, extreme - moved)
         return abs(change) > against
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether a fall within the last minute has ended: three readings or more of its second half show none."""
+        half = [each for each in self.recent if each.at > self.recent[-1].at - RATE_WINDOW // 2]
+        least = half[0].available <= half[-1].available if half else False
+        return least and len(half) >= _ENOUGH_READINGS and half[-1].at - half[0].at >= _ENOUGH_TIME
+
     def seconds_to(self, limit: int) -> float | None:
         """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
         rate = self.fill_rate
