@@ -56,6 +56,16 @@ def test_pods_that_may_not_go_are_named_beside_the_others() -> None:
     assert growth_text(found).endswith("pods took 2Gi (protected ones 1.95Gi, leaving ones 20Mi); nothing else grew")
 
 
+def test_a_pod_that_alone_grew_has_its_kind_and_no_second_amount() -> None:
+    alone = replace(
+        HOST, grower="default/slow", grower_grown=1024 * MI, evictable=Share(held=0), elsewhere=Share(held=0)
+    )
+    for kind in ("leaving", "protected"):
+        found = replace(alone, leaving=Share(held=0), protected=Share(held=0))
+        text = growth_text(replace(found, **{kind: Share(held=1, grown=1024 * MI)}))
+        assert text.endswith(f"pods took 1Gi (all of it default/slow, a {kind} pod); nothing else grew")
+
+
 def test_without_growth_only_the_holders_are_written() -> None:
     calm = replace(HOST, over=None)
     assert growth_text(calm) == ""

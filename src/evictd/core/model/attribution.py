@@ -29,6 +29,7 @@ _RECLAIMABLE = {
 _NOTABLE = 100
 """Sentences omit growth elsewhere that is less than this part of all growth."""
 
+_ALL = "all of it"
 _FEW = 10
 """Sentences name no pod where the pods took less than this part of all growth."""
 
@@ -131,9 +132,12 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
         return ""
     when = f"since {since}" if since else f"in the last {format_duration(max(found.over // SECOND, 1) * SECOND)}"
     others = (("protected", found.protected), ("leaving", found.leaving), ("unmeasured", found.unmeasured))
-    parts = [f"{name} ones {_amount(found, share.grown)}" for name, share in others if share.grown > 0]
-    if named and (grower := _grower_text(found)):
-        parts.insert(0, grower)
+    grower = _grower_text(found) if named else ""
+    grown = [(name, share.grown) for name, share in others if share.grown > 0]
+    if grower.startswith(_ALL) and [amount for _, amount in grown] == [found.grower_grown]:
+        parts = [f"{grower}, a {grown[0][0]} pod"]
+    else:
+        parts = [*filter(None, (grower,)), *(f"{name} ones {_amount(found, amount)}" for name, amount in grown)]
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
     rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
@@ -145,7 +149,7 @@ def _grower_text(found: Attribution) -> str:
     if not found.main_grower:
         return ""
     alone = abs(found.of_pods - found.grower_grown) * _NOTABLE < found.of_pods
-    return f"all of it {found.grower}" if alone else f"most of it {found.grower}, {_amount(found, found.grower_grown)}"
+    return f"{_ALL} {found.grower}" if alone else f"most of it {found.grower}, {_amount(found, found.grower_grown)}"
 
 
 def holders_text(found: Attribution) -> str:
