@@ -48,7 +48,10 @@ def test_a_hard_threshold_that_comes_cuts_the_grace_period() -> None:
         f"(began 1.0s ago) with a grace period of 600s, {cut}."
     )
     assert head.level == "soft", "as the card of the signal"
-    assert f"grace period 600s ({cut}); evictd waits" in leaving_rows(status, {})[0]["awaits"]
+    assert (
+        f"grace period 600s ({cut}, in 16s at the present rate); evictd waits for its end for at most 15m29s without that cut"
+        in leaving_rows(status, {})[0]["awaits"]
+    )
     assert cut_at_hard(row, {**status, "policy": "Kubelet"}) == ""
     assert cut_at_hard({**row, "gracePeriodSeconds": 1}, status) == ""
     hard = pressed()

@@ -52,27 +52,40 @@ def _awaits(row: Document, status: Document) -> str:
     if row["gone"]:
         return "ended, what it used is awaited"
     text = f"grace period {max(row['gracePeriodSeconds'], 0)}s"
-    if cut := cut_at_hard(row, status):
-        text += f" ({cut})"
+    cut = cut_at_hard(row, status)
+    when = _cut_in(row, status) if cut else ""
+    text += f" ({cut}{when})" if cut else ""
     left = row.get("endsInSeconds") or 0
     if is_overdue(row):
         return f"{text}; it did not end in time, and evictd stopped waiting for it {seconds_text(-left)} ago"
-    return f"{text}; evictd waits for its end for at most {seconds_text(left)}, and then decides anew" if left else text
+    without = " without that cut" if when else ""
+    return (
+        f"{text}; evictd waits for its end for at most {seconds_text(left)}{without}, and then decides anew"
+        if left
+        else text
+    )
 
 
 def cut_at_hard(row: Document, status: Document) -> str:
     """Write that a hard threshold cuts the grace period of a leaving pod; empty where none does, or nothing is to cut."""
     if status["policy"] == Policy.KUBELET.value or row["gracePeriodSeconds"] <= _CUT_TO:
         return ""
-    entry = _entry(row, status)
-    hard = (
-        [each for each in entry["thresholds"] if each["kind"] == "hard" and each["origin"] != "derived"]
-        if entry
-        else []
-    )
+    hard = _hard(row, status)
     if not hard or any(each["met"] for each in hard):
         return ""
     return f"cut to {_CUT_TO}s as soon as the hard threshold is met"
+
+
+def _cut_in(row: Document, status: Document) -> str:
+    """Write after a comma when the hard threshold is met that cuts the grace period; empty where that is not foreseen."""
+    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
+    return f", in {seconds_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
+
+
+def _hard(row: Document, status: Document) -> list[Document]:
+    """Return the hard thresholds of the signal that a pod leaves for."""
+    thresholds = (_entry(row, status) or {"thresholds": ()})["thresholds"]
+    return [each for each in thresholds if each["kind"] == "hard" and each["origin"] != "derived"]
 
 
 def _entry(row: Document, status: Document) -> Document | None:
