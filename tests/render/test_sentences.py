@@ -107,6 +107,11 @@ def _row(
             _row("b", standing=Standing.WITHIN, excess=-1024, usage=1024, request=2048),
             "uses what it requests, default/b is 1Ki within its request",
         ),
+        (
+            _row("a", standing=Standing.WITHIN, excess=0, usage=0, request=0),
+            _row("b", standing=Standing.WITHIN, excess=-1024, usage=1024, request=2048),
+            "uses and requests none, default/b is 1Ki within its request",
+        ),
     ],
 )
 def test_what_puts_a_pod_before_the_next(row: RankedPod, following: RankedPod, text: str) -> None:

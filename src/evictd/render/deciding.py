@@ -144,7 +144,8 @@ def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
     if pod.exceeds:
         return _greater_excess(pod, rival, resource)
     if pod.usage == pod.request:
-        return f"it uses what it requests, {rival.name} is {_distance(rival, resource)} within its request"
+        same = "uses what it requests" if pod.request else "uses and requests none"
+        return f"it {same}, {rival.name} is {_distance(rival, resource)} within its request"
     return f"it is {_distance(pod, resource)} within its request, {rival.name} {_distance(rival, resource)}"
 
 
