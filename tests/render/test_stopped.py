@@ -47,7 +47,7 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
     past = "with podTermination Auto evictd deletes that pod from 22:19:08 UTC (in 37s) on"
     assert brief_stop(memory) == "a disruption budget refuses the eviction of default/leak, which comes first"
     assert past_its_budget(status, memory) == past
-    assert headline(status).text.endswith(f"No pod would be evicted: {brief_stop(memory)}; {past}.")
+    assert headline(status).text.endswith(f"No pod is evicted at present: {brief_stop(memory)}; {past}.")
     reason = (
         "default/leak holds more than all pods that may be evicted and is guarded by a disruption budget, and no pod"
     )

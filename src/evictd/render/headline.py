@@ -13,7 +13,7 @@ from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
-from evictd.render.stopped import brief_stop, past_its_budget, paused_until
+from evictd.render.stopped import brief_stop, is_guarded_by_budget, past_its_budget, paused_until
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_due, is_overdue, refused
 
@@ -245,7 +245,8 @@ def unread(status: Document) -> list[str]:
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if entry["next"] is not None:
         return f" {entry['next']['pod']} would be evicted {when}."
-    return f" No pod would be evicted{_stopped(status, entry)}." if brief_stop(entry) else ""
+    then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
+    return f" No pod {then}{_stopped(status, entry)}." if brief_stop(entry) else ""
 
 
 def _stopped(status: Document, entry: Document) -> str:
