@@ -1,9 +1,11 @@
 """Who fills and who holds what is short or will be soon."""
 
+from evictd.render.headline import headline
 from evictd.render.holders import filled, growers, held_by
 from evictd.render.text import capital
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import approaching, calm, crowded, page, play, pressed
 
 GROWTH = "In the last 29m30s no pod grew; 3.69Gi more belong to no pod."
@@ -65,3 +67,11 @@ def test_a_signal_that_is_short_has_its_attribution_instead() -> None:
 def test_the_name_of_a_pod_keeps_its_first_letter() -> None:
     assert capital("pods took 0") == "Pods took 0"
     assert capital("default/web holds 1Gi") == "default/web holds 1Gi"
+
+
+def test_amounts_of_processes_say_what_they_count() -> None:
+    """`hard threshold 3276` and `grew by 12001` stood without a unit."""
+    forked = incident_snapshot("46-control-recreated-fork-bomb", 245)
+    status = status_of(forked, forked.at)
+    assert "reaches its hard threshold 3276 processes in" in headline(status).text
+    assert list(growers(status)) == ["In the last 1m56s default/bomb-1 grew by 12001 processes."]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.render.signal_entry import is_pressed
 from evictd.render.text import capital, gap_text, seconds_text, usage_text
@@ -30,12 +31,16 @@ def growers(status: Document) -> Iterator[str]:
         if not (growing := entry.get("growing")):
             continue
         signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
-        pods = ", ".join(f"{each['pod']} grew by {gap_text(each['grown'], signal)}" for each in growing["pods"])
+        pods = ", ".join(f"{each['pod']} grew by {_grown(each['grown'], signal)}" for each in growing["pods"])
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
-        rest = "" if is_little else f"{gap_text(max(elsewhere, 0), signal)} more belong to no pod"
+        rest = "" if is_little else f"{_grown(max(elsewhere, 0), signal)} more belong to no pod"
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
             yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+
+
+def _grown(amount: int, signal: Signal) -> str:
+    return f"{gap_text(amount, signal)}{noun_of(amount, SIGNALS[signal].resource)}"
 
 
 def held_by(status: Document, explained: Document) -> Iterator[str]:

@@ -8,7 +8,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.signal_entry import is_pressed
 from evictd.render.text import gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, is_due
+from evictd.render.timing import FORESEEN_SECONDS, is_due, limit_amount
 
 Document = Mapping[str, Any]
 Trend = Sequence[tuple[float, int]]
@@ -106,7 +106,7 @@ def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool) -
         state = f"met in {seconds_text(threshold['secondsToThreshold'])} at this rate"
     return {
         "kind": threshold["kind"],
-        "limit": signal_amount(threshold["limit"], signal),
+        "limit": limit_amount(threshold["limit"], signal),
         "percent": tick,
         "grace": seconds_text(grace) if (grace := threshold.get("gracePeriodSeconds")) else "",
         "state": state,

@@ -30,7 +30,7 @@ class Approach(NamedTuple):
     @property
     def text(self) -> str:
         """The sentence, without a full stop."""
-        limit = signal_amount(self.threshold["limit"], Signal(self.entry["signal"]))
+        limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
         return (
             f"{self.entry['signal']} reaches its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)} "
             "at the present rate"
@@ -44,9 +44,14 @@ class Approach(NamedTuple):
             return "then"
         sooner = [each for each in _foreseen(self.entry, self.seconds + grace) if each.threshold["kind"] == "hard"]
         if sooner:
-            limit = signal_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
+            limit = limit_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
             return f"in about {seconds_text(sooner[0].seconds)}, at the hard threshold {limit}"
         return f"in about {seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
+
+
+def limit_amount(limit: int, signal: Signal) -> str:
+    """Write a threshold's amount with what it counts: `500Mi`, `3276 processes`."""
+    return f"{signal_amount(limit, signal)}{noun_of(limit, SIGNALS[signal].resource)}"
 
 
 def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
