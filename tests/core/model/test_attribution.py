@@ -60,10 +60,10 @@ def test_a_pod_that_alone_grew_has_its_kind_and_no_second_amount() -> None:
     alone = replace(
         HOST, grower="default/slow", grower_grown=1024 * MI, evictable=Share(held=0), elsewhere=Share(held=0)
     )
-    for kind in ("leaving", "protected"):
-        found = replace(alone, leaving=Share(held=0), protected=Share(held=0))
-        text = growth_text(replace(found, **{kind: Share(held=1, grown=1024 * MI)}))
-        assert text.endswith(f"pods took 1Gi (all of it default/slow, a {kind} pod); nothing else grew")
+    took, none = Share(held=1, grown=1024 * MI), Share(held=0)
+    leaving, protected = replace(alone, leaving=took, protected=none), replace(alone, leaving=none, protected=took)
+    for found, kind in ((leaving, "leaving"), (protected, "protected")):
+        assert growth_text(found).endswith(f"pods took 1Gi (all of it default/slow, a {kind} pod); nothing else grew")
 
 
 def test_without_growth_only_the_holders_are_written() -> None:
