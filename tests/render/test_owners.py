@@ -53,7 +53,11 @@ def test_an_owner_whose_pods_did_not_fill_the_node_or_of_which_few_went_is_left_
     assert nth_text(innocent, owner["lastPod"])
     assert owner_remedies(innocent) == []
     assert owner_remedy(status, "default/web-0") == ""
-    assert owner_remedies({**status, "owners": []}) == []
+    assert (
+        owner_remedies({**status, "owners": []})
+        == owner_remedies({**status, "owners": [{**owner, "dryRun": True}]})
+        == []
+    )
 
 
 def test_what_is_mended_depends_on_the_kind_of_the_owner() -> None:

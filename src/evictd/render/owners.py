@@ -60,8 +60,8 @@ def owner_remedies(status: Document) -> list[str]:
 
 
 def _owners(status: Document) -> list[Document]:
-    """Return the owners, the last evicted first."""
-    return list(reversed(status.get("owners", ())))  # an older daemon does not say it
+    """Return the owners, the last evicted first; a dry run evicts no pod."""
+    return [each for each in reversed(status.get("owners", ())) if not each["dryRun"]]  # an older daemon has none
 
 
 def _since(status: Document, owner: Document) -> str:

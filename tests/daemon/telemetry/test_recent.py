@@ -84,7 +84,7 @@ def test_the_evictions_of_one_owner_are_counted_until_ten_minutes_pass_without_o
     for uid, owner, wall in (("a", leak, begun), ("b", "", begun), ("c", leak, begun + MINUTE), ("c", leak, begun + 1)):
         recent.add(owned(uid, owner), "evict", wall)
     recent.add(owned("d", leak), "would evict", begun + MINUTE, dry_run=True)
-    assert [each.of_owner for each in recent.all()] == [1, 0, 2, 2, 0]
-    assert {each.of_owner_since for each in recent.all() if each.owner == "default/DaemonSet/leak"} == {begun}
+    assert [each.of_owner for each in recent.all()] == [1, 0, 2, 2, 1]
+    assert {each.of_owner_since for each in recent.all() if each.owner and not each.dry_run} == {begun}
     recent.add(owned("e", leak), "evict", begun + 12 * MINUTE)
     assert recent.all()[-1].of_owner == 1

@@ -54,10 +54,11 @@ class RecentDecisions:
         self._entries.append(_Entry(shown=shown, uid=pod.uid))
 
     def _counted(self, shown: Decided, owner: str) -> Decided:
-        """Add the owner of the evicted pod, and how many of its pods were evicted; a dry run evicts none."""
-        if not owner or shown.dry_run:
+        """Add the owner of the evicted pod, and how many of its pods were evicted; those of a dry run count apart."""
+        if not owner:
             return shown
-        known = (each.shown for each in reversed(self._entries) if each.shown.owner == owner)
+        key = (owner, shown.dry_run)
+        known = (each.shown for each in reversed(self._entries) if (each.shown.owner, each.shown.dry_run) == key)
         last = next((each for each in known if shown.wall - each.wall <= OWNER_QUIET), None)
         if last is None:
             return replace(shown, owner=owner, of_owner=1, of_owner_since=shown.wall)

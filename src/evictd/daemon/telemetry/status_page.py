@@ -112,6 +112,7 @@ def _owners(snapshot: Snapshot) -> list[dict[str, Any]]:
                 "since": rfc3339(decided.of_owner_since),
                 "last": rfc3339(decided.wall),
                 "lastPod": decided.pod,
+                "dryRun": decided.dry_run,
                 "filled": f"of it {decided.pod}" in decided.filled,
                 "newPods": new,
             }
