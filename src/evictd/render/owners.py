@@ -1,9 +1,9 @@
 """Says of an owner that its pods are evicted again and again, and what to do about it: for the page, `status` and `incident`."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from evictd.render.page_chart import seconds_ago
 from evictd.render.text import clean, ordinal, seconds_text
 
 Document = Mapping[str, Any]
@@ -48,7 +48,7 @@ def owner_remedy(status: Document, pod: str) -> str:
         mend = mend_owner(clean(owner["owner"]), clean(owner["namespace"]))
         if owner["evicted"] >= AGAIN:
             return f"{mend}: {owner['evicted']} of its pods were evicted here{_since(status, owner)}"
-        ago = seconds_text(seconds_ago(status, owner["last"]) or 0)
+        ago = _ago(status, owner["last"])
         return f"{mend}: {clean(pod)} came in the place of {clean(owner['lastPod'])}, which was evicted {ago} ago"
     return ""
 
@@ -65,4 +65,10 @@ def _owners(status: Document) -> list[Document]:
 
 
 def _since(status: Document, owner: Document) -> str:
-    return f" in {seconds_text(seconds_ago(status, owner['since']) or 0)}"
+    return f" in {_ago(status, owner['since'])}"
+
+
+def _ago(status: Document, at: str) -> str:
+    """Write how long ago a time of the node's clock was; `evictd.codec` would take `status` long to import."""
+    passed = (datetime.fromisoformat(status["at"]) - datetime.fromisoformat(at)).total_seconds()
+    return seconds_text(max(passed + status["ageSeconds"], 0))
