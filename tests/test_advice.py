@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from evictd.advice import LEAST_EVICTIONS, LEAST_READINGS, advise, round_up
-from evictd.advice_evidence import RESERVE, NodeEvidence, OutsidePods, node_evidence
+from evictd.advice_episode import RESERVE
+from evictd.advice_evidence import NodeEvidence, OutsidePods, node_evidence
 from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -45,7 +46,8 @@ def test_the_advice_is_enough_for_the_asked_share_and_names_the_others() -> None
 
 
 AGAIN = (
-    reading(0, 480, evict="a", behind="b"), reading(2, 700, gone="a"), reading(60, 490, evict="b"), reading(62, 900, gone="b"),
+    reading(0, 480, evict="a", rate=1, behind="b"), reading(2, 700, gone="a"), reading(60, 490, evict="b"),
+    reading(62, 900, gone="b"),
 )  # fmt: skip
 """A shortage that came back: 210Mi were used up again until the pod went that was next in the ranking."""
 
@@ -58,7 +60,9 @@ def test_a_shortage_that_comes_back_asks_for_a_minimum_reclaim() -> None:
 def test_no_minimum_reclaim_is_proposed_that_would_have_cost_a_pod() -> None:
     """From 46 incidents it advised 5.5Gi, with which an innocent pod went in three of them."""
     for left, costs in ((300, True), (600, False), (110, False)):  # with 110Mi the threshold alone is met
-        quiet = node_evidence("quiet", [reading(0, 110, evict="hog", behind="web"), reading(2, left, gone="hog")])
+        quiet = node_evidence(
+            "quiet", [reading(0, 110, evict="hog", rate=1, behind="web"), reading(2, left, gone="hog")]
+        )
         [advice] = advise([node_evidence("n", AGAIN), quiet], 99).signals
         assert (advice.hard, advice.came_back) == (120 * MI, 224 * MI)
         assert (advice.one_more is not None, advice.min_reclaim == 0) == (costs, costs), left
@@ -83,7 +87,7 @@ def test_a_threshold_covers_what_is_used_up_before_the_decision_too() -> None:
 def test_no_lower_threshold_is_said_to_leave_more_than_a_higher_one_did() -> None:
     """Of evictions at a disk that was full already it claimed so much of a threshold 17 times lower."""
     full = node_evidence("full", [reading(0, 0, evict="a", rate=0), reading(1, 4000, gone="a")])
-    early = node_evidence("early", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")])
+    early = node_evidence("early", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")])
     [advice] = advise([full, early], 99).signals
     assert advice.hard <= 500 * MI
     assert (advice.enough, advice.episodes - advice.too_late, advice.not_covered) == (1, 1, ("full",))
@@ -92,7 +96,7 @@ def test_no_lower_threshold_is_said_to_leave_more_than_a_higher_one_did() -> Non
 def test_no_lower_threshold_is_proposed_than_one_with_which_an_eviction_was_too_late() -> None:
     """It advised 3.25Gi of a disk that had run full with 10Gi, as enough for the worst that was recorded."""
     full = node_evidence("full", [reading(0, 0, evict="a"), reading(1, 4000, gone="a")])
-    early = node_evidence("early", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")])
+    early = node_evidence("early", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")])
     [advice] = advise([full, *copies(early, LEAST_EVICTIONS)], 99).signals
     assert (advice.hard, advice.kept, advice.proposed, advice.not_covered) == (500 * MI, True, True, ("full",))
     [advice] = advise(copies(full, LEAST_EVICTIONS), 99).signals
@@ -105,7 +109,7 @@ def test_one_value_is_proposed_only_where_it_fits_every_node() -> None:
     """For a fleet with a node of 1Gi it advised half of that, with which pods went there that did not exceed their requests."""
     [small, large] = [
         node_evidence(
-            name, [with_capacity(each, capacity) for each in (reading(0, 480, evict="a", rate=rate * MI), gone)]
+            name, [with_capacity(each, capacity) for each in (reading(0, 480, evict="a", rate=int(rate * MI)), gone)]
         )
         for name, capacity, rate in (("small", 1024, 1), ("large", 8192, 100))
         for gone in [reading(6, 4000, gone="a")]
@@ -136,7 +140,7 @@ def test_what_is_advised_fits_every_node_that_it_comes_from() -> None:
     """A reserve of a tenth at most, and no more than half of the least capacity, which `evictd check` refuses."""
     nodes = [
         node_evidence(
-            name, [with_capacity(each, capacity) for each in (reading(0, 80, evict="a", rate=rate * MI), gone)]
+            name, [with_capacity(each, capacity) for each in (reading(0, 80, evict="a", rate=int(rate * MI)), gone)]
         )
         for name, capacity, rate in (("small", 200, 5), ("large", 8192, 30))
         for gone in [reading(10, 100, gone="a")]
@@ -154,7 +158,7 @@ def with_capacity(cycle: RecordedCycle, mebibytes: int) -> RecordedCycle:
 
 def test_the_advice_says_what_it_would_have_changed() -> None:
     nodes = [
-        node_evidence(f"n{rate}", [reading(0, 480, evict="a", rate=rate * MI), reading(10, 4000, gone="a")])
+        node_evidence(f"n{rate}", [reading(0, 480, evict="a", rate=int(rate * MI)), reading(10, 4000, gone="a")])
         for rate in (10, 40, 60)
     ]
     [memory] = advise(nodes, 60).signals
@@ -193,12 +197,12 @@ def test_a_victim_whose_end_was_not_recorded_asks_for_no_grace_period() -> None:
 
 
 def test_of_a_dry_run_only_the_fill_rates_count() -> None:
-    """Its pods stay: what is used up after a decision, and between two, says nothing of an eviction."""
+    """Its pods stay: what is used up after a decision, and between two, says nothing of an eviction. A stop of 5 s is counted."""
     dry = [reading(10 * i, 480 - 4 * i, evict="a", rate=MI, hard=False) for i in range(60)]
     dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
     found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
-    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(KEPT), 0)
-    assert found.signals[0].soft == round_up(round_up(KEPT) + (30 + 30) * MI)
+    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(5 * MI + KEPT), 0)
+    assert found.signals[0].soft == round_up(round_up(5 * MI + KEPT) + (30 + 30) * MI)
     assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)
 
 
@@ -216,9 +220,9 @@ def test_rounding_up_adds_an_eighth_at_the_most() -> None:
 
 def test_a_threshold_that_rests_on_one_eviction_has_beside_it_that_of_the_others() -> None:
     """320Mi were proposed from nine evictions, of which eight needed less than 192Mi."""
-    rates = {"fast": 300, "fast too": 300, "a": 0, "b": 0, "c": 0, "d": 0, "e": 0}
+    rates = {"fast": 300, "fast too": 300, "a": 0.1, "b": 0.1, "c": 0.1, "d": 0.1, "e": 0.1}
     both = [
-        node_evidence(name, [reading(0, 480, evict="a", rate=rate * MI), reading(1, 4000, gone="a")])
+        node_evidence(name, [reading(0, 480, evict="a", rate=int(rate * MI)), reading(1, 4000, gone="a")])
         for name, rate in rates.items()
     ]
     [memory] = advise(both[1:], 99).signals

@@ -57,7 +57,7 @@ def test_a_rate_of_two_readings_close_together_counts_where_none_was_measured() 
 
 def test_a_victim_whose_end_was_not_recorded_and_another_boot_end_an_episode() -> None:
     [lost] = node_evidence("n", [reading(0, 480, evict="a", rate=MI), reading(40_000, 10)]).episodes
-    assert (lost.used, lost.took) == (0, 0)
+    assert (lost.used, lost.took, lost.estimated) == (5 * MI, 0, True)
     [boot] = node_evidence("n", [reading(100, 480, evict="a"), reading(3, 10, gone="a")]).episodes
     assert boot.used == 0
 
@@ -75,7 +75,7 @@ def test_the_most_outside_pods_is_found_with_its_reading() -> None:
 def test_what_falls_from_the_crossing_to_the_decision_is_needed_too() -> None:
     crossed = [reading(0, 900), reading(100, 400), reading(104, 300, evict="a", rate=1)]
     [episode] = node_evidence("n", crossed).episodes
-    assert (episode.fell, episode.limit, episode.needed) == (200 * MI, 500 * MI, 200 * MI + KEPT)
+    assert (episode.fell, episode.limit, episode.needed) == (200 * MI, 500 * MI, (200 + 5 * 25) * MI + KEPT)
     [met_before] = node_evidence("n", crossed[1:]).episodes
     assert (met_before.fell, met_before.too_late) == (100 * MI, False)
     [booted] = node_evidence("n", [reading(200, 900), *crossed[1:]]).episodes

@@ -6,7 +6,8 @@ threshold to the amount at the decision, and from there the fall to the lowest r
 whichever is more. A hard threshold is early enough where a reserve is left after that.
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
-is advised below one with which an eviction was too late, and none that is enough for no node.
+is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not
+measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have.
 
 **On these nodes.** A reserve is at most a tenth of the capacity. No hard threshold, with its minimum reclaim, and no reservation
 is above half of the least capacity of the nodes that it comes from.
@@ -20,6 +21,8 @@ nodes that had an eviction. The rest are named, so that a few nodes do not make 
 **Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`, and no reservation from fewer
 than `LEAST_READINGS`: what one eviction needed says little of the next.
 
+**Sooner.** A lead is proposed only where it is off, and an eviction that was too late would have begun earlier with it.
+
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
 
@@ -30,7 +33,8 @@ whether a pod would go under the new values is for `evictd replay --config` and 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from evictd.advice_evidence import QUICK, Episode, NodeEvidence, OutsidePods, Uncovered
+from evictd.advice_episode import Episode, shortages_of
+from evictd.advice_evidence import NodeEvidence, OutsidePods, Uncovered
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -61,8 +65,10 @@ class SignalAdvice:
     """The least and the greatest hard threshold of these nodes."""
     episodes: int
     shortages: int
-    """How often the node was short: evictions of one node within ten minutes of each other, or without relief
-    between them, are for one shortage."""
+    """How often the node was short, of the evictions whose use was measured: those of one node within ten minutes of each other
+    are for one shortage, unless the node reported the end of the condition between them, and so are those without relief."""
+    unmeasured: int
+    """Evictions of which it is not known what was used up until the pod was gone."""
     too_late: int
     """Evictions after which less than the reserve was left."""
     worst: Episode
@@ -70,8 +76,12 @@ class SignalAdvice:
     """Nodes that needed more."""
     soft: int | None
     """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
+    kept_soft: int | None
+    """The greatest soft threshold of these nodes, where none is proposed; `None` without one above the hard one."""
     kept: bool
     """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
+    not_lower: bool
+    """Whether less would be advised, but of an eviction with a threshold as high as this the use was not measured."""
     min_reclaim: int
     """0 where none is proposed."""
     came_back: int
@@ -79,7 +89,9 @@ class SignalAdvice:
     one_more: Episode | None
     """An eviction after which that would have cost one pod more, so that none is proposed."""
     enough: int
-    """Evictions after which this hard threshold would have left the reserve; `episodes` less `too_late` did."""
+    """Evictions after which this hard threshold would have left the reserve, of those whose use was measured."""
+    enough_before: int
+    """Evictions that left the reserve, of those whose use was measured."""
     without_worst: int
     """The hard threshold that would be advised without the eviction that needed the most."""
     earlier: int
@@ -169,15 +181,22 @@ class Advice:
     """Seconds that pods took to end, or the API's default if too few ended for a soft threshold; `None` if none is proposed."""
     soft_ends: int
     """The pods whose end for a soft threshold was recorded."""
-    lead: bool
-    """Whether memory filled too fast for any hard threshold that is acted on only when it is crossed."""
+    led: Episode | None
+    """The eviction that was too late and would have begun the earliest with `memory.lead: Auto`; `None` if none would have."""
     reserved: tuple[Reservation, ...]
     missing: tuple[MissingThreshold, ...]
     kept_hard: tuple[Signal, ...]
     """Signals with a hard threshold on a node of which none is proposed; a list without them would drop them."""
+    kept_soft: tuple[Signal, ...]
+    """The same of soft thresholds."""
     stalls: int
     """Evictions for stalled tasks on all nodes; nothing is advised for them."""
     problems: tuple[str, ...]
+
+    @property
+    def lead(self) -> bool:
+        """Whether `memory.lead: Auto` is proposed."""
+        return self.led is not None
 
     @property
     def settings(self) -> "tuple[SignalAdvice | Reservation, ...]":
@@ -206,8 +225,9 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         signals=signals,
         max_pod_grace_seconds=grace if measured or has_soft else None,
         soft_ends=len(soft),
-        lead=len(memory) >= LEAST_EVICTIONS
-        and any(e.hard and e.too_late and 0 < e.took <= QUICK and e.rate for e in memory),
+        led=max((e for e in memory if e.led_by), key=lambda e: e.led_by, default=None)
+        if len(memory) >= LEAST_EVICTIONS
+        else None,
         reserved=tuple(
             _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)
             for resource in Resource
@@ -220,6 +240,13 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             if signal not in proposed
             and not SIGNALS[signal].own
             and any(signal in node.hard and signal not in node.derived for node in nodes)
+        ),
+        kept_soft=tuple(
+            signal
+            for signal in Signal
+            if signal not in {each.signal for each in signals if each.proposed and each.kept_soft is None}
+            and not SIGNALS[signal].own
+            and any(signal in node.soft for node in nodes)
         ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
@@ -241,7 +268,9 @@ def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
 
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
-    by_node = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
+    all_of = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
+    every = [episode for each in all_of.values() for episode in each]
+    by_node = {name: [e for e in each if e.known] for name, each in all_of.items()}
     # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
     worst = {name: max(found, key=_by_need) for name, found in by_node.items() if found}
     needs = sorted(episode.needed for episode in worst.values())
@@ -251,12 +280,14 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
     found = [episode for each in by_node.values() for episode in each]
-    hard = _at_least_the_too_late(wanted, found, most)
-    neediest = max(worst.values(), key=_by_need)
+    enough = _at_least_the_too_late(wanted, every, most)
+    floor = _floor(all_of.values(), cover, most)
+    hard = max(enough, floor)
+    neediest = max(worst.values() or every, key=_by_need)
     rest = {name: [e for e in each if e is not neediest] for name, each in by_node.items()}
     rest_needs = [max(each, key=_by_need).needed for each in rest.values() if each]
-    others = [episode for each in rest.values() for episode in each]
-    limits = [node.hard[signal] for node in nodes if node.node in worst and signal in node.hard]
+    others = [episode for episode in every if episode is not neediest]
+    limits = [node.hard[signal] for node in nodes if all_of[node.node] and signal in node.hard]
     rates = [max(e.rate for e in by_node[name]) for name in worst]
     rate = _quantile([each for each in rates if each], cover)
     soft = round_up(hard + rate * (SOFT_GRACE // SECOND + pod_grace))
@@ -265,33 +296,50 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     came_back = round_up(_quantile(back, cover)) if back else 0
     highest = soft if has_soft else hard
     fits = most is None or highest + came_back <= most
-    one_more = _one_more(found, (hard, highest), came_back)
+    one_more = _one_more(every, (hard, highest), came_back)
     return SignalAdvice(
         signal=signal,
         needs=tuple(needs),
         hard=hard,
         now=(min(limits), max(limits)) if limits else None,
-        episodes=len(found),
-        shortages=sum(not each.again for each in found),
-        too_late=sum(e.too_late for e in found),
+        episodes=len(every),
+        shortages=sum(map(shortages_of, all_of.values())),
+        unmeasured=len(every) - len(found),
+        too_late=sum(e.too_late for e in every),
         worst=neediest,
         not_covered=tuple(
             sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
         ),
         soft=soft if has_soft else None,
-        kept=hard > wanted,
+        kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
+        kept=enough > wanted,
+        not_lower=hard > enough,
         min_reclaim=came_back if fits and one_more is None else 0,
         came_back=came_back,
         one_more=one_more,
         enough=sum(e.leaves_reserve(hard) for e in found),
-        without_worst=_at_least_the_too_late(round_up(_quantile(rest_needs, cover)), others, most),
+        enough_before=sum(not e.too_late for e in found),
+        without_worst=max(_at_least_the_too_late(round_up(_quantile(rest_needs, cover)), others, most), floor),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
-        most_of_owner=_most_of_owner(found),
+        most_of_owner=_most_of_owner(every),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
     )
+
+
+def _floor(nodes: Iterable[Sequence[Episode]], cover: int, most: int | None) -> int:
+    """Return the hard threshold below which none is proposed: an eviction whose use is not known is no evidence for less."""
+    own = [max((e.threshold for e in each if not e.known), default=0) for each in nodes if each]
+    floor = _quantile(own, cover)
+    return floor if most is None else min(floor, most)
+
+
+def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) -> int | None:
+    """Return the greatest soft threshold of the nodes; `None` without one above that amount."""
+    found = (node.soft[signal] for node in nodes if signal in node.soft)
+    return max((each for each in found if each > above), default=None)
 
 
 def _most_of_owner(episodes: Sequence[Episode]) -> tuple[str, str, int] | None:

@@ -5,29 +5,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 
+from evictd.advice_episode import AGAIN, Episode, episode_of
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
-from evictd.core.units.duration import MINUTE, SECOND
-
-RESERVE = {
-    # The kubelet's default hard threshold; below it the kernel's own reclaim stalls everything.
-    Resource.MEMORY: 100 * 2**20,
-    Resource.EPHEMERAL_STORAGE: 500 * 2**20,  # for logs and state while pods end
-    Resource.INODES: 5_000,
-    Resource.PIDS: 400,  # the kernel never assigns the first 300 again
-}
-"""The reserve of a resource that should be left at the worst moment; at most a `_PART` of the capacity."""
-_PART = 10
-_AGAIN = 10 * MINUTE
-"""Two evictions for a signal so close together count as one shortage that came back."""
-_NEAR = 2 * MINUTE
-"""Two readings so close together give a rate."""
-QUICK = 5 * SECOND
-"""A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
-_RATE_HOLDS = 30 * SECOND
-"""How long a fill rate counts after its reading; later only the measured fall counts."""
 
 _PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
 """The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
@@ -35,68 +17,6 @@ _PROPOSED_MEMORY, _PROPOSED_MEMORY_BELOW_4_GIB = "500Mi", "150Mi"
 """Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
 _CLOSE = 1.5
 """A signal was close to the proposed threshold if at most this many times the threshold was available."""
-
-
-@frozen
-class Episode:
-    """One eviction for a signal; amounts in its unit, times in nanoseconds."""
-
-    node: str
-    wall: str
-    pod: str
-    signal: Signal
-    hard: bool
-    available: int
-    used: int
-    """Amount used up from the decision until the pod was gone; of a soft one its grace period is a part of that time."""
-    took: int
-    rate: int
-    """Fall of the available amount in units per second; 0: not measured, or it did not fall."""
-    ended: bool
-    """Whether the end of the pod was recorded; never in a dry run."""
-    capacity: int = 0
-    """Capacity of the node; 0 if it was not recorded."""
-    limit: int = 0
-    """The hard threshold that was met; 0 for a soft one."""
-    fell: int = 0
-    """Amount used up from the crossing of that threshold to the decision."""
-    shortened: bool = False
-    """Whether its grace period was shortened: how long the pod takes to end by itself is not known then."""
-    recovered: int | None = None
-    """The most that was available between the pod's end and the next eviction; `None` where its end was not recorded, or the pod
-    that was next in the ranking was evicted next."""
-
-    owner: str = ""
-    """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
-    again: bool = False
-    """Whether it is of the same shortage as the eviction before it, which went on or came back."""
-
-    @property
-    def needed(self) -> int:
-        """The hard threshold that would have left the reserve; more where nothing was left at the decision."""
-        return self.fell + self.used_if_hard + self._reserve
-
-    @property
-    def too_late(self) -> bool:
-        """Whether less than the reserve was left."""
-        return self.available < self.used + self._reserve
-
-    @property
-    def used_if_hard(self) -> int:
-        """Amount that a hard eviction of the pod would have used up: it has not the grace period of a soft one."""
-        slow = not self.hard and self.took > QUICK
-        return self.used * QUICK // self.took if slow else self.used
-
-    @property
-    def _reserve(self) -> int:
-        reserve = RESERVE[SIGNALS[self.signal].resource]
-        return min(reserve, self.capacity // _PART) if self.capacity else reserve
-
-    def leaves_reserve(self, hard: int) -> bool:
-        """Whether this hard threshold would have left the reserve: no lower one than that which was too late."""
-        if self.too_late and (hard <= self.limit or not self.available):
-            return False  # where nothing was left at the decision, how much is needed is not known
-        return hard >= self.needed
 
 
 @frozen
@@ -140,6 +60,8 @@ class NodeEvidence:
     """The most that was used up again between an eviction and that of the pod that was next in the ranking."""
     hard: dict[Signal, int] = field(default_factory=dict)
     """The hard thresholds of the last reading."""
+    soft: dict[Signal, int] = field(default_factory=dict)
+    """The soft thresholds of the last reading."""
     derived: frozenset[Signal] = frozenset()
     """The signals whose hard threshold is derived from that of another one: no configuration names it."""
     capacity: dict[Signal, int] = field(default_factory=dict)
@@ -161,11 +83,15 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     came_back: dict[Signal, int] = {}
     last: dict[Signal, _Ended] = {}
     crossings, stalls = _Crossings(), 0
+    over = set[Signal]()
+    """Signals of which the node reported the end of the condition since the last eviction for them."""
     short = set[Signal]()
     """Signals that pods were evicted for and that were below their hard threshold ever since."""
     for index, reading in enumerate(readings):
         crossings.add(reading)
         short -= {each for each, level in reading.levels.items() if level.hard is None or level.available >= level.hard}
+        if reading.conditions is not None:
+            over |= {each for each in last if SIGNALS[each].condition.value not in reading.conditions}
         for chosen in reading.chosen:
             if _refused(readings, index, chosen):
                 continue
@@ -173,16 +99,18 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
             if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
                 continue
             before = last.get(chosen.signal)
-            again = before is not None and 0 <= reading.at - before.end.at <= _AGAIN
+            again = before is not None and 0 <= reading.at - before.end.at <= AGAIN
             fall = 0 if before is None or not again else before.used_again(chosen, reading)
             if fall > 0:
                 came_back[chosen.signal] = max(fall, came_back.get(chosen.signal, 0))
-            end, episode = _episode(node, readings, index, chosen)
+            end, episode = episode_of(node, readings, index, chosen)
+            same = again and chosen.signal not in over
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
-            episodes.append(replace(episode, fell=fell, again=again or chosen.signal in short))
+            episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short))
             last[chosen.signal] = _Ended(chosen=chosen, end=end)
             short.add(chosen.signal)
+            over.discard(chosen.signal)
     levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
     return NodeEvidence(
         node=node,
@@ -190,6 +118,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         episodes=tuple(episodes),
         came_back=came_back,
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
+        soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
         derived=frozenset(signal for signal, level in levels.items() if level.derived),
         capacity={signal: level.capacity for signal, level in levels.items()},
         outside_pods=_most_outside_pods(node, readings),
@@ -221,7 +150,7 @@ def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection
 
 
 def _occasions(readings: Sequence[RecordedCycle]) -> int:
-    return bool(readings) + sum(not 0 <= after.at - before.at <= _AGAIN for before, after in pairwise(readings))
+    return bool(readings) + sum(not 0 <= after.at - before.at <= AGAIN for before, after in pairwise(readings))
 
 
 def _line(signal: Signal, capacity: int) -> str:
@@ -304,60 +233,3 @@ class _Ended:
         if chosen.stays or chosen.uid != self.chosen.next_uid or level is None or level.available < (level.hard or 0):
             return 0
         return level.available - reading.levels[chosen.signal].available
-
-
-def _episode(node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> tuple[RecordedCycle, Episode]:
-    """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode."""
-    first = readings[index]
-    signal, level = chosen.signal, first.levels[chosen.signal]
-    lowest, ended, last = level.available, False, index
-    # A dry run stops no pod, so later usage says nothing about eviction time.
-    for number in range(index + 1, index + 1 if chosen.stays else len(readings)):
-        later = readings[number]
-        if later.at < readings[last].at or later.at - first.at > _AGAIN:  # another boot, or its end was not recorded
-            break
-        last = number
-        if signal in later.levels:
-            lowest = min(lowest, later.levels[signal].available)
-        if chosen.uid in later.gone:
-            ended = True
-            break
-    end = readings[last]
-    before = first.rates.get(signal)
-    if before is None:  # after a grace period the growth can be over
-        before = _rate(readings[max(0, index - 1)], first, signal) if chosen.hard else 0
-    rate = max(chosen.fill_rate, before)
-    took = end.at - first.at
-    used = max(level.available - lowest, rate * min(took, _RATE_HOLDS) // SECOND)
-    episode = Episode(
-        node=node, wall=first.wall, pod=chosen.pod, signal=signal, hard=chosen.hard,
-        available=level.available, used=used, took=took, rate=rate, ended=ended, capacity=level.capacity,
-        limit=(level.hard or 0) if chosen.hard else 0,
-        shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
-        recovered=_recovered(readings, last, chosen) if ended else None,
-        owner=chosen.owner,
-    )  # fmt: skip
-    return end, episode
-
-
-def _recovered(readings: Sequence[RecordedCycle], last: int, chosen: Chosen) -> int | None:
-    """Return the most that was available from the reading of the pod's end to the next eviction for the signal."""
-    most: int | None = None
-    for number in range(last, len(readings)):
-        reading = readings[number]
-        if not 0 <= reading.at - readings[last].at <= _AGAIN:
-            break
-        others = [each.uid for each in reading.chosen if each.signal is chosen.signal]
-        if chosen.next_uid in others:
-            return None
-        if others and number > last:
-            break
-        if chosen.signal in reading.levels:
-            most = max(most or 0, reading.levels[chosen.signal].available)
-    return most
-
-
-def _rate(before: RecordedCycle, after: RecordedCycle, signal: Signal) -> int:
-    if not 0 < after.at - before.at <= _NEAR or signal not in before.levels:
-        return 0
-    return max(0, (before.levels[signal].available - after.levels[signal].available) * SECOND // (after.at - before.at))

@@ -51,6 +51,23 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     assert (decode_reading(refused).refused, readings[-1].refused) == (frozenset({"report"}), frozenset())
 
 
+def test_the_readings_before_a_cycle_give_its_rate(tmp_path: Path) -> None:
+    """At a decision the reading of its own cycle is not among those before it, so that of one reading no rate was known."""
+    line = journal_of("memory-with-priorities", tmp_path / "journal.jsonl").read_bytes().splitlines()[-1]
+    signal, left = Signal.MEMORY_AVAILABLE, decode_reading(line).levels[Signal.MEMORY_AVAILABLE].available
+    trend = b'"extra":{"trend":{"memory.available":[[40.0,%d],[10.0,%d]]}}' % (left + 99 * MI, left + 50 * MI)
+    found = decode_reading(line.replace(b'"extra":{}', trend))
+    assert (found.rates, len(found.earlier[signal])) == ({signal: 5 * MI}, 2)
+
+
+def test_conditions_and_leads_are_read(tmp_path: Path) -> None:
+    lines = journal_of("memory-with-priorities", tmp_path / "journal.jsonl").read_bytes().splitlines()
+    reported = [each.conditions for each in map(decode_reading, lines) if each.conditions is not None]
+    assert frozenset({"MemoryPressure"}) in reported
+    assert not decode_reading(lines[0]).memory_lead
+    assert decode_reading(lines[0].replace(b'"memoryLead":"Off"', b'"memoryLead":"Auto"')).memory_lead
+
+
 def reading_of(node: NodeStats, *pods: PodStats) -> RecordedCycle:
     observation = Observation(node=node, pods=(), pod_stats={each.uid: each for each in pods})
     step = synchronize(State(), observation, CONFIG, 0)

@@ -51,7 +51,7 @@ def test_headings_are_whole_on_a_narrow_terminal_and_nothing_used_has_no_amount(
         ranges.append(node_evidence(f"n{number}", both))
     text = shown(*ranges)
     assert "…" not in text
-    assert "no use was measured until default/a was gone" in " ".join(text.split())
+    assert "what was used up was not measured until default/a was gone" in " ".join(text.split())
 
 
 def test_the_loop_of_one_owner_is_said_and_nothing_in_use_is_no_reservation() -> None:
@@ -115,7 +115,7 @@ def test_the_minimum_reclaim_has_its_reason() -> None:
     assert "minimum reclaim: up to 224Mi were used up again before the next pod in the ranking" in shown_on_a_line(
         *nodes
     )
-    quiet = node_evidence("quiet", [reading(0, 110, evict="hog"), reading(2, 300, gone="hog")])
+    quiet = node_evidence("quiet", [reading(0, 110, evict="hog", rate=1), reading(2, 300, gone="hog")])
     assert (
         "no minimum reclaim: 224Mi would have kept a shortage from coming back, but 300Mi were available on quiet after "
         "default/hog was gone at at 0, so one more pod would have been evicted"
@@ -132,7 +132,7 @@ def test_what_was_enough_for_no_node_is_not_proposed() -> None:
     assert lines.startswith("5 nodes, 10 readings, 5 evictions: nothing is proposed")
     assert "none proposed: 500Mi would have been enough for no node; find what used it instead" in lines
     assert configuration(advise(full, 99))["kubelet"] == {}
-    early = [node_evidence("early", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")])]
+    early = [node_evidence("early", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")])]
     lines = shown_on_a_line(*full[:4], *early)
     assert lines.startswith("5 nodes, 10 readings, 5 evictions; enough for all but 4 nodes")
     assert "no lower one is proposed, because an eviction was too late with this" in lines
@@ -169,9 +169,12 @@ def test_the_fields_can_be_used_as_they_are() -> None:
 
 def test_a_lead_that_is_advised_alone_is_no_lack_of_evidence() -> None:
     """The first line had "not enough to propose anything", and a later one proposed `memory.lead`."""
-    alone = replace(advise([node_evidence("n", [])], 99), lead=True)
+    alone = replace(
+        advise([node_evidence("n", [])], 99),
+        led=node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI)]).episodes[0],
+    )
     assert basis(alone).endswith(": no threshold and no reservation is proposed, only memory.lead")
-    assert basis(replace(alone, lead=False)).endswith(": not enough to propose anything")
+    assert basis(replace(alone, led=None)).endswith(": not enough to propose anything")
 
 
 def test_nothing_is_advised_of_calm_nodes() -> None:
@@ -201,7 +204,7 @@ def test_what_would_cover_a_disk_without_a_threshold_is_said_with_its_evidence()
 
 
 def test_a_threshold_that_rests_on_one_eviction_says_so() -> None:
-    calm = [node_evidence(f"c{i}", [reading(0, 480, evict="a"), reading(1, 4000, gone="a")]) for i in range(5)]
+    calm = [node_evidence(f"c{i}", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")]) for i in range(5)]
     fast = [
         node_evidence(f"f{i}", [reading(0, 480, evict="b", rate=300 * MI), reading(1, 4000, gone="b")]) for i in (1, 2)
     ]
@@ -215,7 +218,7 @@ def test_a_list_to_copy_says_which_signals_it_would_drop() -> None:
     disk = SignalLevel(available=50 * GI, capacity=100 * GI, hard=10 * GI)
     whole = [replace(node, hard={**node.hard, Signal.NODEFS_AVAILABLE: disk.hard or 0}) for node in NODES]
     assert "keep your evictionHard of nodefs.available: a list" in " ".join(shown(*whole, cover=80).split())
-    assert advice_document(advise(whole, 80))["keep"] == {"evictionHard": ["nodefs.available"]}
+    assert advice_document(advise(whole, 80))["keep"] == {"evictionHard": ["nodefs.available"], "evictionSoft": []}
     assert "keep your" not in shown(*NODES, cover=80)
 
 
@@ -224,10 +227,13 @@ def test_evictions_of_one_shortage_are_the_evidence_of_one() -> None:
     seen = [
         each
         for at in range(0, 50, 10)
-        for each in (reading(at, 480, evict=f"p{at}"), reading(at + 2, 400, gone=f"p{at}"))
+        for each in (reading(at, 480, evict=f"p{at}", rate=1), reading(at + 2, 400, gone=f"p{at}"))
     ]
     lines = shown_on_a_line(node_evidence("n", seen))
-    assert "not enough evidence: 5 evictions in 1 shortage; a threshold is proposed from 5 shortages on" in lines
+    assert (
+        "not enough evidence: 5 evictions in 1 shortage (those less than 10 minutes apart are of one, unless the node's "
+        "condition ended between them); a threshold is proposed from 5 shortages on"
+    ) in lines
     assert advice_document(advise([node_evidence("n", seen)], 99))["signals"][0]["shortages"] == 1
     assert "in 1 shortage" not in shown_on_a_line(*NODES)
 
@@ -244,3 +250,21 @@ def test_evictions_that_did_not_help_are_said() -> None:
     )
     [signal] = advice_document(advise([node_evidence("n", seen)], 99))["signals"]
     assert signal["inVain"] == [{"node": "n", "from": "at 2"}]
+
+
+def test_evictions_whose_use_was_not_measured_are_said() -> None:
+    """`6 of 6 evictions leave the reserve` was claimed of evictions whose use counted as 0."""
+    soft = [
+        node_evidence(f"s{i}", [reading(0, 424, evict="a", hard=False), reading(5, 4000, gone="a")]) for i in range(5)
+    ]
+    lines = shown_on_a_line(*soft)
+    assert (
+        "not enough evidence: 5 evictions, and of none was the use measured until the pod was gone; a threshold"
+        in lines
+    )
+    assert "what was used up was not measured until default/a was gone" in lines
+    [signal] = advice_document(advise(soft, 99))["signals"]
+    assert (signal["useNotMeasured"], signal["worst"]["used"], signal["hard"]) == (5, None, None)
+    lines = shown_on_a_line(*NODES, *soft)
+    assert "proposed from 10 evictions, of 5 of them the use was not measured" in lines
+    assert "of 5 evictions whose use was measured leave the reserve" in lines

@@ -14,6 +14,7 @@ from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journal_record import RecordedMetadata
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
+from evictd.core.model.config import FastFill
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
@@ -31,6 +32,8 @@ class SignalLevel:
     """The hard threshold as an absolute amount; `None` if there is none."""
     derived: bool = False
     """Whether that is derived from the threshold of another signal, so that no configuration names it."""
+    soft: int | None = None
+    """The soft threshold as an absolute amount; `None` if there is none."""
 
 
 @frozen
@@ -74,6 +77,12 @@ class RecordedCycle:
     """Signals for which evictions were paused, because the last ones did not help."""
     rates: dict[Signal, int] = field(default_factory=dict)
     """Fall of the available amount in units a second in the readings just before; only of signals of which they are recorded."""
+    earlier: Mapping[Signal, tuple[tuple[float, int], ...]] = field(default_factory=dict)
+    """The readings before this cycle, most of them without a record: how many seconds before, and what was available."""
+    conditions: frozenset[str] | None = None
+    """The types of the node conditions that this cycle reported; `None` where it reported no change."""
+    memory_lead: bool = False
+    """Whether `memory.lead` was `Auto`."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -117,6 +126,7 @@ class _Decision(_Part, frozen=True):
     pod: _Pod | None = None
     because: _Because = _Because()
     shortens: bool = False
+    conditions: tuple[str, ...] = ()
 
 
 class _Memory(_Part, frozen=True):
@@ -162,10 +172,15 @@ class _Extra(_Part, frozen=True):
     trend: dict[str, tuple[tuple[float, int], ...]] = {}
 
 
+class _Config(_Part, frozen=True):
+    memory_lead: str = FastFill.OFF.value
+
+
 class _Line(_Part, frozen=True):
     kind: str
     wall: str
     now: int
+    config: _Config = _Config()
     decisions: tuple[_Decision, ...] = ()
     findings: tuple[_Finding, ...] = ()
     observation: _Observation = _Observation()
@@ -185,7 +200,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
         wire = _LINE.decode(line)
         if wire.kind != KIND:
             raise not_a_line(wire.kind)
-        levels = _levels(wire.findings)
+        levels, earlier = _levels(wire.findings), _earlier(wire.extra.trend)
         return RecordedCycle(
             at=wire.now,
             wall=wire.wall,
@@ -199,7 +214,12 @@ def decode_reading(line: bytes) -> RecordedCycle:
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
             in_vain=frozenset(_in_vain(wire.findings)),
-            rates=_rates(wire.extra.trend),
+            rates=_rates(earlier, levels),
+            earlier=earlier,
+            conditions=next(
+                (frozenset(each.conditions) for each in wire.decisions if each.kind == "ReportConditions"), None
+            ),
+            memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
@@ -220,6 +240,7 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
             capacity=parse_quantity(found.capacity).value(),
             hard=limit if is_hard else None if before is None else before.hard,
             derived=found.threshold.origin == _DERIVED if is_hard else before is not None and before.derived,
+            soft=limit if not is_hard else None if before is None else before.soft,
         )
     return levels
 
@@ -229,15 +250,22 @@ def _in_vain(findings: tuple[_Finding, ...]) -> Iterator[Signal]:
     return (each for each in paused if each is not None)
 
 
-def _rates(trend: Mapping[str, tuple[tuple[float, int], ...]]) -> dict[Signal, int]:
-    """Return by how much a second each signal fell between the oldest and the newest reading just before a cycle."""
+def _earlier(trend: Mapping[str, tuple[tuple[float, int], ...]]) -> dict[Signal, tuple[tuple[float, int], ...]]:
+    known = ((signal_named(name), found) for name, found in trend.items())  # a newer daemon may have others
+    return {signal: found for signal, found in known if signal is not None}
+
+
+def _rates(
+    earlier: Mapping[Signal, tuple[tuple[float, int], ...]], levels: Mapping[Signal, SignalLevel]
+) -> dict[Signal, int]:
+    """Return by how much a second each signal fell from the oldest reading just before a cycle to that of the cycle."""
     rates: dict[Signal, int] = {}
-    for signal, found in trend.items():
-        near = sorted(each for each in found if each[0] <= _JUST_BEFORE)
-        known = signal_named(signal)  # a newer daemon may have others
-        if known is not None and len(near) >= 2 and near[-1][0] > near[0][0]:
+    for signal, found in earlier.items():
+        own = [(0.0, levels[signal].available)] if signal in levels else []
+        near = sorted([*own, *(each for each in found if each[0] <= _JUST_BEFORE and (each[0] > 0 or not own))])
+        if len(near) >= 2 and near[-1][0] > near[0][0]:
             (now, left), (then, before) = near[0], near[-1]
-            rates[known] = max(0, int((before - left) / (then - now)))
+            rates[signal] = max(0, int((before - left) / (then - now)))
     return rates
 
 

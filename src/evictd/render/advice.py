@@ -12,19 +12,18 @@ from evictd.advice import (
     Reservation,
     SignalAdvice,
 )
-from evictd.advice_evidence import QUICK, RESERVE, Episode
+from evictd.advice_episode import AGAIN, QUICK, RESERVE, Episode
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.render.advice_settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.text import amount_text, clean, counted, duration_text, first_of, signal_amount
+from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
-"""Names of resources in systemReserved and kubeReserved."""
 _TOO_LATE = (
     f"TOO LATE: when the pod was gone, less was left than a reserve: {RESERVE[Resource.MEMORY] >> 20}Mi of memory, "
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
@@ -32,7 +31,9 @@ _TOO_LATE = (
 )
 _ONE_RAISES = 1.25
 """How much higher a threshold is because of one eviction where that is said."""
-_FIND = "find what used it instead"
+_ONE_SHORTAGE = (
+    f"those less than {AGAIN // MINUTE} minutes apart are of one, unless the node's condition ended between them"
+)
 _SHOWN = 5
 """Nodes and problems that are shown."""
 
@@ -77,7 +78,10 @@ def advice_document(advice: Advice) -> Document:
         "leastShortages": LEAST_EVICTIONS,
         "leastReadings": LEAST_READINGS,
         "configuration": configuration(advice),
-        "keep": {"evictionHard": [signal.value for signal in advice.kept_hard]},
+        "keep": {
+            "evictionHard": [signal.value for signal in advice.kept_hard],
+            "evictionSoft": [signal.value for signal in advice.kept_soft],
+        },
         "signals": [_signal(each) for each in advice.signals],
         "reserved": [_reservation(each) for each in advice.reserved],
         "missing": [_missing(each) for each in advice.missing],
@@ -91,6 +95,7 @@ def _signal(each: SignalAdvice) -> Document:
         "signal": each.signal.value,
         "evictions": each.episodes,
         "shortages": each.shortages,
+        "useNotMeasured": each.unmeasured,
         "tooLate": each.too_late,
         "nodes": len(each.needs),
         "proposed": each.proposed,
@@ -105,7 +110,7 @@ def _signal(each: SignalAdvice) -> Document:
         "limitedBy": each.limited_by,
         "worst": {
             "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod,
-            "usedBeforeDecision": each.worst.fell, "used": each.worst.used,
+            "usedBeforeDecision": each.worst.fell, "used": each.worst.used if each.worst.measured else None,
             "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
         },
         "notCovered": list(each.not_covered),
@@ -169,14 +174,7 @@ def print_advice(advice: Advice, to: "Console") -> None:
             print_line(to, "  ", line)
     for missing in advice.missing:
         print_line(to, "- ", _missing_line(missing))
-    if advice.kept_hard and (advice.missing or any(each.proposed for each in advice.signals)):
-        kept = " and ".join(signal.value for signal in advice.kept_hard)
-        print_line(
-            to,
-            "- ",
-            f"keep your evictionHard of {kept}: a list of evictionHard drops each signal that it does not name",
-        )
-    for line in _other_lines(advice):
+    for line in other_lines(advice):
         print_line(to, "- ", line)
     if not all(each.enough_evidence for each in advice.settings):
         to.print("More evidence: give the journals of more nodes, or of a longer time.")
@@ -205,16 +203,17 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     name, evictions = each.signal.value, _evictions(each)
     if each.enough_evidence and each.apart is not None:
         least, most = (signal_amount(amount, each.signal) for amount in each.apart)
-        yield f"{name}: {_apart(least, each.limited_by, most)}"
+        yield f"{name}: {none_fits_all(least, each.limited_by, most)}"
         yield _evidence(each.worst)
         return
     if each.enough_evidence and not each.covers:
-        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {_FIND}"
+        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {FIND}"
         yield _evidence(each.worst)
         yield from _in_vain_lines(each)
         return
     if not each.proposed:
-        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on"
+        of = " of which the use was measured" if each.unmeasured else ""
+        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on{of}"
         yield _evidence(each.worst)
         yield from _in_vain_lines(each)
         return
@@ -228,9 +227,11 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
         yield "no lower one is proposed, because an eviction was too late with this"
+    if each.not_lower:
+        yield "no lower one is proposed, because with this the use of an eviction was not measured"
     if each.not_covered:
-        yield f"not covered: {_some(each.not_covered)}"
-    if each.soft is None:
+        yield f"not covered: {some(each.not_covered)}"
+    if each.soft is None and each.kept_soft is None:
         yield "no soft threshold: it falls too fast, or how fast was not measured"
     if each.came_back:
         yield _min_reclaim_line(each)
@@ -239,14 +240,24 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
 def _evictions(each: SignalAdvice) -> str:
     """Write how many evictions there were, and for how many shortages where these are fewer."""
     evictions = counted(each.episodes, "eviction")
-    return evictions if each.shortages == each.episodes else f"{evictions} in {counted(each.shortages, 'shortage')}"
+    if each.unmeasured == each.episodes:
+        return (
+            f"{evictions}, and of {'it' if each.episodes == 1 else 'none'} was the use measured until the pod was gone"
+        )
+    if each.unmeasured:
+        evictions += f", of {each.unmeasured} of them the use was not measured"
+    return (
+        evictions
+        if each.shortages == each.episodes
+        else f"{evictions} in {counted(each.shortages, 'shortage')} ({_ONE_SHORTAGE})"
+    )
 
 
 def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
     """Say on which nodes evictions did not end the shortage, or the pods of one owner came back."""
     if each.in_vain:
         nodes = first_of([f"{clean(node)} from {clean(wall)} on" for node, wall in each.in_vain], _SHOWN)
-        yield f"evictions did not help on {nodes} (EvictionsDoNotHelp): no threshold changes that; {_FIND}"
+        yield f"evictions did not help on {nodes} (EvictionsDoNotHelp): no threshold changes that; {FIND}"
     if each.most_of_owner is not None:
         node, owner, count = each.most_of_owner
         yield (
@@ -280,54 +291,9 @@ def _missing_line(each: MissingThreshold) -> str:
         met += f", on {counted(each.occasions, 'occasion')}"
     once = "; one accident says little of the next" if each.occasions == 1 else ""
     return (
-        f"{name}: has no threshold on {_some(each.nodes)}, and {how}: {left} of {whole} were left on {clean(worst.node)} at "
+        f"{name}: has no threshold on {some(each.nodes)}, and {how}: {left} of {whole} were left on {clean(worst.node)} at "
         f"{clean(worst.wall)}. To cover it add `{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
     )
-
-
-def _other_lines(advice: Advice) -> Iterator[str]:
-    if advice.stalls:
-        yield (
-            f"{counted(advice.stalls, 'eviction')} for stalled tasks (`pressure`): nothing is advised, because a stall is "
-            "not an amount; try other values with `evictd replay --config`"
-        )
-    if advice.max_pod_grace_seconds is not None:
-        why = f"as long as pods took to end after {counted(advice.soft_ends, 'soft eviction')}"
-        if advice.soft_ends < LEAST_EVICTIONS:
-            why = "the API's default for a pod, because too few soft evictions were recorded"
-        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: {why}"
-    if advice.lead:
-        yield "memory.lead: Auto: memory filled within a stop that was as quick as it can be; only an earlier begin helps"
-    for each in advice.reserved:
-        name, readings = f"systemReserved plus kubeReserved for {RESERVED_NAMES[each.resource]}", each.readings
-        most = (
-            f"the most in use outside pods was {amount_text(each.worst.amount, each.resource)} on "
-            f"{clean(each.worst.node)} at {clean(each.worst.wall)}, of {counted(readings, 'reading')}"
-        )
-        if each.proposed:
-            missed = f"; not covered: {_some(each.not_covered)}" if each.not_covered else ""
-            rounded = " (rounded up)" if each.amount > each.worst.amount else ""
-            yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{missed}"
-        elif each.enough_evidence and not each.amount:
-            yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
-        elif each.enough_evidence:
-            yield f"{name}: {_why_not_reserved(each)}; {most}"
-        else:
-            yield f"{name}: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings on; {most}"
-
-
-def _why_not_reserved(each: Reservation) -> str:
-    """Say why an amount fits not every node: it is above half of the capacity of the worst one, or only of smaller ones."""
-    least, worst = (amount_text(node.capacity, each.resource) for node in (each.smallest, each.worst))
-    if each.amount * 2 > each.worst.capacity:
-        amount = amount_text(each.amount, each.resource)
-        amount += " (rounded up)" if each.amount > each.worst.amount else ""
-        return f"none proposed: {amount} is more than half of {worst}, so {_FIND}"
-    return _apart(least, each.smallest.node, worst)
-
-
-def _apart(least: str, node: str, most: str) -> str:
-    return f"none proposed: no one value fits nodes of {least} ({clean(node)}) and {most}: advise them apart"
 
 
 def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
@@ -358,8 +324,14 @@ def _evidence(worst: Episode) -> str:
     if worst.used_if_hard < worst.used:
         part = signal_amount(worst.used_if_hard, worst.signal)
         used += f" (a hard eviction takes at most {duration_text(QUICK)}: {part})"
-    if not worst.used:
-        used = "no use was measured"
+    if not worst.measured:
+        used = "what was used up was not measured"
+    elif worst.estimated:
+        used = (
+            f"{signal_amount(worst.used, worst.signal)} for a stop of {duration_text(QUICK)}, as no end was recorded,"
+        )
+    elif not worst.used:
+        used = "nothing was used up"
     rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
     # A crossing that was noticed at once has nothing to show.
     fell = signal_amount(worst.fell, worst.signal) if worst.fell * 100 > worst.needed else ""
@@ -372,13 +344,10 @@ def _evidence(worst: Episode) -> str:
 
 def _changed(each: SignalAdvice) -> str:
     """Say what this hard threshold would have changed in the recorded evictions."""
-    before = each.episodes - each.too_late
+    measured = each.episodes - each.unmeasured
+    of = counted(measured, "eviction") + (" whose use was measured" if each.unmeasured else "")
     earlier = f", which begin up to {duration_text(each.earlier)} earlier" if each.earlier else ""
     return (
-        f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {counted(each.episodes, 'eviction')} leave the reserve"
-        f"{earlier}; {before} did"
+        f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {of} leave the reserve"
+        f"{earlier}; {each.enough_before} did"
     )
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return first_of([clean(name) for name in names], _SHOWN)

@@ -8,7 +8,8 @@ from evictd.advice import Advice, Reservation, SignalAdvice
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.errors import InputError
-from evictd.render.advice import RESERVED_NAMES, basis
+from evictd.render.advice import basis
+from evictd.render.advice_settings import RESERVED_NAMES
 from evictd.render.plot import HARD, INK, LINE, QUIET, SOFT, STYLE
 from evictd.render.text import amount_text, counted
 

@@ -1,0 +1,105 @@
+"""Plays what `evictd advise` proposes: what it claims of the recorded evictions has to hold where it is set."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from evictd.advice_episode import RESERVE
+from evictd.advice_evidence import node_evidence
+from evictd.cli import main
+from evictd.codec.reading_record import decode_reading
+from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.units.quantity import parse_quantity
+
+pytestmark = pytest.mark.slow
+
+LISTS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
+CONFIGS: dict[str, dict[str, Any]] = {
+    "hard": {"evictionHard": {"memory.available": "100Mi"}},
+    "high": {"evictionHard": {"memory.available": "700Mi"}},
+    "soft": {
+        "evictionHard": {"memory.available": "300Mi"},
+        "evictionSoft": {"memory.available": "1Gi"},
+        "evictionSoftGracePeriod": {"memory.available": "1m"},
+        "evictionMaxPodGracePeriod": 30,
+    },
+}
+EVERY = {"10Mi": 25, "100Mi": 10, "300Mi": 10}
+"""Minutes from one leak to the next, by the rate of each."""
+
+
+def world(config: dict[str, Any], rate: str, stop: str) -> dict[str, Any]:
+    """Six leaks, one after another, beside pods that hold what they request."""
+    leaks = [
+        {
+            "name": f"leak-{number}",
+            "start": f"{number * EVERY[rate]}m",
+            "terminationGracePeriodSeconds": 30,
+            "requests": {"memory": "64Mi"},
+            "behaviours": [{"grow": {"of": "memory", "rate": rate}}, {"stops": {"after": stop}}],
+        }
+        for number in range(6)
+    ]
+    web = {"name": "web", "count": 4, "requests": {"memory": "400Mi"}}
+    web["behaviours"] = [{"hold": {"of": "memory", "amount": "256Mi"}}]
+    node, duration = {"memory": "8Gi"}, f"{6 * EVERY[rate] + 5}m"
+    return {
+        "kind": "World",
+        "name": "leaks",
+        "config": config,
+        "duration": duration,
+        "node": node,
+        "pods": [*leaks, web],
+    }
+
+
+def played(world: dict[str, Any], directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Play a world, and return the advice of its journal."""
+    directory.mkdir()
+    file = directory / "world.yaml"
+    file.write_text(yaml.safe_dump(world))
+    assert main(["simulate", str(file), "--journal", str(directory / "j"), "--output", "json"]) in {0, 1}
+    capsys.readouterr()
+    assert main(["advise", str(directory / "j"), "--output", "json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def applied(config: dict[str, Any], advice: dict[str, Any]) -> dict[str, Any]:
+    """The configuration with what is proposed; of its lists only what is named there, or to be kept."""
+    proposed, keep = advice["configuration"]["kubelet"], advice["keep"]
+    kept = {"evictionSoftGracePeriod": keep["evictionSoft"], **keep}
+    after = {**config, **proposed}
+    for name in LISTS:
+        own = {signal: value for signal, value in config.get(name, {}).items() if signal in kept.get(name, [])}
+        after[name] = {**own, **proposed.get(name, {})}
+    return {name: value for name, value in after.items() if value not in ({}, None)}
+
+
+@pytest.mark.parametrize("stop", ["500ms", "5s", "20s"])
+@pytest.mark.parametrize("rate", list(EVERY))
+@pytest.mark.parametrize("config", list(CONFIGS))
+def test_what_is_claimed_of_the_proposal_holds_where_it_is_set(
+    config: str, rate: str, stop: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """300Mi were lowered to 104Mi, with which each of six evictions was too late."""
+    before = world(CONFIGS[config], rate, stop)
+    first = played(before, tmp_path / "first", capsys)
+    [memory] = [each for each in first["signals"] if each["signal"] == "memory.available"]
+    assert memory["proposed"], f"{memory}"
+    after = {**before, "config": applied(CONFIGS[config], first), "evictd": first["configuration"]["evictd"]}
+    played(after, tmp_path / "second", capsys)
+    lines = (tmp_path / "second" / "j" / "journal.jsonl").read_bytes().splitlines()
+    episodes = [
+        each
+        for each in node_evidence("n", [decode_reading(line) for line in lines]).episodes
+        if each.signal is Signal.MEMORY_AVAILABLE
+    ]
+    reading = parse_quantity(rate).value() // 10  # the watch looks each tenth of a second
+    least = RESERVE[SIGNALS[Signal.MEMORY_AVAILABLE].resource] - reading
+    left = [each.available - each.used for each in episodes]
+    if memory["enough"] == memory["evictions"]:
+        assert min(left) >= least, f"{after['config']}: {[each >> 20 for each in left]}"
