@@ -115,3 +115,13 @@ def test_a_short_burst_of_a_disk_is_seen_between_the_evenly_spaced_times() -> No
     assert found.slots == {"default/burst"}
     assert found.crossed_at is not None
     assert 61 * SECOND < found.crossed_at <= 62 * SECOND
+
+
+def test_a_pod_that_comes_after_the_crossing_can_be_a_part_of_the_set() -> None:
+    """`No set of evictable pods would have relieved the node` was said of two leaks of which the second came later."""
+    late = replace(hog(name="late"), start=200 * SECOND)
+    found = ideal_ends(replace(world(hog(name="early"), late), duration=600 * SECOND), config(hard=HARD))
+    assert (found.relieves, found.slots) == (True, frozenset({"default/early", "default/late"}))
+    critical = replace(late, pod=replace(late.pod, priority=2_000_000_000, source=PodSource.STATIC))
+    found = ideal_ends(replace(world(hog(name="early"), critical), duration=600 * SECOND), config(hard=HARD))
+    assert not found.relieves

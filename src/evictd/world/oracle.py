@@ -1,12 +1,12 @@
 """Finds the pods that an observer who knows every byte would end: the smallest set that relieves the node to the world's end.
 
 The observer knows what every pod and the host will hold until the end of the world. It first collects what no pod uses. Where a
-threshold is due all the same, it ends pods once, at that time, and keeps their successors away. A set relieves the node if no
-threshold is due from then until the world ends, and none that is met at the end becomes due when its grace period is over; what
-comes after that is not known, so a longer world can need a larger set. Of the smallest such sets it takes one with culprits
-(`WorldPod.is_culprit`) where there is one, because a culprit that stays takes that too; else the first in documented order: the
-order in which `evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because the host or a protected pod
-is the cause, the observer ends nothing: the end of a pod would not help.
+threshold is due all the same, it ends pods once, at that time, and keeps away their successors and those that come later. A set
+relieves the node if no threshold is due from then until the world ends, and none that is met at the end becomes due when its
+grace period is over; what comes after that is not known, so a longer world can need a larger set. Of the smallest such sets it
+takes one with culprits (`WorldPod.is_culprit`) where there is one, because a culprit that stays takes that too; else the first
+in documented order: the order in which `evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because
+the host or a protected pod is the cause, the observer ends nothing: the end of a pod would not help.
 
 Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
 the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
@@ -78,7 +78,7 @@ def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
     if crossing is None:
         return IdealEnds()
     crossed_at, node, due = crossing
-    order = _documented_order(node, due[0], config, crossed_at)
+    order = [*_documented_order(node, due[0], config, crossed_at), *_later_pods(world, config, crossed_at)]
     relieves, memory_ended = relief(world, config, crossed_at), due == (_END_OF_MEMORY,)
     if not relieves(order):
         return IdealEnds(crossed_at=crossed_at, memory_ended=memory_ended, relieves=False)
@@ -194,6 +194,13 @@ def _documented_order(node: SimulatedNode, threshold: Threshold, config: Evictio
     return [row.pod.full_name for row in rows if not row.pod.critical and row.uid not in own]
 
 
+def _later_pods(world: World, config: EvictionConfig, after: int) -> list[str]:
+    """Return the full names of the pods that come after a time and may be evicted: the observer keeps them away."""
+    own = world.own_pods | config.protected_pods
+    later = sorted((each for each in world.pods if each.start > after), key=lambda each: each.start)
+    return [each.pod.full_name for each in later if not each.pod.critical and each.pod.uid not in own]
+
+
 def _play(
     world: World, config: EvictionConfig, ended: frozenset[str], end: int | None, times: Sequence[int]
 ) -> Iterator[tuple[int, SimulatedNode, tuple[Threshold, ...]]]:
@@ -243,6 +250,6 @@ def _end_of(spec: WorldPod) -> int:
 def _left(world: World, ended: frozenset[str], at: int) -> dict[Usage, int]:
     """Return what these pods have left on the node's disk when they were ended."""
     kinds = (Usage.HOST_PATH, Usage.HOST_PATH_INODES)
-    gone = [each for each in world.pods if each.pod.full_name in ended]
+    gone = [each for each in world.pods if each.pod.full_name in ended and each.start <= at]
     held = [Process(each.behaviours, each.start).held(at) for each in gone]
     return {kind: sum(each.get(kind, 0) for each in held) for kind in kinds}
