@@ -329,3 +329,31 @@ def test_cycles_that_were_not_journaled_are_no_absence(monkeypatch: pytest.Monke
     book.at("40s", gone=[], **short).evicts("web")
     again = replay_under(entries, Namespace(config=None, policy=Policy.STANDARD.value))
     assert [each.same for each in again] == [True, True]
+
+
+def test_a_threshold_that_acts_sooner_is_said_before_what_is_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`The same pods at the same times` stood above the line that nothing is known of the time between them."""
+
+    def world(grace: str) -> str:
+        soft = f"evictionSoft: {{memory.available: 1Gi}}\n  evictionSoftGracePeriod: {{memory.available: {grace}}}"
+        pod = "- {name: leak, requests: {memory: 64Mi}, behaviours: [{grow: {of: memory, rate: 10Mi}}]}"
+        return f"kind: World\nconfig:\n  {soft}\nduration: 15m\nnode: {{memory: 8Gi}}\npods:\n{pod}\n"
+
+    (tmp_path / "world.yaml").write_text(world("1m"))
+    other = tmp_path / "other.yaml"
+    other.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionSoft: {memory.available: 1Gi}\n"
+        "evictionSoftGracePeriod: {memory.available: 30s}\n"
+    )
+    assert main(["simulate", str(tmp_path / "world.yaml"), "--journal", str(tmp_path / "j")]) == 0
+    capsys.readouterr()
+    arguments = ["replay", str(tmp_path / "j"), "--config", str(other)]
+    assert main(arguments) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    same = "No victim differs in the recorded cycles: default/leak; between them one could have gone, or gone sooner."
+    assert out.index("memory.available<1Gi (soft, 30s) acts sooner than what was recorded.") < out.index(same)
+    assert main([*arguments, "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["unrecorded"], document["victims"]) == (["memory.available<1Gi (soft, 30s)"], same)

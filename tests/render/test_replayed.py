@@ -16,6 +16,7 @@ from evictd.render.replayed import (
     _changed_words,
     met_earlier,
     print_replayed,
+    print_victims,
     recorded_text,
     replay_document,
     victims_text,
@@ -53,7 +54,9 @@ def test_a_field_that_differs_is_named_in_words() -> None:
     then = replace(step(4 * GI), decisions=(reclaim,))
     now = replace(then, decisions=(replace(reclaim, measured=()),))
     out = io.StringIO()
-    print_replayed([Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160), other=True)
+    replayed, console = [Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160)
+    print_replayed(replayed, console, other=True)
+    print_victims(replayed, console, other=True)
     assert out.getvalue().splitlines()[1:4] == [
         "  differs: delete unused containers for nodefs.available: rotated logs would not be measured",
         "1 entry, 1 would have been decided differently (that only in what is measured)",
@@ -67,6 +70,9 @@ def test_whether_a_victim_differs_is_said() -> None:
     never = Replayed(entry=entry(evicts), step=calm, same=False)
     late = Replayed(entry=entry(calm), step=evicts, same=False)
     assert victims_text([same]) == "No victim differs: the same pods at the same times: default/hog."
+    assert victims_text([same], sooner=True) == (
+        "No victim differs in the recorded cycles: default/hog; between them one could have gone, or gone sooner."
+    )
     assert victims_text([never]) == (
         "Other victims: then default/hog; whether any pod goes now, these readings cannot tell: they end at each."
     )
@@ -105,7 +111,9 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     damaged = replace(then, findings=(without_limit, {"kind": "Threshold"}))
     assert [each.seconds for each in met_earlier(replace(one, entry=damaged))] == [90.0]
     out = io.StringIO()
-    print_replayed([one], make_console(out, 160), other=True)
+    console = make_console(out, 160)
+    print_replayed([one], console, other=True)
+    print_victims([one], console, other=True)
     lines = out.getvalue().splitlines()
     assert "No victim differs in the recorded readings: default/hog." in lines
     earlier = "would have been met at least 1m26s earlier; the journal has no complete reading of that time."

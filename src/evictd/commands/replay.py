@@ -42,7 +42,7 @@ from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.plot import draw
 from evictd.render.readings_end import WhatIf, ends_document, print_readings_end
-from evictd.render.replayed import Replayed, decided_alike, print_replayed, replay_document
+from evictd.render.replayed import Replayed, decided_alike, print_replayed, print_victims, replay_document
 from evictd.render.unrecorded import may_act_unrecorded, print_unrecorded
 from evictd.simulation import SimulatedCycle, Turn
 
@@ -66,22 +66,21 @@ def run(args: argparse.Namespace) -> ExitCode:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
     other = args.config is not None or args.policy is not None
     replayed = tuple(replay_under(entries, args) if other else replay(entries))
+    unrecorded = may_act_unrecorded(replayed) if other else ()
     if args.plot is not None:
         draw(paths[-1].name, cycles_of(replayed), args.plot, subtitle="replayed", begin=_begin(entries))
         report_plot(args.plot)
     if args.output == TABLE:
-        console = make_console(sys.stdout)
+        console, what_if = make_console(sys.stdout), _what_if(args, paths)
         print_replayed(replayed, console, other=other)
-        if other:
-            what_if = _what_if(args, paths)
+        if other:  # what is not known comes before what is the same
             print_unrecorded(replayed, what_if, console)
+        print_victims(replayed, console, other=other, sooner=bool(unrecorded))
+        if other:
             print_readings_end(replayed, what_if, console)
     else:
-        more = {
-            "readingsEnd": ends_document(replayed) if other else [],
-            "unrecorded": list(may_act_unrecorded(replayed)) if other else [],
-        }
-        write_document({**replay_document(replayed), **more}, args.output, sys.stdout)
+        ends = {"readingsEnd": ends_document(replayed) if other else []}
+        write_document({**replay_document(replayed, unrecorded), **ends}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
 
 

@@ -229,12 +229,13 @@ def _earlier_text(replayed: Iterable[Replayed]) -> str:
     return f"{text}; the journal has no complete reading of that time." if text else ""
 
 
-def victims_text(replayed: Sequence[Replayed]) -> str:
-    """Return whether the same pods are chosen as were recorded."""
+def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
+    """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
     pairs = [(recorded_victims(one.entry.decisions), recorded_victims(plain_decisions(one.step))) for one in replayed]
     then, now = (list(dict.fromkeys(pod for pair in pairs for pod in pair[side])) for side in (0, 1))
     if not then and not now:
-        return "No victim differs: no pod is evicted, then or now."
+        where = " in the recorded cycles" if sooner else ""
+        return f"No victim differs{where}: no pod is evicted{' there' if sooner else ''}, then or now."
     if all(old == new for old, new in pairs):
         pods = first_of(then, _SHOWN_VICTIMS)
         if _earlier_text(replayed):
@@ -242,6 +243,10 @@ def victims_text(replayed: Sequence[Replayed]) -> str:
         if any(map(_has_higher_limit, replayed)):
             higher = "a higher threshold is met earlier, and the journal has no reading of that time"
             return f"No victim differs in the recorded readings: {pods}; {higher}."
+        if sooner:
+            return (
+                f"No victim differs in the recorded cycles: {pods}; between them one could have gone, or gone sooner."
+            )
         return f"No victim differs: the same pods at the same times: {pods}."
     if then == now:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
@@ -287,7 +292,7 @@ def _print_difference(one: Replayed, to: "Console") -> None:
 
 
 def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
-    """Print the entries that came out differently, and how many."""
+    """Print the entries that came out differently, and how many; `print_victims` says what that means."""
     different = [one for one in replayed if not one.same]
     for one in different:
         to.print(f"at {clean(one.entry.wall)}", style="bold cyan")
@@ -299,13 +304,17 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     alone = f" ({'that' if measured == 1 == len(different) else measured} only in what is measured)" if measured else ""
     verdict = f"{entries}, {len(different)} {would}{alone}"
     to.print(verdict, style="bold yellow" if different else "bold green")
-    earlier = _earlier_text(replayed)
     if kept := [one.formula.value for one in replayed if one.formula is not None]:
         text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "
         print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
+
+
+def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, sooner: bool = False) -> None:
+    """Print whether other pods are chosen, and of what the readings say nothing."""
+    different = any(not one.same for one in replayed)
     if different:
-        print_line(to, "", victims_text(replayed), "bold")
-    if earlier:
+        print_line(to, "", victims_text(replayed, sooner=sooner), "bold")
+    if earlier := _earlier_text(replayed):
         print_line(to, "", earlier, "bold yellow")
     if not different:
         return
@@ -318,12 +327,17 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     print_line(to, "", as_recorded if other else changed)
 
 
-def replay_document(replayed: Sequence[Replayed]) -> Document:
-    """Make the document of a replay: what was recorded and what is decided now, for every entry."""
+def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()) -> Document:
+    """Make the document of a replay: what was recorded and what is decided now, for every entry.
+
+    `unrecorded` are the thresholds and settings that could have acted between the recorded cycles.
+    """
     return {
         "apiVersion": API_VERSION,
         "kind": "Replay",
         "different": sum(not one.same for one in replayed),
+        "unrecorded": list(unrecorded),
+        "victims": victims_text(replayed, sooner=bool(unrecorded)),
         "entries": [
             {
                 "wall": one.entry.wall,
