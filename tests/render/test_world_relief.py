@@ -1,6 +1,9 @@
 """Checks the sentences on the relief of a world that was played."""
 
-from evictd.render.world_relief import needed_text
+from dataclasses import replace
+
+from evictd.render.world_relief import needed_text, relief_texts
+from evictd.world.account import OOM_KILLED, Loss, Verdict
 from tests.render.played_worlds import incident_texts, played
 from tests.world.worlds import hog, quiet, world
 
@@ -25,3 +28,20 @@ def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() 
 def test_what_was_ended_of_the_smallest_set_cleared_the_threshold() -> None:
     side = played(world(hog(), *quiet(3)))
     assert needed_text(side.run, side.account).startswith("needed to clear the threshold for the rest of the ")
+
+
+def test_a_crossing_without_evictions_is_not_said_of_a_run_with_one() -> None:
+    """`between two readings one was, first at 5m6.3s` was said of a run in which the pod was gone half a second before."""
+    side = played(world(hog(), *quiet(3)))
+    crossed = side.account.ideal.crossed_at
+    assert crossed is not None
+    loss = Loss(
+        at=crossed - 1, decided_at=crossed - 1, uid="", name="", slot="", cause="", held=0, verdict=Verdict.CULPRIT
+    )
+    for losses, text in (
+        ((loss,), "without the evictions one would have been met first at "),
+        ((replace(loss, at=crossed + 1),), "between two readings one was, first at "),
+        ((replace(loss, cause=OOM_KILLED),), "between two readings one was, first at "),
+    ):
+        [said] = relief_texts(side.run, replace(side.account, losses=losses, relieved_at=0))
+        assert text in said

@@ -7,7 +7,7 @@ from evictd.core.model.threshold import Origin
 from evictd.render.sentences import no_action_text
 from evictd.render.text import TENTH, clean, clock, counted, duration_text, first_of
 from evictd.render.world_warnings import never_met
-from evictd.world.account import Account, Verdict
+from evictd.world.account import OOM_KILLED, Account, Verdict
 from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.tested import cycles_with_thresholds
@@ -22,11 +22,13 @@ def relief_texts(run: Run, account: Account) -> Iterator[str]:
         between = account.ideal.crossed_at
         if between is not None and any(never_met(run)) and any(abs(at - between) <= TENTH for at, _ in run.kills):
             between = None  # for an instant more was taken than there is
-        yield (
-            "No threshold was met."
-            if between is None or account.ideal.memory_ended
-            else f"No threshold was met at a reading; between two readings one was, first at {clock(between)}."
-        )
+        if between is None or account.ideal.memory_ended:
+            yield "No threshold was met."
+        elif any(each.at <= between and each.cause != OOM_KILLED for each in account.losses):
+            # The crossing is that of the node on which no pod is ended.
+            yield f"No threshold was met at a reading; without the evictions one would have been met first at {clock(between)}."
+        else:
+            yield f"No threshold was met at a reading; between two readings one was, first at {clock(between)}."
         return
     if account.relieved_at is not None:
         yield _relieved_text(run, account, account.relieved_at)
