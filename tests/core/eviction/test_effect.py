@@ -110,6 +110,8 @@ def test_a_pause_says_why_the_victims_were_of_no_use() -> None:
     assert why_in_vain(of_owner, MEMORY, grows) == "what grows was measured of no pod that may go"
     assert why_in_vain(after(effect(10), effect(10)), MEMORY, pause) == "that is too little"
     assert why_in_vain(after(), MEMORY, pause) == "that is too little"
+    # No owner has created them, so there are no new pods.
+    assert why_in_vain(after(effect(60), effect(60)), MEMORY, pause) == "that was too little when the pause began"
 
 
 def test_the_most_that_came_back_within_the_bound_counts() -> None:

@@ -269,7 +269,11 @@ def why_in_vain(state: State, supply: Signal, pause: Pause) -> str:
         return "what grows was measured of no pod that may go"
     last = state.effects.get(supply, ())[-2:]
     enough = bool(last) and _suffices(freed_lately(state, supply), last)
-    return "new pods of their owner hold it again" if enough else "that is too little"
+    if not enough:
+        return "that is too little"
+    if any(each.owner for each in last):
+        return "new pods of their owner hold it again"
+    return "that was too little when the pause began"
 
 
 def elsewhere_grows(shortage: Shortage) -> bool:
