@@ -28,5 +28,5 @@ def test_pods_that_are_skipped_for_one_reason_share_a_line() -> None:
 
 def test_a_reason_that_holds_for_a_derived_signal_too_is_said_once() -> None:
     text = page(incident_snapshot("02-host-path-writer", 373), 0)
-    assert text.count("and the last two evictions gave back 0; ") == 1
+    assert text.count("and the last two evictions left no more available; ") == 1
     assert text.count("default/writer is skipped") == 1

@@ -356,6 +356,9 @@ def no_action_text(finding: NoAction) -> str:
             needed=amount_with(finding.needed, resource),
             wanted=needed,
             reachable=reachable,
+            gave_back=f"gave back {reachable}"
+            if finding.reachable and finding.reachable.value() > 0
+            else "left no more available",
             growth=growth_needed(finding, resource),
             detail=why,
             therefore=f"{why}, so" if why else "so",
@@ -369,8 +372,7 @@ _WITH_AMOUNTS = {
         "{needed} needed{growth}, so no pod within its request is evicted in their place"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
-        "EvictionsDoNotHelp: {needed} missing, and the last two evictions gave back {reachable}; {therefore} evictions "
-        "pause"
+        "EvictionsDoNotHelp: {needed} missing, and the last two evictions {gave_back}; {therefore} evictions pause"
     ),
     NoActionReason.NOT_SHORT_OF_MEMORY: (
         "NotShortOfMemory: MemAvailable is {reachable}, above the {wanted} wanted; only page cache holds the threshold met "
