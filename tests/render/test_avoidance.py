@@ -394,8 +394,19 @@ def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:
     )
     assert request in avoidance(found).not_by
     assert (
-        "a request of what they use in all pods of ReplicaSet/hog: fewer of them would be placed on this node"
-        in avoidance(found).by
+        "a request of what they use in all pods of ReplicaSet/hog: the pods here would request 11Gi of the 8Gi of the node, so "
+        "not all of them would be placed on it" in avoidance(found).by
+    )
+
+
+def test_requests_that_fit_on_the_node_are_no_advice() -> None:
+    """They were the only advice where the scheduler would have placed the same pods (world 44)."""
+    found = replace(with_request("default/web"), siblings=frozenset({"default/web"}), capacity=16 * GI)
+    every = "a request of what they use in all pods of ReplicaSet/hog"
+    assert not any(each.startswith(every) for each in avoidance(found).by)
+    assert (
+        f"{every}: the pods here would request 11Gi of the 16Gi of the node, so all of them may still be placed on it"
+        in avoidance(found).not_by
     )
 
 

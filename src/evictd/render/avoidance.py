@@ -13,7 +13,9 @@ from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.owners import AGAIN
+from evictd.render.requested import requested_with
 from evictd.render.same_choice import why_the_same
+from evictd.render.smaller_soft import smaller_soft_text
 from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, counted, first_of, signal_amount
 from evictd.render.verdict import Grower, Need
@@ -37,6 +39,7 @@ _SMALLER_RECLAIM = (
 _ROTATION = (
     "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
 )
+_NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
@@ -304,13 +307,9 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     had = amount_text(victim.request, resource) if victim.request else "none"
     request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
     if found.with_request == victim.pod:
-        requested = sum(each.request for each in found.ranking) - victim.request + victim.usage
-        grew = found.verdict is None or found.verdict.grew
-        if resource is Resource.MEMORY and not grew and found.capacity is not None and requested > found.capacity:
-            whole = f"{amount_text(requested, resource)} of the {amount_text(found.capacity, resource)} of the node"
-            return Avoidance(
-                by=(f"{request}: the pods here would request {whole}, so not all of them would be placed on it",)
-            )
+        whole, too_much = requested_with(found, lambda row: row.chosen)
+        if too_much and not (found.verdict is None or found.verdict.grew):
+            return Avoidance(by=(f"{request}: {whole}{_NOT_ALL_PLACED}",))
         why = why_the_same(found, victim, resource)
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
@@ -322,10 +321,13 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(not_by=(f"{request}: {then}",))
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
-        every = (
-            f"a request of what they use in all pods of {found.event.owner}: fewer of them would be placed on this node"
+        every = f"a request of what they use in all pods of {found.event.owner}"
+        whole, too_much = requested_with(found, lambda row: row.chosen or row.pod in found.siblings)
+        if too_much:
+            return Avoidance(by=(f"{every}: {whole}{_NOT_ALL_PLACED}",), not_by=(same,))
+        return Avoidance(
+            not_by=(same, *((f"{every}: {whole}, so all of them may still be placed on it",) if whole else ()))
         )
-        return Avoidance(by=(every,), not_by=(same,))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
     others = [
@@ -364,6 +366,8 @@ def _evicted_within_lead(found: Incident) -> HistoryEvent | None:
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     """Say whether a soft threshold or a lead would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
+    if (smaller := smaller_soft_text(found)) and not held_by_page_cache(found):
+        return Avoidance(by=(smaller,))
     if rate is None or rate <= 0 or signal is None:
         return Avoidance()
     option = _LEADS.get(resource)

@@ -70,6 +70,8 @@ class Incident:
     capacity: int | None = None
     levels: tuple[tuple[str, int], ...] = ()
     """Kind and limit of each threshold of the signal."""
+    soft: int | None = None
+    """Its highest soft threshold as it is configured."""
     points: tuple[tuple[float, int], ...] = ()
     """Seconds and available amount."""
     ranking: tuple[IncidentRow, ...] = ()
@@ -181,8 +183,7 @@ class Incident:
             return None
         end = self.next_eviction if self.met.again is None else min(self.next_eviction, self.met.again)
         found = [amount - before for seconds, amount in self.points if 0 < seconds <= end]
-        found += [self.missing] if self.was_clear and self.missing is not None else []
-        found += [self.freed] if self.freed else []
+        found += [each for each in (self.missing if self.was_clear else None, self.freed or None) if each is not None]
         return max(*found, 0) if found else None
 
     @property
@@ -199,8 +200,7 @@ class Incident:
     def protected_grower(self) -> str:
         """`namespace/name` of the pod that made most of the growth and is never evicted; empty where none did."""
         grower = None if self.verdict is None else self.verdict.grower
-        rows = (row.pod for row in self.ranking if row.protected and grower is not None and row.pod == grower.pod)
-        return next(rows, "")
+        return next((row.pod for row in self.ranking if row.protected and grower and row.pod == grower.pod), "")
 
     @property
     def outgrown(self) -> bool:
@@ -246,10 +246,8 @@ class Incident:
         if not short and self.min_reclaim:
             kept = ((kind, limit + self.min_reclaim) for kind, limit in self.levels)
             short = [(f"minimum reclaim of the {kind}", limit) for kind, limit in kept if limit > self.available]
-        if not short:
-            return None
-        kind, limit = max(short, key=lambda each: each[1])
-        return kind, limit, limit - self.available
+        kind, limit = max(short, key=lambda each: each[1], default=("", 0))
+        return (kind, limit, limit - self.available) if short else None
 
     @property
     def relieved(self) -> bool:
@@ -323,6 +321,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         available=seen.available,
         capacity=seen.capacity,
         levels=seen.levels,
+        soft=seen.soft,
         points=points_of(records, signal, record, before=begun),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
@@ -344,9 +343,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         of_owner=_of_owner(evictions, event),
         min_reclaim=_min_reclaim(event, seen.capacity),
         host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
-        outside=held.elsewhere.held
-        if held is not None and little_grew(held, event.evidence.get("because", {}))
-        else None,
+        outside=_outside(held, event),
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
@@ -360,6 +357,10 @@ def _who_filled(record: JournalRecord) -> Attribution | None:
     """Return the attribution of a cycle; `None` where a pod was not measured in it, whose part is not known."""
     held = recorded_attribution(record.findings)
     return None if held is None or held.outdated else held
+
+
+def _outside(held: Attribution | None, event: HistoryEvent) -> int | None:
+    return held.elsewhere.held if held is not None and little_grew(held, event.evidence.get("because", {})) else None
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:

@@ -23,6 +23,8 @@ class SignalLevels:
     capacity: int | None = None
     levels: tuple[tuple[str, int], ...] = ()
     """Kind and limit of each threshold, the highest first."""
+    soft: int | None = None
+    """The highest soft threshold as it is configured; its limit may be lower by what no process can allocate."""
 
 
 def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator[Mapping[str, Any]]:
@@ -49,7 +51,7 @@ def is_met_at_end(last: JournalRecord, signal: Signal | None) -> bool:
 
 def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
     """Return what was available, the capacity, and the thresholds."""
-    available = capacity = None
+    available = capacity = soft = None
     levels: dict[tuple[str, int], None] = {}
     for finding in threshold_findings(record, signal):
         limit = _amount(finding.get("limit"))
@@ -57,7 +59,16 @@ def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
         if limit is not None:
             kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
             levels[kind, limit] = None
-    return SignalLevels(available=available, capacity=capacity, levels=tuple(sorted(levels, key=lambda each: -each[1])))
+            if kind == "soft":
+                soft = max(soft or 0, _configured(finding["threshold"]) or limit)
+    ordered = tuple(sorted(levels, key=lambda each: -each[1]))
+    return SignalLevels(available=available, capacity=capacity, levels=ordered, soft=soft)
+
+
+def _configured(threshold: Mapping[str, Any]) -> int | None:
+    """Return the amount that a threshold is configured with; `None` for a share."""
+    value = threshold.get("value")
+    return _amount(value.get("quantity")) if isinstance(value, Mapping) else None
 
 
 def _amount(text: object) -> int | None:
