@@ -1,7 +1,6 @@
 """Says of a shortage that a pod caused which may not go why no other pod goes in its place, and what is needed."""
 
-from evictd.core.eviction.needed_text import growth_needed
-from evictd.core.model.amount_text import amount_with
+from evictd.core.eviction.needed_text import needed_with_growth
 from evictd.core.model.finding import NoAction
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Resource
@@ -15,7 +14,7 @@ def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
         return f"{name} {clean(finding.detail) or 'stalls and may not be evicted now'}; no other pod goes in its place"
     pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
     reachable = "-" if finding.reachable is None else usage_text(finding.reachable.value(), resource)
-    needed = f"{amount_with(finding.needed, resource)} needed{growth_needed(finding, resource)}"
+    needed = needed_with_growth(finding, resource)
     held = f"the pods that may be evicted hold {reachable} together"
     if finding.reachable is not None and not finding.reachable.nano:
         return f"{needed}, and no pod that may be evicted holds any; {pod}"

@@ -7,7 +7,7 @@ rank, node-level reclaim. A finding about a signal names the signal, since thres
 from collections.abc import Sequence
 from typing import assert_never
 
-from evictd.core.eviction.needed_text import growth_needed
+from evictd.core.eviction.needed_text import needed_with_growth
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.config import EvictionConfig
@@ -359,7 +359,7 @@ def no_action_text(finding: NoAction) -> str:
             gave_back=f"gave back {reachable}"
             if finding.reachable and finding.reachable.value() > 0
             else "left no more available",
-            growth=growth_needed(finding, resource),
+            with_growth=needed_with_growth(finding, resource),
             detail=why,
             therefore=f"{why}, so" if why else "so",
         )
@@ -369,7 +369,7 @@ def no_action_text(finding: NoAction) -> str:
 _WITH_AMOUNTS = {
     NoActionReason.UNMEASURED_CULPRIT: (
         "UnmeasuredCulprit: pods that were not measured hold or grow more than all others, which hold {reachable} together; "
-        "{needed} needed{growth}, so no pod within its request is evicted in their place"
+        "{with_growth}, so no pod within its request is evicted in their place"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
         "EvictionsDoNotHelp: {needed} missing, and the last two evictions {gave_back}; {therefore} evictions pause"

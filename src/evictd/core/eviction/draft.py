@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.freshness import HELD_INTERVAL
-from evictd.core.eviction.needed_text import growth_needed
+from evictd.core.eviction.needed_text import needed_with_growth
 from evictd.core.model.amount_text import amount_with, noun_amount
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig
@@ -28,11 +28,10 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{needed_is} needed{growth} and the pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
+        "{with_growth} and the pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
-        "{needed_is} needed{growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow "
-        "more"
+        "{with_growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
         "{needed_is} missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"
@@ -161,7 +160,7 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
     text = (_OF_STALL if culprit_of_stall else _NOTICES[finding.why]).format(
         needed=noun_amount(finding.needed, resource),
         needed_is=amount_with(finding.needed, resource),
-        growth=growth_needed(finding, resource),
+        with_growth=needed_with_growth(finding, resource),
         reachable=noun_amount(finding.reachable, resource),
         pod="a pod" if finding.pod is None else finding.pod.full_name,
         threshold=threshold.value,
