@@ -214,8 +214,8 @@ def test_the_remedies_are_true_where_they_are_played(told: Told) -> None:
         elif (found := SOFT.match(text)) is not None:
             then, pod = first_eviction(told.world, with_soft(told.config, document["signal"], found["amount"]))
             assert pod == document["pod"], f"{text}: {pod}"
-            # A node that fills slowly is read up to half a minute later.
-            assert 30 * SECOND <= at - then <= 80 * SECOND, f"{text}: {(at - then) / SECOND} s earlier"
+            # A node that fills slowly is read up to half a minute later, and the threshold that was met waited half a minute.
+            assert 30 * SECOND <= at - then <= 90 * SECOND, f"{text}: {(at - then) / SECOND} s earlier"
 
 
 def with_soft(config: EvictionConfig, signal: str, limit: str) -> EvictionConfig:

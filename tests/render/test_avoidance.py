@@ -71,10 +71,11 @@ def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> 
 
 
 def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
-    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
+    """What was configured was named as it counts, without the memory that no process can allocate (world 42)."""
+    slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)), soft=9 * GI // 4)
     assert avoidance(slow).not_by[0] == (
-        "a soft threshold of 3Gi (it was 2Gi): at 17.1Mi a second it would have been met 60 s earlier, and the pod would have "
-        "gone then, with a grace period"
+        "a soft threshold of 3.25Gi (it was 2.25Gi): at 17.1Mi a second it would have been met 60 s earlier, and the pod would "
+        "have gone then, with a grace period"
     )
 
 
@@ -262,7 +263,7 @@ def test_a_protected_pod_that_grew_is_named_instead_of_the_host() -> None:
     """The logs of a static pod filled the disk, and hostPath volumes were proposed and no log rotation."""
     found = replace(judged(Need.NO_POD_HELPS, Grower(pod="default/etcd", rate=40 << 20)), grower_in=CONTAINER_LOGS)
     grew, rotation, *more = avoidance(found).by
-    assert grew == "less growth of default/etcd, which is never evicted: it took 40Mi a second in the minute before"
+    assert grew == "less growth of default/etcd, which is never evicted: it took 85.3Mi a second in the minute before"
     assert rotation.startswith("log rotation: containerLogMaxSize")
     assert not more
     assert len(avoidance(replace(found, grower_in="volumes")).by) == 1
@@ -432,7 +433,7 @@ def test_logs_are_answered_with_rotation_and_a_limit_of_disk_is_no_remedy() -> N
         avoidance(replace(grown, most_in=CONTAINER_LOGS))
         .by[0]
         .endswith(
-            "it checks every 10 s (containerLogMonitorInterval), so at 150Mi a second each file may hold 1.46Gi more"
+            "it checks every 10 s (containerLogMonitorInterval), so at 85.3Mi a second each file may hold 853Mi more"
         )
     )
 

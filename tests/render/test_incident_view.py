@@ -284,3 +284,16 @@ def test_a_chart_ends_at_the_capacity_and_no_pod_requests_processes() -> None:
     assert 'aria-label="from 0 to 32768"' in incident_page(found)
     assert any("32768" in line for line in chart_lines(found, 80))
     assert next(row_text(row, found).partition(", ")[2] for row in found.ranking).startswith("priority")
+
+
+def test_the_fewest_pods_are_not_said_of_growth_alone_that_ended() -> None:
+    """The end of three pods was asked for, and one more had been enough: growth ended with the eviction (world 42)."""
+    growers = (*GREW, Grower(pod="default/web", rate=85 << 20))
+    verdict = replace(NEEDED, growers=growers, fewest=("default/hog-old", "default/web"))
+    points = tuple(each for each in incident().points if each[0] <= 0)
+    found = replace(
+        incident(), verdict=verdict, host_filled=False, clear=None, points=(*points, (5.0, (points[-1][1]) + (1 << 30)))
+    )
+    assert "grew no more" not in verdict_text(found)
+    ended = replace(found, steady=frozenset({"default/web"}))
+    assert verdict_text(ended).endswith("; default/web grew no more afterwards, and 512Mi was missing then")

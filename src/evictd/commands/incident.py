@@ -13,6 +13,7 @@ from dataclasses import replace
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident_filled import filling_owner
+from evictd.commands.incident_steady import steady_growers
 from evictd.commands.journals import (
     add_journal_options,
     journals_of,
@@ -88,9 +89,12 @@ def run(args: argparse.Namespace) -> ExitCode:
         wanted = named_behind_journals(args) or LAST
     paths = journals_of(args)
     evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
+    last = b""
 
     def decode(line: bytes) -> JournalRecord:
+        nonlocal last
         record = decode_record(line)
+        last = line
         if any(each.get("kind") == EvictPod.__name__ for each in record.decisions):
             evicting.append((record.wall, line))
         return record
@@ -118,6 +122,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
             most_in=most_of_disk(stats) if on_disk else "",
         )
+        found = replace(found, steady=steady_growers(last, found))
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:

@@ -6,10 +6,7 @@ from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin
-from evictd.core.units.duration import SECOND
-from evictd.render.aftermath import time_of
-from evictd.render.evictions import signal_of
-from evictd.render.history import EventKind, HistoryEvent
+from evictd.render.grower_rate import grower_rate
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.owners import AGAIN
@@ -19,14 +16,12 @@ from evictd.render.smaller_soft import smaller_soft_text
 from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, counted, first_of, signal_amount
 from evictd.render.verdict import Grower, Need
+from evictd.render.within_lead import LEAD_SECONDS, REQUESTED, evicted_within_lead, was_within_request
 
-_LEAD_SECONDS = 60
-"""How much earlier a proposed threshold is met."""
 _NAMED = 3
 """How many pods that grew are named."""
 _ROUNDING = 200
 """A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
-_REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 _OUTSIDE: dict[Resource | None, str] = {
     Resource.MEMORY: ": by processes of the host, or by the kernel itself",
     Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host, by images and snapshots, or by deleted files that are open",
@@ -121,11 +116,12 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
-    if row is not None and resource in _REQUESTED and (row.usage or 0) <= row.request:
+    if row is not None and resource in REQUESTED and (row.usage or 0) <= row.request:
         return Avoidance()
-    rate = amount_text(grower.rate, resource)
+    fast = grower_rate(found, grower)
+    rate = amount_text(fast, resource)
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
-    rotation = (_rotation_text(grower.rate),) if found.grower_in == CONTAINER_LOGS else ()
+    rotation = (_rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
     return Avoidance(by=(f"less growth of {which}: it took {rate} a second in the minute before", *rotation))
 
 
@@ -175,13 +171,13 @@ def _of_owner(found: Incident) -> Avoidance:
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
     again = f"{mended}: {found.of_owner} of its pods were evicted here"
-    scheduled = found.resource in _REQUESTED and not found.event.owner.startswith("DaemonSet/")
+    scheduled = found.resource in REQUESTED and not found.event.owner.startswith("DaemonSet/")
     placed = "; a request of what they use makes the scheduler place them where that much is free" if scheduled else ""
     return Avoidance(by=(f"{again}{placed}",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
-    exceeds = victim.usage is not None and resource in _REQUESTED and victim.usage > victim.request
+    exceeds = victim.usage is not None and resource in REQUESTED and victim.usage > victim.request
     limit = formula_remedy(found)
     if limit.by:
         return limit
@@ -223,7 +219,7 @@ def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoi
     """Say that the pod alone held what was missing beyond its request."""
     excess = (victim.usage or 0) - victim.request
     grew = found.verdict is not None and found.verdict.grew
-    others = 0 if grew else max(found.rate or 0, 0) * _LEAD_SECONDS
+    others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
     if found.missing is None or excess < found.missing + others:
         return Avoidance()  # what grows beside it would have taken that within the minute
     more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
@@ -250,7 +246,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
+        own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
+        rate = next((grower_rate(found, each) for each in own), 0)
         by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
         return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, alone",))
     again = (
@@ -346,23 +343,6 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     return Avoidance(by=(f"{request}: {other} would have gone in its place then",))
 
 
-def _was_within_request(found: Incident, resource: Resource) -> bool:
-    """Whether the pod exceeded its request only by what it took within the lead of a proposed threshold."""
-    victim = found.victim
-    if victim is None or victim.usage is None or resource not in _REQUESTED or victim.usage <= victim.request:
-        return False
-    rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
-    return victim.usage - rate * _LEAD_SECONDS <= victim.request > 0
-
-
-def _evicted_within_lead(found: Incident) -> HistoryEvent | None:
-    """Return the first eviction for the same signal within the lead of a proposed threshold; `None` without one."""
-    at, signal = time_of(found.event.at), found.signal
-    evicted = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
-    for_it = (each for each in evicted if signal_of(each) is signal)
-    return next((each for each in for_it if at - time_of(each.at) <= _LEAD_SECONDS * SECOND), None)
-
-
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     """Say whether a soft threshold or a lead would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
@@ -372,25 +352,29 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
         return Avoidance()
     option = _LEADS.get(resource)
     lead = () if option is None else (f"{option}: Auto, which begins an eviction earlier and avoids none",)
-    limit = max((each for _, each in found.levels), default=0) + rate * _LEAD_SECONDS
+    limit = max((each for _, each in found.levels), default=0) + rate * LEAD_SECONDS
     decided = found.event.evidence.get("because", {}).get("fillRate")  # the line of the eviction names it
     mean = ""
     if isinstance(decided, int) and decided > 2 * rate:
         mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
-    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(limit, signal)
-    early = f"{_LEAD_SECONDS} s earlier"
+    # Memory that no process can allocate lowers a soft threshold.
+    configured = limit + max(
+        (found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0
+    )
+    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
+    early = f"{LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"
-    if _was_within_request(found, resource):
+    if was_within_request(found, resource):
         went = "when this pod was still within its request"
     if held_by_page_cache(found):
         went = "and no pod goes for a soft threshold that page cache alone holds met"
-    had = next((signal_amount(each, signal) for kind, each in found.levels if kind == "soft"), "")
-    what = f"a soft threshold of {amount}" + (f" (it was {had})" if had else "")
+    had = "" if found.soft is None else f" (it was {signal_amount(found.soft, signal)})"
+    what = f"a soft threshold of {amount}{had}"
     soft = f"{what}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
         part = "all" if limit > found.capacity else "half"
         most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
         soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
-    elif (first := _evicted_within_lead(found)) is not None:
+    elif (first := evicted_within_lead(found)) is not None:
         soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
     return Avoidance(not_by=(soft, *lead))

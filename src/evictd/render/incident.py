@@ -9,15 +9,12 @@ is left out, without an error.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
-from evictd.core.model.threshold import Origin, Threshold
+from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.core.units.quantity import of_count
-from evictd.errors import InputError, InvalidValueError
 from evictd.render.aftermath import (
     AFTER,
     MetAfter,
@@ -36,6 +33,7 @@ from evictd.render.evictions import find_eviction, signal_of
 from evictd.render.history import EventKind, HistoryEvent, events_by_record
 from evictd.render.incident_events import events_written
 from evictd.render.incident_ranking import IncidentRow, ranked_pods, ranking_rows
+from evictd.render.incident_threshold import allocatable_met, min_reclaim
 from evictd.render.jump import since_jump
 from evictd.render.readings import BEFORE, is_met_at_end, levels_of, points_of, stands_at_end, threshold_findings
 from evictd.render.suspects import suspects_of
@@ -140,6 +138,8 @@ class Incident:
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
     running: frozenset[str] = frozenset()
     """`namespace/name` of the pods that ran at the end of the journal."""
+    steady: frozenset[str] = frozenset()
+    """Of the pods that grew before, those that ran at the end of the journal and had not grown in the minute before it."""
 
     @property
     def id(self) -> str:
@@ -337,11 +337,11 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         next_eviction=next_eviction(record, later),
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
-        allocatable_met=_allocatable_met(record),
+        allocatable_met=allocatable_met(record),
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
-        min_reclaim=_min_reclaim(event, seen.capacity),
+        min_reclaim=min_reclaim(event, seen.capacity),
         host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
         outside=_outside(held, event),
         suspects=suspects_of(record, label),
@@ -365,24 +365,6 @@ def _outside(held: Attribution | None, event: HistoryEvent) -> int | None:
 
 def _evicts(record: JournalRecord, uid: str) -> bool:
     return any(uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
-
-
-def _min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
-    """Return the minimum reclaim of the threshold for which the pod was evicted; 0 without one."""
-    threshold = event.evidence.get("because", {}).get("threshold") or {}
-    try:
-        found = DECISION_FORM.decode(Threshold, threshold, "threshold").min_reclaim
-    except (InputError, InvalidValueError):
-        return 0
-    return 0 if found is None else found.resolve(of_count(capacity or 0)).value()
-
-
-def _allocatable_met(record: JournalRecord) -> Origin | None:
-    """Return the origin of a threshold of `allocatableMemory.available` that is met; a recorded one without an origin was set."""
-    for each in threshold_findings(record, Signal.ALLOCATABLE_MEMORY_AVAILABLE):
-        if says_met(each):
-            return Origin.DERIVED if each["threshold"].get("origin") == Origin.DERIVED.value else Origin.SET
-    return None
 
 
 def _is_missing(record: JournalRecord, uid: str) -> bool:

@@ -2,6 +2,7 @@
 
 from evictd.core.model.signal import Resource
 from evictd.render.avoidance import held_by_page_cache, other_growers
+from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_remedy
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
@@ -60,8 +61,9 @@ def _still_growing(found: Incident) -> str:
     resource, verdict = found.resource, found.verdict
     if resource is None or verdict is None or found.event.dry_run:
         return ""
-    if (grower := verdict.grower) is not None and grower.pod in found.running and grower.pod == found.protected_grower:
-        grew = f"{grower.pod} grew by {usage_text(grower.rate, resource)} a second, and it still runs"
+    grower = verdict.grower
+    if grower is not None and grower.pod in found.running - found.steady and grower.pod == found.protected_grower:
+        grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), resource)} a second, and it still runs"
         remedy = remedy_of("ProtectedCulprit", resource, "it")
         if found.grower_in == CONTAINER_LOGS:
             remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
@@ -70,7 +72,11 @@ def _still_growing(found: Incident) -> str:
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
     within = None if found.relieved else found.within_request  # what went on within its request is no fault
     beyond |= set() if within is None else {within.pod}
-    alike = [each for each in other_growers(found) if each.rate * 2 >= own and each.pod in found.running & beyond]
-    names = [f"{each.pod} grew by {usage_text(each.rate, resource)} a second" for each in alike]
+    alike = [
+        each
+        for each in other_growers(found)
+        if each.rate * 2 >= own and each.pod in found.running & beyond - found.steady
+    ]
+    names = [f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in alike]
     runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"
     return f"{first_of(names, _NAMED)}, and {runs}" if names else ""

@@ -6,13 +6,14 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
 from evictd.render.avoidance import held_by_page_cache
+from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_text
 from evictd.render.history import EventKind
 from evictd.render.incident import Incident
 from evictd.render.owners import AGAIN
 from evictd.render.relief import unsettled_text
 from evictd.render.text import amount_text, clean, counted, first_of, usage_text
-from evictd.render.verdict import Grower, Need
+from evictd.render.verdict import Need
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
@@ -20,8 +21,6 @@ _NAMED = 3
 """How many pods are named of which the kernel killed processes."""
 _BRIEF = 1
 """By more than how many seconds a grace period has to be shortened to be named."""
-_NEARLY = 50
-"""Two rates are the same if they differ by less than this part."""
 _FILLED = {
     Resource.MEMORY: "memory",
     Resource.EPHEMERAL_STORAGE: "the disk",
@@ -114,22 +113,9 @@ def _cause_text(found: Incident) -> str:
     if (within := within_text(found)) and grower is not None:
         return f"{grower.pod} grew {within}; {_excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
-        rate = f"by {usage_text(_rate(found, grower), resource)} a second"
+        rate = f"by {usage_text(grower_rate(found, grower), resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
     return _unsure_cause_text(found, went)
-
-
-def _rate(found: Incident, grower: Grower) -> int:
-    """Return by how much a second a pod grew: what the signal fell by where it alone grew.
-
-    The use of a disk by a pod is measured less often than the signal, so its own rate is less exact.
-    """
-    alone = found.verdict is not None and len(found.verdict.growers) == 1
-    fell = found.rate or 0
-    decided = found.event.evidence.get("because", {}).get("fillRate")
-    if alone and isinstance(decided, int) and abs(decided - fell) * _NEARLY <= fell:
-        return decided  # the line of the eviction names it: one report has one rate
-    return fell if alone and fell <= grower.rate * 3 and grower.rate <= fell * 3 else grower.rate
 
 
 def _full_text(found: Incident) -> str:
@@ -148,7 +134,7 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     if verdict is not None and verdict.need is Need.NO_POD_HELPS:
         return "no pod that may go held what was missing"
     if len(growers) > 1 and growers[0].pod and resource is not None:
-        rate = usage_text(sum(each.rate for each in growers if each.pod), resource)
+        rate = usage_text(sum(grower_rate(found, each) for each in growers if each.pod), resource)
         grown = [each.pod for each in growers if each.pod]
         of = f" of {found.event.owner}" if found.siblings.issuperset(set(grown) - {pod}) and found.event.owner else ""
         return f"{counted(len(grown), 'pod')}{of} grew by {rate} a second together, and {pod} {went}"

@@ -5,9 +5,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import rfc3339
+from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import SkipReason
-from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_count
 from evictd.render.aftermath import AFTER, time_of
 from evictd.render.attribution import clock_text
 from evictd.render.avoidance import Avoidance, avoidance, formula_remedy
@@ -31,6 +33,7 @@ from evictd.render.text import (
     capital,
     clean,
     counted,
+    first_of,
     incident_id,
     seconds_text,
     signal_amount,
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ROWS = 8
+_NAMED = 3
+"""How many pods are named that grew no more."""
 _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
 _SHOWN_EVENTS = 12
@@ -129,7 +134,20 @@ def verdict_text(found: Incident) -> str:
         cause = f"{found.protected_grower}, which is never evicted,"
     else:
         cause = f"{', '.join(outside)} or a protected pod"
-    return verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, cause=cause)
+    text = verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, cause=cause)
+    return f"{text}{_steady_text(found) if verdict.need is Need.NEEDED else ''}"
+
+
+def _steady_text(found: Incident) -> str:
+    """Write what was missing after its end where the others that grew do so no more; empty where one may, or nothing was."""
+    others = (
+        () if found.verdict is None else (each.pod for each in found.verdict.growers if each.pod != found.event.pod)
+    )
+    still = (found.missing or 0) - (found.came_back or 0)
+    if found.signal is None or not found.steady or not found.steady.issuperset(others) or still <= 0 or found.relieved:
+        return ""
+    missing = amount_with(of_count(still), SIGNALS[found.signal].resource, "was", "were")
+    return f"; {first_of(sorted(found.steady), _NAMED)} grew no more afterwards, and {missing} missing then"
 
 
 def events_heading(found: Incident) -> str:

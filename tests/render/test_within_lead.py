@@ -1,0 +1,30 @@
+"""Checks what was before an eviction when a proposed threshold would have been met."""
+
+from dataclasses import replace
+
+from evictd.core.model.signal import Resource
+from evictd.core.units.duration import MINUTE
+from evictd.render.history import EventKind
+from evictd.render.verdict import EvictionVerdict, Grower, Need
+from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, was_within_request
+from tests.render.test_incident import incident
+
+
+def test_a_pod_was_within_its_request_by_what_it_took_since() -> None:
+    found = incident()
+    assert found.victim is not None
+    assert found.victim.usage is not None
+    grower = Grower(pod=found.event.pod, rate=1 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, growers=(grower,), played=5 * MINUTE)
+    near = replace(found.victim, request=found.victim.usage - (LEAD_SECONDS << 20))
+    judged = replace(found, verdict=verdict, ranking=(near,))
+    assert was_within_request(judged, Resource.MEMORY)
+    assert not was_within_request(judged, Resource.PIDS)
+    assert not was_within_request(replace(judged, verdict=None), Resource.MEMORY)
+
+
+def test_an_eviction_just_before_is_returned() -> None:
+    found = incident()
+    other = replace(found.event, uid="other", kind=EventKind.EVICTED)
+    assert evicted_within_lead(replace(found, before=(other,))) is other
+    assert evicted_within_lead(replace(found, before=(replace(other, at="2025-12-31T00:00:00Z"),))) is None
