@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.aftermath import MetAfter
+from evictd.render.arrivals import NewPods
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import Incident
 from evictd.render.incident_summary import summary_text
@@ -61,6 +62,10 @@ def test_the_cause_comes_first(found: Incident, cause: str) -> None:
         ),
         (judged(Need.NO_POD_HELPS), "no pod that may go held what was missing"),
         (
+            replace(judged(Need.NEEDED), arrivals=NewPods(before=12, over=60 * SECOND, held=6 * GI)),
+            "12 pods came in the 1m0s before it, 6Gi together, and default/hog-old went",
+        ),
+        (
             replace(
                 judged(Need.NO_POD_HELPS), points=((-60.0, GI), (0.0, GI)), event=replace(incident().event, filled="")
             ),
@@ -113,7 +118,18 @@ def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
     ("found", "effect"),
     [
         (judged(Need.NEEDED, LEAK), "the eviction relieved the node"),
-        (replace(judged(Need.NOTHING_SHORT, LEAK), met=MetAfter(again=9.0)), "the eviction was not needed"),
+        (
+            replace(judged(Need.NOTHING_SHORT, LEAK), met=MetAfter(again=9.0)),
+            "the eviction was not needed if growth went on as in the minute before",
+        ),
+        (
+            replace(judged(Need.NOTHING_SHORT), pods_filled=True, met=MetAfter(again=9.0)),
+            "the eviction was not needed if no other pod came",
+        ),
+        (
+            replace(judged(Need.NOTHING_SHORT), pods_filled=True, met=MetAfter(again=9.0), arrivals=NewPods(after=2)),
+            "the eviction was not needed by what was there, but 2 other pods came in the 5m0s after it",
+        ),
         (
             replace(judged(Need.NEEDED, LEAK), met=MetAfter(again=152.0)),
             "the eviction relieved the node for 2m32s only",

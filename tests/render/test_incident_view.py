@@ -10,6 +10,7 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.aftermath import MetAfter
+from evictd.render.arrivals import NewPods
 from evictd.render.avoidance import avoidance
 from evictd.render.console import make_console
 from evictd.render.history import EventKind
@@ -297,3 +298,13 @@ def test_the_fewest_pods_are_not_said_of_growth_alone_that_ended() -> None:
     assert "grew no more" not in verdict_text(found)
     ended = replace(found, steady=frozenset({"default/web"}))
     assert verdict_text(ended).endswith("; default/web grew no more afterwards, and 512Mi was missing then")
+
+
+def test_a_verdict_that_counts_with_no_other_pod_says_which_came() -> None:
+    """It was not needed, it said, and pods came each five seconds (world 22)."""
+    verdict = replace(NEEDED, need=Need.NOTHING_SHORT, growers=(), fewest=())
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    stayed = "had what was there stayed as it was for 5m0s, and no other pod come, no threshold would have been met"
+    assert verdict_text(found) == f"its end was not needed: {stayed}"
+    came = replace(found, arrivals=NewPods(after=2))
+    assert verdict_text(came) == f"{stayed}; 2 other pods came in the 5m0s after it"

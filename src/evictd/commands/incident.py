@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.commands.incident_arrivals import with_arrivals_before
 from evictd.commands.incident_filled import filling_owner
 from evictd.commands.incident_steady import steady_growers
 from evictd.commands.journals import (
@@ -114,6 +115,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         found = replace(
             found,
             verdict=verdict,
+            arrivals=with_arrivals_before(found.arrivals, entry, found.signal),
             grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
             filled_by=filling_owner(entry, found.signal),
             with_request=with_request(entry, found),

@@ -28,6 +28,7 @@ from evictd.render.aftermath import (
     successors_of,
     time_of,
 )
+from evictd.render.arrivals import NewPods, arrivals_after
 from evictd.render.attribution import little_grew, recorded_attribution
 from evictd.render.evictions import find_eviction, signal_of
 from evictd.render.history import EventKind, HistoryEvent, events_by_record
@@ -72,6 +73,8 @@ class Incident:
     """Its highest soft threshold as it is configured."""
     points: tuple[tuple[float, int], ...] = ()
     """Seconds and available amount."""
+    arrivals: NewPods = NewPods()
+    """Pods that came around it."""
     ranking: tuple[IncidentRow, ...] = ()
     pods: int = 0
     """Number of ranked pods; the journal keeps the first twenty."""
@@ -323,6 +326,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         levels=seen.levels,
         soft=seen.soft,
         points=points_of(records, signal, record, before=begun),
+        arrivals=arrivals_after(record, later, event),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _ASKED),

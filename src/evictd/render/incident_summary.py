@@ -141,6 +141,10 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
     if resource is not None and found.missing is not None and excess >= found.missing:
         return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
+    arrivals = found.arrivals
+    came = bool(arrivals.before) and arrivals.held * 2 * SECOND >= (found.rate or 0) * arrivals.over > 0
+    if came and not growers and resource is not None:
+        return f"{arrivals.before_text}, {usage_text(arrivals.held, resource)} together, and {pod} {went}"
     if found.pods_filled and found.main_grower and resource is not None:
         filled = f"{found.main_grower} filled {filled_name(resource)}"
         return f"{filled} and {went}" if found.main_grower == pod else f"{filled}, and {pod} {went}"
@@ -158,7 +162,7 @@ def _effect_text(found: Incident) -> str:
     if found.relieved:
         return "the eviction relieved the node"
     if found.verdict is not None and found.verdict.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD}:
-        return "the eviction was not needed"
+        return _not_needed_text(found, grows=bool(found.verdict.growers))
     if came_back is None:
         return ""
     if came_back < missing:
@@ -166,3 +170,12 @@ def _effect_text(found: Incident) -> str:
     if again is not None:
         return f"the eviction relieved the node for {format_duration(max(round(again), 1) * SECOND)} only"
     return "the eviction gave back enough"
+
+
+def _not_needed_text(found: Incident, *, grows: bool) -> str:
+    """Write that the eviction was not needed, with what that counts on; or which pods came, with which it is not known."""
+    if found.verdict is not None and found.verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
+        return f"the eviction was not needed by what was there, but {came}"
+    if grows:
+        return "the eviction was not needed if growth went on as in the minute before"
+    return "the eviction was not needed if no other pod came"

@@ -39,7 +39,7 @@ from evictd.render.text import (
     signal_amount,
     usage_text,
 )
-from evictd.render.verdict import Need
+from evictd.render.verdict import NOT_NEEDED, Need
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,6 +135,8 @@ def verdict_text(found: Incident) -> str:
     else:
         cause = f"{', '.join(outside)} or a protected pod"
     text = verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, cause=cause)
+    if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
+        return f"{text.removeprefix(NOT_NEEDED)}; {came}"
     return f"{text}{_steady_text(found) if verdict.need is Need.NEEDED else ''}"
 
 

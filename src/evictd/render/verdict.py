@@ -10,6 +10,8 @@ from enum import Enum
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import format_duration
 
+NOT_NEEDED = "its end was not needed: "
+"""How a verdict begins that says so."""
 _RELIEVED = "its end relieved the node"
 _NO_END = "no end of any pod would have relieved the node"
 
@@ -104,9 +106,9 @@ class EvictionVerdict:
             case Need.ANOTHER_POD if relieved:
                 return f"{_RELIEVED}; that of {names} in its place would have relieved it as well"
             case Need.ANOTHER_POD:
-                return f"its end was not needed: {grown}, the end of {names} in its place would have relieved the node"
+                return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have relieved the node"
             case Need.NOTHING_SHORT:
-                return f"its end was not needed: {grown}, no threshold would have been met"
+                return f"{NOT_NEEDED}{grown}, no threshold would have been met"
             case Need.FOR_A_TIME:
                 return f"{cause} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
