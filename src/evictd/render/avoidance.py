@@ -9,6 +9,7 @@ from evictd.core.model.threshold import Origin
 from evictd.render.grower_rate import grower_rate
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
+from evictd.render.outside_pods import outside_pods_text
 from evictd.render.owners import AGAIN
 from evictd.render.requested import requested_with
 from evictd.render.same_choice import why_the_same
@@ -68,7 +69,10 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
-    return around + of_pod + _of_budget(found) + _of_threshold(found, resource)
+    avoided = around + of_pod + _of_budget(found) + _of_threshold(found, resource)
+    if not avoided.by and (outside := outside_pods_text(found)):
+        return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
+    return avoided
 
 
 def _of_budget(found: Incident) -> Avoidance:

@@ -119,6 +119,8 @@ class Incident:
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
     outside: int | None = None
     """What belonged to no pod, where what grew is little beside what was missing."""
+    elsewhere: int | None = None
+    """What belonged to no pod, where all pods were measured."""
     suspects: tuple[str, ...] = ()
     """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
     pods_filled: bool = False
@@ -348,6 +350,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         min_reclaim=min_reclaim(event, seen.capacity),
         host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
         outside=_outside(held, event),
+        elsewhere=None if held is None else held.elsewhere.held,
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,

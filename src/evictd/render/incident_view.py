@@ -24,6 +24,7 @@ from evictd.render.incident_now import now_text
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_summary import summary_text, within_text
 from evictd.render.node_page import asset, page_template
+from evictd.render.outside_pods import outside_pods_text
 from evictd.render.owners import AGAIN
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.relief import relief_lines
@@ -109,7 +110,7 @@ def next_reading_text(found: Incident) -> str:
 
 def after_lines(found: Incident) -> tuple[str, ...]:
     """Write what came back and whether the end of the pod was needed."""
-    return (*relief_lines(found), *filter(None, (verdict_text(found),)))
+    return (*relief_lines(found), *filter(None, (verdict_text(found), outside_pods_text(found))))
 
 
 def verdict_text(found: Incident) -> str:
