@@ -55,4 +55,6 @@ def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> No
     grew = "default/hog grew most before"
     assert no_eviction_text([kill], [grew]) == f"the journal has no eviction. {AT}: {kill.text}; {grew}"
     paused = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="a reason", evidence={"reason": "OfANewerDaemon"})
-    assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason"
+    assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason; {AT}: {kill.text}"
+    twice = no_eviction_text([kill, paused, kill])
+    assert twice.endswith(f"a reason; {AT}, the last of 2 kills: {kill.text}"), "two kills were left out (world 15)"
