@@ -42,7 +42,7 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
         detail="grows more than all of them and is a static pod",
     )
     assert sentences.no_action_text(finding) == (
-        "ProtectedCulprit: 1Ki is missing now; with what grows while other pods end (at least 40 s for each) 4Ki is needed, "
+        "ProtectedCulprit: 1Ki is missing now, 4Ki with what grows while other pods end (at least 40 s for each), "
         "and the pods that may be evicted hold 2Ki together, so evicting them would not help; n/c grows more than all of them "
         "and is a static pod"
     )
@@ -74,5 +74,5 @@ def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
         reachable=of_bytes(2048),
         missing=of_bytes(1),
     )
-    text = "with what grows while other pods end (at least 40 s for each) 4Ki is needed, and"
+    text = "4Ki is needed with what grows while other pods end (at least 40 s for each), and"
     assert culprit_text(found, pod, Resource.MEMORY).startswith(text)

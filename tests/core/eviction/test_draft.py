@@ -91,7 +91,7 @@ def test_each_reason_has_its_numbers() -> None:
     event = notice_of(culprit, None)
     assert event is not None
     assert (
-        "1Mi is missing now; with what grows while other pods end (at least 40 s for each) 6Gi is needed and the pods that may "
+        "1Mi is missing now, 6Gi with what grows while other pods end (at least 40 s for each) and the pods that may "
         "be evicted hold 1Gi" in event.message
     )
     event = notice_of(replace(culprit, reachable=of_bytes(7 << 30)), None)

@@ -1,7 +1,7 @@
 """Writes how much is needed, and where that is more than what is missing now, why: what grows while pods end."""
 
 from evictd.core.eviction.shortage import EVICTION_TIME
-from evictd.core.model.amount_text import amount_with
+from evictd.core.model.amount_text import amount_with, noun_amount
 from evictd.core.model.finding import NoAction
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
@@ -12,5 +12,8 @@ def needed_with_growth(finding: NoAction, resource: Resource) -> str:
     needed = f"{amount_with(finding.needed, resource)} needed"
     if not finding.includes_growth:
         return needed
-    now = "" if finding.missing_now is None else f"{amount_with(finding.missing_now, resource)} missing now; "
-    return f"{now}with what grows while other pods end (at least {EVICTION_TIME // SECOND} s for each) {needed}"
+    growth = f"with what grows while other pods end (at least {EVICTION_TIME // SECOND} s for each)"
+    if finding.missing_now is None:
+        return f"{needed} {growth}"
+    # Without a semicolon: the page shows such a reason up to the first one.
+    return f"{amount_with(finding.missing_now, resource)} missing now, {noun_amount(finding.needed, resource)} {growth}"
