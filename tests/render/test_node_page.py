@@ -447,12 +447,12 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
 def test_where_no_pod_may_go_the_headline_says_so_and_the_name_of_the_finding_is_last() -> None:
     """It ended with "is below its hard threshold", and the reason began with an internal name."""
     text = page(blocked())
-    culprit = "512Mi is needed, and no pod that may be evicted holds any"
+    culprit = "default/etcd holds the most of all pods and is a static pod"
     short = "memory.available reaches 0 in 1.3s at this rate (512Mi left, hard threshold 1Gi)"
     assert f"{short}. evictd evicts no pod: {culprit}.</h1>" in text
     assert "<li>Of 4.5Gi that filled memory since 22:13:50, pods took 0; 4.5Gi belong to no pod.</li>" in text
     assert (
-        f"<li>memory.available: {culprit}; default/etcd holds the most of all pods and is a static pod (ProtectedCulprit)</li>"
+        f"<li>memory.available: {culprit}; 512Mi is needed, and no pod that may be evicted holds any (ProtectedCulprit)</li>"
         in text
     )
     assert text.count("ProtectedCulprit") == 1, "it stood in the order of eviction again"

@@ -75,7 +75,7 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
     assert head.count("which grew the most") == 0, "it named the same pod again"
 
 
-def test_a_reason_is_not_cut_before_it_says_that_evicting_would_not_help() -> None:
+def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:
     """The headline said "No pod would be evicted: 264Mi is missing now", up to the first semicolon."""
     finding = NoAction(
         why=NoActionReason.PROTECTED_CULPRIT,
@@ -84,6 +84,7 @@ def test_a_reason_is_not_cut_before_it_says_that_evicting_would_not_help() -> No
         needed=of_bytes(4096),
         reachable=of_bytes(2048),
         missing=of_bytes(2048),
+        detail="holds more than all of them and is a static pod",
     )
     stop = brief_stop({"stop": no_action_text(finding), "stopReason": "ProtectedCulprit", "stopPod": "n/c"})
-    assert stop.endswith("so evicting them would not help")
+    assert stop == "n/c holds more than all pods that may be evicted and is a static pod"

@@ -15,5 +15,4 @@ def needed_with_growth(finding: NoAction, resource: Resource) -> str:
     growth = f"with what grows while other pods end (at least {EVICTION_TIME // SECOND} s for each)"
     if finding.missing_now is None:
         return f"{needed} {growth}"
-    # Without a semicolon: the page shows such a reason up to the first one.
     return f"{amount_with(finding.missing_now, resource)} missing now, {noun_amount(finding.needed, resource)} {growth}"
