@@ -53,7 +53,6 @@ def test_one_call_decides() -> None:
     assert callers == {
         "commands/explain.py",
         "commands/incident.py",
-        "commands/incident_filled.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
         "simulation.py",

@@ -10,6 +10,7 @@ import pytest
 
 from evictd.codec.journal import decode_entry
 from evictd.commands import incident
+from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage
@@ -133,13 +134,14 @@ def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
         state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: grows}),
         observation=replace(entry.observation, pod_stats=stats),
     )
-    said = incident.verdict_of(entry, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    state = synchronize(entry.state, entry.observation, entry.config, entry.now).state
+    said = incident.verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/hog-old")
     assert said is not None
     assert (said.need, said.fewest) == (Need.NEEDED, ("default/hog-old",))
-    other = incident.verdict_of(entry, Signal.MEMORY_AVAILABLE, "default/web")
+    other = incident.verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/web")
     assert other is not None
     assert other.need is Need.ANOTHER_POD
-    assert incident.verdict_of(entry, Signal.NODEFS_AVAILABLE, "default/web") is None
+    assert incident.verdict_of(entry, state, Signal.NODEFS_AVAILABLE, "default/web") is None
 
 
 def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.state import State
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
@@ -110,14 +111,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     found = incident_of(records, evictions, wanted)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
-        stats, verdict = entry.observation.pod_stats.get(found.event.uid), _verdict(entry, found)
+        state, stats = _decided(entry), entry.observation.pod_stats.get(found.event.uid)
+        verdict = None if state is None else _verdict(entry, state, found)
         on_disk = found.resource is Resource.EPHEMERAL_STORAGE
         found = replace(
             found,
             verdict=verdict,
-            arrivals=with_arrivals_before(found.arrivals, entry, found.signal),
+            arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
             grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
-            filled_by=filling_owner(entry, found.signal),
+            filled_by=filling_owner(entry.observation.pods, state, found.signal),
             with_request=with_request(entry, found),
             asked=asked_request(entry, found),
             deleted=deleted_bytes(stats),
@@ -165,10 +167,18 @@ def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry 
         return None
 
 
-def _verdict(entry: JournalEntry, found: Incident) -> EvictionVerdict | None:
+def _decided(entry: JournalEntry) -> State | None:
+    """Return the state after the cycle, with what its reading shows of who holds what; `None` where it cannot be read."""
+    try:
+        return synchronize(entry.state, entry.observation, entry.config, entry.now).state
+    except _DAMAGED:
+        return None
+
+
+def _verdict(entry: JournalEntry, state: State, found: Incident) -> EvictionVerdict | None:
     """Return whether the eviction was needed, to an observer who knows the measurements; `None` if unknown."""
     try:
-        return None if found.signal is None else verdict_of(entry, found.signal, found.event.pod)
+        return None if found.signal is None else verdict_of(entry, state, found.signal, found.event.pod)
     except _DAMAGED:
         return None
 
@@ -240,13 +250,13 @@ def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
     return replace(pod, containers=(replace(first, requests=requests), *others))
 
 
-def verdict_of(entry: JournalEntry, signal: Signal, pod: str) -> EvictionVerdict | None:
+def verdict_of(entry: JournalEntry, state: State, signal: Signal, pod: str) -> EvictionVerdict | None:
     """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
 
-    The node of the reading is played on for five minutes; what grew in the last minute grows on (`evictd.world.oracle`).
+    `state` is that after the cycle. The node of the reading is played on for five minutes; what grew in the last minute grows on
+    (`evictd.world.oracle`).
     """
     node, resource = entry.observation.node, SIGNALS[signal].resource
-    state = synchronize(entry.state, entry.observation, entry.config, entry.now).state
     holders = (each for key, each in state.holdings.items() if SIGNALS[key].resource is resource)
     held, grows = next(holders, None), _GROWS.get(resource)
     if node is None or grows is None or held is None:

@@ -1,10 +1,11 @@
-"""Finds the owner whose pods filled what was short, from the whole cycle of an eviction."""
+"""Finds the owner whose pods filled what was short, from the state after the cycle of an eviction."""
 
-from evictd.codec.journal import JournalEntry
+from collections.abc import Iterable
+
 from evictd.core.eviction.attribution import grown_since
-from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.errors import EvictdError
+from evictd.core.model.state import State
 from evictd.render.text import clean
 
 _NEARLY = 10
@@ -13,21 +14,17 @@ _FEWEST = 2
 """Fewest pods that grew: of one pod its name says more."""
 
 
-def filling_owner(entry: JournalEntry, signal: Signal | None) -> str:
+def filling_owner(pods: Iterable[Pod], state: State | None, signal: Signal | None) -> str:
     """Return `Kind/name` of the owner whose pods took nearly all since the supply became short; empty where there is none."""
-    if signal is None:
+    if signal is None or state is None:
         return ""
-    try:
-        state = synchronize(entry.state, entry.observation, entry.config, entry.now).state
-        resource = SIGNALS[signal].resource
-        supply = next((key for key in state.crossings if SIGNALS[key].resource is resource), None)
-        if supply is None or (held := state.holdings.get(supply)) is None:
-            return ""
-        grown = {uid: grown_since(uid, held, state.crossings[supply]) for uid in held.used}
-    except (EvictdError, ArithmeticError, LookupError, ValueError):  # a damaged record
+    resource = SIGNALS[signal].resource
+    supply = next((key for key in state.crossings if SIGNALS[key].resource is resource), None)
+    if supply is None or (held := state.holdings.get(supply)) is None:
         return ""
+    grown = {uid: grown_since(uid, held, state.crossings[supply]) for uid in held.used}
     of_owner: dict[tuple[str, str], list[int]] = {}
-    for pod in entry.observation.pods:
+    for pod in pods:
         if grown.get(pod.uid, 0) > 0:
             of_owner.setdefault((pod.namespace, pod.owner), []).append(grown[pod.uid])
     (_, owner), amounts = max(of_owner.items(), key=lambda each: sum(each[1]), default=(("", ""), [0]))
