@@ -78,5 +78,15 @@ def test_while_a_pod_leaves_the_page_says_where_to_learn_from_it() -> None:
         snapshot = incident_snapshot(name, seconds)
         status = status_of(snapshot, snapshot.at)
         assert about_leaving(status).endswith("says what would have avoided this eviction")
-        assert "<strong>What you can do:</strong> <code>evictd incident" in page(snapshot, 0)
+        assert "</code> says what would have avoided this eviction" in page(snapshot, 0)
         assert about_leaving({**status, "leaving": []}) == ""
+
+
+def test_where_the_pods_that_end_are_enough_nothing_is_to_be_done() -> None:
+    """With 4.5 s left it named only a command that looks back."""
+    snapshot = incident_snapshot("16-long-grace-period", 266)
+    status = status_of(snapshot, snapshot.at)
+    (row,) = status["leaving"]
+    assert about_leaving(status).startswith(f"nothing, if {row['pod']} ends in time; `evictd incident ")
+    less = {**status, "leaving": [{**row, "held": row["missing"] - 1}]}
+    assert about_leaving(less).startswith("`evictd incident ")

@@ -9,12 +9,13 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
 from evictd.render.remedies import grew_elsewhere
-from evictd.render.text import clean, gap_text, seconds_text, usage_text
+from evictd.render.text import clean, first_of, gap_text, seconds_text, usage_text
 from evictd.render.timing import FORESEEN_SECONDS, End, is_overdue
 
 Document = Mapping[str, Any]
 
 _NO_FALL = End("")
+_NAMED = 3
 _CUT_TO = 1
 """Grace period in seconds that a hard threshold gives."""
 
@@ -28,11 +29,20 @@ def leaving_rows(status: Document, falls: Mapping[str, End], *, seen: bool = Tru
 
 
 def about_leaving(status: Document) -> str:
-    """Return how to learn from the last eviction of a pod that is being evicted; empty where its incident is not known."""
-    pods = {row["pod"] for row in status["leaving"] if not row["gone"]}
+    """Return that nothing is to be done where the leaving pods are enough, and how to learn from the last of the evictions.
+
+    Empty where its incident is not known.
+    """
+    leaving = [row for row in status["leaving"] if not row["gone"]]
+    pods = {row["pod"] for row in leaving}
     newest = (each for each in reversed(status["decisions"]) if each.get("pod") in pods and each.get("incident"))
     incident = next((clean(each["incident"]) for each in newest), "")
-    return f"`evictd incident {incident}` says what would have avoided this eviction" if incident else ""
+    if not incident:
+        return ""
+    enough = all(row["held"] and row["missing"] and row["held"] >= row["missing"] for row in leaving)
+    names = first_of([clean(row["pod"]) for row in leaving], _NAMED)
+    nothing = f"nothing, if {names} {'ends' if len(leaving) == 1 else 'end'} in time; " if enough else ""
+    return f"{nothing}`evictd incident {incident}` says what would have avoided this eviction"
 
 
 def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: bool) -> Document:

@@ -321,7 +321,7 @@ _NO_ACTION = {
     NoActionReason.NO_POD_MEASURED: "no evictable pod is measured for this signal, so none is chosen",
     NoActionReason.API_PODS_STANDALONE: "the pods are an API server's and evictd runs standalone; it only reports",
     NoActionReason.FILESYSTEM_READ_ONLY: "the filesystem is read-only; an eviction would free nothing of it",
-    NoActionReason.NOTHING_HELPS: "no evictable pod uses what is short, so no eviction would free any of it",
+    NoActionReason.NOTHING_HELPS: "no evictable pod uses any of it, so no eviction would free any",
     NoActionReason.HELD_BACK: "each pod whose eviction would help is skipped for now",
     NoActionReason.THRESHOLD_NEVER_CLEAR: (
         "ThresholdNeverClear: the threshold has been met since it was configured, and three pods were evicted for it within "

@@ -86,10 +86,7 @@ def test_processes_are_counted() -> None:
     found = replace(
         HOST, signal=Signal.PID_AVAILABLE, evictable=Share(held=900, grown=40), elsewhere=Share(held=5000, grown=4000)
     )
-    assert (
-        growth_text(found, since="x")
-        == "of 4040 processes that filled PIDs since x, pods took 40; 4000 belong to no pod"
-    )
+    assert growth_text(found, since="x") == "of 4040 PIDs taken since x, pods took 40; 4000 belong to no pod"
 
 
 def test_unused_images_are_named_as_an_upper_bound() -> None:
@@ -104,7 +101,7 @@ def test_a_disk_of_its_own_has_another_name_than_that_of_the_node() -> None:
     disks = {
         Signal.NODEFS_AVAILABLE: "filled the disk in",
         Signal.IMAGEFS_AVAILABLE: "filled the disk of imagefs in",
-        Signal.IMAGEFS_INODES_FREE: "filled inodes of imagefs in",
+        Signal.IMAGEFS_INODES_FREE: "inodes of imagefs taken in",
     }
     for signal, text in disks.items():
         assert text in growth_text(replace(HOST, signal=signal))

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from evictd.core.frozen import frozen
-from evictd.core.model.amount_text import noun_of, unit_text
-from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
+from evictd.core.model.amount_text import unit_text
+from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal, Unit
 from evictd.core.units.duration import SECOND, format_duration
 
 _NAMES = {
@@ -141,8 +141,8 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
     nothing = found.elsewhere.grown * _NOTABLE < found.filled
     rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
-    what = noun_of(found.filled, SIGNALS[found.signal].resource)
-    return f"of {_amount(found, found.filled)}{what} that filled {_name(found)} {when}, {took}; {rest}"
+    filled = f"{_name(found)} taken" if _is_counted(found) else f"that filled {_name(found)}"
+    return f"of {_amount(found, found.filled)} {filled} {when}, {took}; {rest}"
 
 
 def _grower_text(found: Attribution) -> str:
@@ -164,7 +164,8 @@ def holders_text(found: Attribution) -> str:
     rest = f"; {_amount(found, held)} {_elsewhere(found)}" if held >= 0 else ""
     if found.reclaimable:
         rest += f"; {_RECLAIMABLE[SIGNALS[found.signal].resource].format(_amount(found, found.reclaimable))}"
-    return f"of {_amount(found, found.used)} used of {_name(found)}, {', '.join(parts) or 'pods hold nothing'}{rest}"
+    used = f"{_name(found)} used" if _is_counted(found) else f"used of {_name(found)}"
+    return f"of {_amount(found, found.used)} {used}, {', '.join(parts) or 'pods hold nothing'}{rest}"
 
 
 def _elsewhere(found: Attribution) -> str:
@@ -181,6 +182,11 @@ def _name(found: Attribution) -> str:
     if shape.filesystem is None or shape.filesystem is Filesystem.NODEFS:
         return name
     return f"{name} of {shape.filesystem.value}"
+
+
+def _is_counted(found: Attribution) -> bool:
+    """Whether amounts have no unit, so that the name of the supply says what they count."""
+    return SIGNALS[found.signal].unit is Unit.COUNT
 
 
 def _amount(found: Attribution, amount: int) -> str:
