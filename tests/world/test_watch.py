@@ -1,11 +1,17 @@
 """Checks when a crossing begins a cycle."""
 
+from dataclasses import replace
+
 import pytest
 
+from evictd.core.eviction.time_left import led_limit
+from evictd.core.model.config import FastFill
 from evictd.core.model.decision import EvictPod
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.behaviours import Usage
-from evictd.world.loop import Run, WakeCause, play
+from evictd.world.loop import Run, WakeCause, WorldCycle, play
 from evictd.world.model import Disk, NodeSpec
 from tests.playbook import config, empty_dir
 from tests.world.worlds import GI, MI, hog, world
@@ -68,3 +74,32 @@ def test_of_two_thresholds_the_higher_one_is_met_first() -> None:
 
     times = [acted(f"{limit}Mi") for limit in (2300, 2193, 2192, 2191, 2185, 2100)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("lead", FastFill)
+def test_a_lead_begins_an_eviction_before_the_crossing(lead: FastFill) -> None:
+    """`memory.lead` changed nothing in a world unless a cycle happened to fall in the last second before the crossing."""
+    story = world(hog(rate=300 * MI, memory="100Mi"), memory=8 * GI)
+    run = play(story, replace(config(hard={"memory.available": "100Mi"}), memory_lead=lead))
+    first = next(each for each in run.cycles if any(isinstance(d, EvictPod) for d in each.step.decisions))
+    left = available(first, Signal.MEMORY_AVAILABLE)
+    limit = led_limit(300 * MI) if lead is FastFill.AUTO else 100 * MI
+    assert limit - 300 * MI // 10 <= left <= limit
+    assert (limit > 200 * MI) is (lead is FastFill.AUTO)
+
+
+@pytest.mark.parametrize("lead", FastFill)
+def test_a_lead_of_disks_begins_a_cycle_before_the_crossing(lead: FastFill) -> None:
+    writer = hog(of=Usage.VOLUME, rate=GI, name="writer", volumes=[empty_dir("data")])
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=100 * GI, inodes=1_000_000))
+    limits = replace(config(hard={"nodefs.available": "100Mi"}), disk_lead=lead)
+    run = play(world(writer, node=node, duration=200 * SECOND), limits)
+    noticed = [each for each in run.cycles if each.woken is WakeCause.CROSSED]
+    early = [each for each in noticed if available(each, Signal.NODEFS_AVAILABLE) > 512 * MI]
+    assert bool(early) is (lead is FastFill.AUTO)
+
+
+def available(cycle: WorldCycle, signal: Signal) -> int:
+    """What was left of a signal in a cycle."""
+    assert cycle.observation.node is not None
+    return signal_observations(cycle.observation.node)[signal].available.value()

@@ -190,12 +190,11 @@ class _Player:
                     self._reclaim(decision, now)
                 case _:
                     pass
-        self._watch.set_thresholds(step.findings if self._world.watch else (), now)
+        self._watch.set_thresholds(step.findings if self._world.watch else (), now, self._config, self._stop_time)
         return WorldCycle(at=now, woken=woken, observation=observation, step=step)
 
     def _observe(self, now: int, woken: WakeCause) -> Observation:
-        stop_time = max(self._lifecycle.stop_times, default=None)
-        full = self._observer.observe(now, self._outcomes(), stop_time)
+        full = self._observer.observe(now, self._outcomes(), self._stop_time)
         if self._calm and self._last is not None and woken is WakeCause.TIME:
             read_at, last = self._last
             calm = replace(full, pods=last.pods, pod_stats=last.pod_stats, pods_read=False)
@@ -203,6 +202,11 @@ class _Player:
                 return calm
         self._last = now, full
         return full
+
+    @property
+    def _stop_time(self) -> int | None:
+        """The longest of the last stops, as the daemon measures it."""
+        return max(self._lifecycle.stop_times, default=None)
 
     def _outcomes(self) -> Outcomes:
         victims = {victim.uid for victim in self._state.in_flight}

@@ -2,12 +2,14 @@
 
 Memory and PIDs are watched all the time: with the present growth it is known when they are crossed. A disk is read when it could
 be short at the least rate that the daemon assumes, or at the measured one if that is faster (`core.eviction.time_left`).
+With `memory.lead` or `disk.lead` the limit is the higher one at which the present growth leaves the time of an eviction.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from evictd.core.eviction.time_left import LEAST_RATE, until_next_reading
+from evictd.core.eviction.time_left import LEAST_RATE, led_limit, until_next_reading
+from evictd.core.model.config import EvictionConfig, FastFill, Policy
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
@@ -39,10 +41,22 @@ class SimulatedWatch:
     _limits: dict[Signal, int] = field(default_factory=dict)
     _disks: dict[Signal, _Disk] = field(default_factory=dict)
     _began: int = 0
+    _leads: tuple[bool, bool] = (False, False)
+    """Whether limits of memory, and of disks, are noticed before they are crossed."""
+    _stop_time: int | None = None
 
-    def set_thresholds(self, findings: Iterable[Finding], now: int) -> None:
-        """Watch the limits that this cycle found not crossed, the highest of each signal."""
-        self._began, self._limits, self._disks = now, {}, {}
+    def set_thresholds(
+        self, findings: Iterable[Finding], now: int, config: EvictionConfig, stop_time: int | None
+    ) -> None:
+        """Watch the limits that this cycle found not crossed, the highest of each signal, with the leads of the configuration.
+
+        `stop_time` is the longest measured time of a stop, as in `NodeStats`.
+        """
+        self._began, self._limits, self._disks, self._stop_time = now, {}, {}, stop_time
+        leads = config.memory_lead, config.disk_lead
+        of_memory, of_disks = (config.policy is Policy.STANDARD and each is FastFill.AUTO for each in leads)
+        self._leads = of_memory, of_disks
+        disks = signal_observations(self.observer.disk_stats(now)) if of_disks else {}
         for each in findings:
             if not isinstance(each, ThresholdFinding) or each.met:
                 continue
@@ -51,7 +65,8 @@ class SimulatedWatch:
             if on_disk or signal in MEMORY_SIGNALS or signal is Signal.PID_AVAILABLE:
                 self._limits[signal] = max(self._limits.get(signal, 0), limit)
             if on_disk:
-                self._disks[signal] = self._paced(signal, each.available.value(), None, now)
+                limit = self._led(signal, disks[signal].fill_rate if signal in disks else 0)
+                self._disks[signal] = self._paced(signal, each.available.value(), None, now, limit)
 
     def next_times(self, now: int) -> Iterator[int]:
         """Yield when a limit is crossed at the present growth, and when a disk is to be read."""
@@ -62,7 +77,7 @@ class SimulatedWatch:
             if signal not in self._disks
         }
         for signal, rate in growth.items():
-            left = self._available(signal, now) - self._limits[signal]
+            left = self._available(signal, now) - self._limit(signal, now)
             if left < 0:
                 yield earliest  # crossed within the shortest time after the cycle; later `crossed` has said so
             elif rate > 0:
@@ -74,7 +89,7 @@ class SimulatedWatch:
         if now - self._began < SHORTEST:
             return False
         watched = (signal for signal in self._limits if signal not in self._disks)
-        if any(self._available(signal, now) < self._limits[signal] for signal in watched):
+        if any(self._available(signal, now) < self._limit(signal, now) for signal in watched):
             return True
         due = [signal for signal, disk in self._disks.items() if disk.due <= now]
         return bool(due) and self._read(due, now)
@@ -82,16 +97,33 @@ class SimulatedWatch:
     def _read(self, due: Iterable[Signal], now: int) -> bool:
         crossed, seen = False, signal_observations(self.observer.disk_stats(now))
         for signal in due:
-            available = seen[signal].available.value()
-            crossed = crossed or available < self._limits[signal]
-            self._disks[signal] = self._paced(signal, available, self._disks[signal], now)
+            available, limit = seen[signal].available.value(), self._led(signal, seen[signal].fill_rate)
+            crossed = crossed or available < limit
+            self._disks[signal] = self._paced(signal, available, self._disks[signal], now, limit)
         return crossed
 
-    def _paced(self, signal: Signal, available: int, before: _Disk | None, now: int) -> _Disk:
+    def _limit(self, signal: Signal, now: int) -> int:
+        """Return the limit of memory or PIDs at the present growth."""
+        if signal not in MEMORY_SIGNALS or not self._leads[0]:
+            return self._limits[signal]
+        rate = self.node.growth(OF_MEMORY, now)
+        if signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE:
+            rate -= sum(host.process.growth(OF_MEMORY, now) for host in self.node.hosts)
+        return self._led(signal, rate)
+
+    def _led(self, signal: Signal, rate: int | None) -> int:
+        """Return the limit of a signal, or the higher one with a lead at this rate."""
+        on_disk = SIGNALS[signal].filesystem is not None
+        if not self._leads[on_disk]:
+            return self._limits[signal]
+        collect_time = self.observer.collect_time if on_disk else None
+        return max(self._limits[signal], led_limit(rate or 0, self._stop_time, collect_time))
+
+    def _paced(self, signal: Signal, available: int, before: _Disk | None, now: int, limit: int) -> _Disk:
         rate = LEAST_RATE[SIGNALS[signal].resource]
         if before is not None and now > before.at:
             rate = max(rate, (before.available - available) * SECOND // (now - before.at))
-        due = now + until_next_reading(available - self._limits[signal], rate, LONGEST_OF_DISKS)
+        due = now + until_next_reading(available - limit, rate, LONGEST_OF_DISKS)
         return _Disk(available=available, at=now, due=due)
 
     def _available(self, signal: Signal, now: int) -> int:
