@@ -121,6 +121,14 @@ def test_a_rate_that_is_not_the_recorded_one_is_said(rate: int | None, growth: s
     assert growth in simulate
 
 
+def test_the_suggested_growth_has_the_recorded_rate() -> None:
+    """Of 80Mi a second `399Mi/4s` was suggested, a quarter more: the time was cut to whole seconds."""
+    evicted = eviction(rate=80 * MI)
+    evicted = replace(evicted, because=replace(evicted.because, available=of_bytes(399 * MI // 2)))
+    *_, simulate = readings_end_text([replayed(evicted)], WHAT_IF)
+    assert "+400Mi/5s" in simulate
+
+
 def test_for_a_disk_a_world_is_named() -> None:
     _, found, simulate = readings_end_text([replayed(eviction(threshold("nodefs.available", "10%")))], WHAT_IF)
     assert "docs/worlds.md" in found

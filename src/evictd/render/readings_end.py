@@ -158,7 +158,7 @@ def ends_document(replayed: Sequence[Replayed]) -> list[Document]:
 
 
 def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
-    """Return what `--grow` takes: twice what was left, at the recorded fill rate; and where the rate is from.
+    """Return what `--grow` takes: twice what was left or a bit more, at the recorded fill rate; and where the rate is from.
 
     The pods that grew share it by their growth; where that is not known, the evicted pod takes all of it.
     """
@@ -168,9 +168,10 @@ def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
     filled = cause.fill_rate or sum(rate for _, rate in end.growing or ())
     if not filled:
         seconds, source = _ASSUMED, "at a rate that is assumed, for none was recorded"
-    elif (seconds := max(amount * _MI // filled, 1)) > _LONGEST:
+    elif (seconds := max(-(-2 * left // filled), 1)) > _LONGEST:
         seconds, source = _LONGEST, "faster than it was recorded, to have an end"
-    else:
+    else:  # a bit more, for whole seconds: a shorter time would be another rate
+        amount = max(filled * seconds // _MI, 1)
         source = f"as fast as {'memory filled' if cause.fill_rate else 'pods grew'} then"
     growing = end.growing or [(end.evicted.pod.full_name, 1)]
     total = sum(rate for _, rate in growing)
