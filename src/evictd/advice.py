@@ -76,6 +76,8 @@ class SignalAdvice:
     """Nodes that needed more."""
     soft: int | None
     """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
+    rate: int
+    """How fast it falls, in units a second; 0: not measured."""
     kept_soft: int | None
     """The greatest soft threshold of these nodes, where none is proposed; `None` without one above the hard one."""
     kept: bool
@@ -311,6 +313,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
             sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
         ),
         soft=soft if has_soft else None,
+        rate=rate,
         kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
         kept=enough > wanted,
         not_lower=hard > enough,

@@ -268,3 +268,13 @@ def test_evictions_whose_use_was_not_measured_are_said() -> None:
     lines = shown_on_a_line(*NODES, *soft)
     assert "proposed from 10 evictions, of 5 of them the use was not measured" in lines
     assert "of 5 evictions whose use was measured leave the reserve" in lines
+
+
+def test_why_no_soft_threshold_is_proposed() -> None:
+    """`it falls too fast, or how fast was not measured` did not say which."""
+    steady = [
+        node_evidence(f"l{i}", [reading(0, 480, evict="a"), reading(3, 460), reading(5, 4000, gone="a")])
+        for i in range(5)
+    ]
+    assert "no soft threshold: how fast it falls was not measured" in shown_on_a_line(*steady)
+    assert "no soft threshold: it falls too fast, by " in shown_on_a_line(*NODES)

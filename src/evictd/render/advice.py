@@ -232,7 +232,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     if each.not_covered:
         yield f"not covered: {some(each.not_covered)}"
     if each.soft is None and each.kept_soft is None:
-        yield "no soft threshold: it falls too fast, or how fast was not measured"
+        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
+        yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
     if each.came_back:
         yield _min_reclaim_line(each)
 
