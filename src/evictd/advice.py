@@ -26,8 +26,7 @@ than `LEAST_READINGS`: what one eviction needed says little of the next.
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
 
-`evictd.advice_evidence` evaluates one node's readings, and `advise` merges the evidence of all nodes. Nothing here decides:
-whether a pod would go under the new values is for `evictd replay --config` and `evictd simulate --config` to say.
+`evictd.advice_evidence` evaluates one node's readings. Whether a pod would go under the new values, `evictd simulate` says.
 """
 
 from collections import Counter
@@ -65,8 +64,7 @@ class SignalAdvice:
     """The least and the greatest hard threshold of these nodes."""
     episodes: int
     shortages: int
-    """How often the node was short, of the evictions whose use was measured: those of one node within ten minutes of each other
-    are for one shortage, unless the node reported the end of the condition between them, and so are those without relief."""
+    """How often the node was short, of the evictions whose use was measured (`advice_episode.shortages_of`)."""
     unmeasured: int
     """Evictions of which it is not known what was used up until the pod was gone."""
     too_late: int
@@ -290,8 +288,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     rest_needs = [max(each, key=_by_need).needed for each in rest.values() if each]
     others = [episode for episode in every if episode is not neediest]
     limits = [node.hard[signal] for node in nodes if all_of[node.node] and signal in node.hard]
-    rates = [max(e.rate for e in by_node[name]) for name in worst]
-    rate = _quantile([each for each in rates if each], cover)
+    rate = _quantile(filter(None, (max(e.rate for e in by_node[name]) for name in worst)), cover)
     soft = round_up(hard + rate * (SOFT_GRACE // SECOND + pod_grace))
     has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
     back = [node.came_back[signal] for node in nodes if node.came_back.get(signal, 0) > 0]

@@ -161,7 +161,11 @@ def episode_of(
 
 
 def shortages_of(episodes: Iterable[Episode]) -> int:
-    """Count the shortages of one node of which an eviction is evidence."""
+    """Count the shortages of one node of which an eviction is evidence.
+
+    Evictions within ten minutes of each other are for one shortage, unless the node reported the end of the condition between
+    them, and so are those without relief.
+    """
     count, counted = 0, False
     for each in episodes:
         counted = counted and each.again
