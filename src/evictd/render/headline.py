@@ -81,7 +81,7 @@ def _last_read(status: Document) -> str:
     were = "was" if len(leaving) == 1 else "were"
     going = f"{first_of(leaving, 3)} {were} being evicted" if leaving else ""
     hard = [pair for pair in _met(status) if pair[1]["kind"] == "hard" and pair[0]["observed"]]
-    short = _below(hard).replace(" is below ", " was below ").replace(" are below ", " were below ") if hard else ""
+    short = _below(hard, past=True) if hard else ""
     known = " and ".join(filter(None, (short, going)))
     return f" At the last reading {known}." if known else ""
 
@@ -273,8 +273,12 @@ def _would_be(status: Document, pod: str) -> str:
     return f"{pod} would be evicted" if last is None or last["pod"] != pod else last_eviction_text(status, last)
 
 
-def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS) -> str:
-    """Write when nothing is left and which signals are short, of one with the amounts; a derived threshold repeats its source."""
+def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS, *, past: bool = False) -> str:
+    """Write when nothing is left and which signals are short, of one with the amounts; a derived threshold repeats its source.
+
+    With `past` it is what was known last.
+    """
+    one, several = ("was", "were") if past else ("is", "are")
     own = [pair for pair in met if pair[1]["origin"] != "derived"] or list(met)
     names = tuple(dict.fromkeys(str(entry["signal"]) for entry, _ in own))
     kind = own[0][1]["kind"]
@@ -283,7 +287,7 @@ def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS) -> str:
     reaches = known[soonest].reaches(soonest) if soonest else ""
     if len(names) > 1:
         others = [name for name in names if name != soonest] if reaches else names
-        below = f"are below their {kind} thresholds" if len(others) > 1 else f"is below its {kind} threshold"
+        below = f"{several} below their {kind} thresholds" if len(others) > 1 else f"{one} below its {kind} threshold"
         return f"{reaches}; {', '.join(others)} {below} as well" if reaches else f"{', '.join(others)} {below}"
     entry, threshold = own[0]
     signal = Signal(entry["signal"])
@@ -292,7 +296,7 @@ def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS) -> str:
     limit = signal_amount(threshold["limit"], signal)
     if reaches:
         return f"{reaches} ({left}, {kind} threshold {limit})"
-    return f"{names[0]} is below its {kind} threshold ({left}, limit {limit})"
+    return f"{names[0]} {one} below its {kind} threshold ({left}, limit {limit})"
 
 
 # --- the nearest threshold --------------------------------------------------------------------------------------------
