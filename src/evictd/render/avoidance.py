@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.grower_rate import grower_rate
 from evictd.render.incident import CONTAINER_LOGS, Incident
@@ -17,7 +17,7 @@ from evictd.render.smaller_soft import smaller_soft_text
 from evictd.render.suspects import suspects_text
 from evictd.render.text import amount_text, counted, first_of, signal_amount
 from evictd.render.verdict import Grower, Need
-from evictd.render.within_lead import LEAD_SECONDS, REQUESTED, evicted_within_lead, was_within_request
+from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, was_within_request
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -120,7 +120,7 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
-    if row is not None and resource in REQUESTED and (row.usage or 0) <= row.request:
+    if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return Avoidance()
     fast = grower_rate(found, grower)
     rate = amount_text(fast, resource)
@@ -175,13 +175,13 @@ def _of_owner(found: Incident) -> Avoidance:
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
     again = f"{mended}: {found.of_owner} of its pods were evicted here"
-    scheduled = found.resource in REQUESTED and not found.event.owner.startswith("DaemonSet/")
+    scheduled = found.resource in WITH_REQUEST and not found.event.owner.startswith("DaemonSet/")
     placed = "; a request of what they use makes the scheduler place them where that much is free" if scheduled else ""
     return Avoidance(by=(f"{again}{placed}",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
-    exceeds = victim.usage is not None and resource in REQUESTED and victim.usage > victim.request
+    exceeds = victim.usage is not None and resource in WITH_REQUEST and victim.usage > victim.request
     limit = formula_remedy(found)
     if limit.by:
         return limit

@@ -12,14 +12,13 @@ from evictd.codec.decision import encode_decision, encode_finding
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictionReason, EvictPod
 from evictd.core.model.finding import Finding, PodSkipped, RankedPod, Ranking, RankPlace, SkipReason, Standing
-from evictd.core.model.signal import DISKS, Resource
+from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
 from evictd.core.units.approximate import share_text
 from evictd.core.units.quantity import NANO
 from evictd.render.text import amount_text, clean, counted, usage_text
 
 Plain = Mapping[str, Any]
 
-_REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
 """Resources that pods request; usage is compared with the request."""
 
 PASSED_OVER = {
@@ -129,7 +128,7 @@ def _standing(pod: Contender, rival: Contender, resource: Resource) -> str:
         return f"it is not measured, {rival.name} is"
     if rival.usage is None:
         return f"{rival.name} is not measured"
-    if resource not in _REQUESTED:
+    if resource not in WITH_REQUEST:
         return f"it uses {pod.amount(resource)}, {rival.name} none"
     return f"it {_excess(pod, resource)}, while {rival.name} does not exceed its {'own' if pod.request else 'request'}"
 
@@ -139,7 +138,7 @@ def _usage(pod: Contender, rival: Contender, resource: Resource) -> str:
         return f"neither it nor {rival.name} is measured, so the name decides"
     if pod.usage - pod.request == rival.usage - rival.request:
         return f"it is equal to {rival.name}, so the name decides"
-    if resource not in _REQUESTED:
+    if resource not in WITH_REQUEST:
         return f"it uses {pod.amount(resource)}, {rival.name} {rival.amount(resource)}"
     if pod.exceeds:
         return _greater_excess(pod, rival, resource)
@@ -332,7 +331,7 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
 def _against(pod: Contender, rival: Contender, resource: Resource, *, nearest: bool = True) -> str:
     """Compare with a rival, if not said otherwise the nearest; common keys come first, so that the deciding key stands out."""
     named = rival.named(resource)
-    if resource not in _REQUESTED or pod.exceeds != rival.exceeds or pod.usage is None or rival.usage is None:
+    if resource not in WITH_REQUEST or pod.exceeds != rival.exceeds or pod.usage is None or rival.usage is None:
         return _key(pod, rival, resource, theirs=f" of {named}")
     common = f"both it and {named} {'exceed' if pod.exceeds else 'are within'} their request"
     if _same_but_usage(pod, rival) and pod.usage - pod.request != rival.usage - rival.request:

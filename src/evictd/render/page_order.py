@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from evictd.core.model.signal import DISKS, Resource
+from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
 from evictd.render.holders import full_name, row_numbers
 from evictd.render.stopped import name_last
 from evictd.render.text import MEASURED_LATER, amount_text, capital, not_of_pods_text, usage_text
@@ -38,7 +38,7 @@ def queue_view(
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
-        "requested": resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE},
+        "requested": resource in WITH_REQUEST,
         "shown": [row for row, is_shown in rows if is_shown and not far],
         "folded": [row for row, is_shown in rows if far or not is_shown],
     }

@@ -11,7 +11,7 @@ from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import DISKS, Resource, Signal
+from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
@@ -339,7 +339,7 @@ def _to_move_back(place: Place) -> str:
     row, resource = place.row, Resource(place.queue["resource"])
     if row["usage"] is None:
         return ""
-    if resource in {Resource.MEMORY, Resource.EPHEMERAL_STORAGE} and row["usage"] > row["request"]:
+    if resource in WITH_REQUEST and row["usage"] > row["request"]:
         requests = amount_text(row["request"], resource) if row["request"] else "none"
         return (
             f"to move back in the order: request at least {amount_text(row['usage'], resource)} of {resource.value} "

@@ -1,6 +1,6 @@
 """Looks at what was before an eviction when a threshold would have been met that is proposed against it."""
 
-from evictd.core.model.signal import Resource
+from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.core.units.duration import SECOND
 from evictd.render.aftermath import time_of
 from evictd.render.evictions import signal_of
@@ -9,14 +9,12 @@ from evictd.render.incident import Incident
 
 LEAD_SECONDS = 60
 """How much earlier a proposed threshold is met."""
-REQUESTED = {Resource.MEMORY, Resource.EPHEMERAL_STORAGE}
-"""What pods request."""
 
 
 def was_within_request(found: Incident, resource: Resource) -> bool:
     """Whether the pod exceeded its request only by what it took within the lead of a proposed threshold."""
     victim = found.victim
-    if victim is None or victim.usage is None or resource not in REQUESTED or victim.usage <= victim.request:
+    if victim is None or victim.usage is None or resource not in WITH_REQUEST or victim.usage <= victim.request:
         return False
     rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
     return victim.usage - rate * LEAD_SECONDS <= victim.request > 0

@@ -19,7 +19,7 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import RankedPod, Standing
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
@@ -36,8 +36,6 @@ SMALL_PART_ON_DISK = 10
 ends differently."""
 LIKE_THE_LARGEST = 2
 """For a resource that pods do not request, a pod with half the holdings of the largest pod is as much a cause as that pod."""
-WITH_REQUEST = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
-"""The resources that pods request."""
 
 
 @frozen

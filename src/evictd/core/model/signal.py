@@ -73,6 +73,8 @@ class Resource(IdentityEnum):
 
 DISKS = frozenset({Resource.EPHEMERAL_STORAGE, Resource.INODES})
 """The resources of a filesystem, which pods are measured for only when it is needed."""
+WITH_REQUEST = frozenset({Resource.MEMORY, Resource.EPHEMERAL_STORAGE})
+"""The resources that pods request."""
 
 
 class StallScope(IdentityEnum):
