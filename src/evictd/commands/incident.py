@@ -14,6 +14,7 @@ from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident_arrivals import with_arrivals_before
 from evictd.commands.incident_filled import filling_owner
+from evictd.commands.incident_holdings import holdings_of
 from evictd.commands.incident_steady import steady_growers
 from evictd.commands.journals import (
     add_journal_options,
@@ -256,9 +257,7 @@ def verdict_of(entry: JournalEntry, state: State, signal: Signal, pod: str) -> E
     `state` is that after the cycle. The node of the reading is played on for five minutes; what grew in the last minute grows on
     (`evictd.world.oracle`).
     """
-    node, resource = entry.observation.node, SIGNALS[signal].resource
-    holders = (each for key, each in state.holdings.items() if SIGNALS[key].resource is resource)
-    held, grows = next(holders, None), _GROWS.get(resource)
+    node, held, grows = entry.observation.node, holdings_of(state, signal), _GROWS.get(SIGNALS[signal].resource)
     if node is None or grows is None or held is None:
         return None
     world = world_of(

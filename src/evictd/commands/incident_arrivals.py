@@ -2,18 +2,15 @@
 
 from dataclasses import replace
 
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.commands.incident_holdings import holdings_of
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.render.arrivals import NewPods
 
 
 def with_arrivals_before(known: NewPods, now: int, state: State | None, signal: Signal | None) -> NewPods:
     """Return the arrivals with those before the eviction, and what they held of what was short."""
-    if signal is None or state is None:
-        return known
-    resource = SIGNALS[signal].resource
-    held = next((each for key, each in state.holdings.items() if SIGNALS[key].resource is resource), None)
-    if held is None:
+    if signal is None or state is None or (held := holdings_of(state, signal)) is None:
         return known
     amount = sum(held.used.get(uid, 0) for uid in held.arrived)
     return replace(known, before=len(held.arrived), over=now - held.since, held=amount)

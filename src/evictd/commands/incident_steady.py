@@ -1,8 +1,8 @@
 """Finds which pods that grew before an eviction grew no more at the end of the journal."""
 
 from evictd.codec.journal import decode_entry
+from evictd.commands.incident_holdings import holdings_of
 from evictd.core.eviction.holdings import WINDOW
-from evictd.core.model.signal import SIGNALS
 from evictd.errors import EvictdError
 from evictd.render.aftermath import time_of
 from evictd.render.incident import Incident
@@ -16,10 +16,9 @@ def steady_growers(last: bytes, found: Incident) -> frozenset[str]:
     """Return them as `namespace/name`, from the last line of the journal; none where it follows within a minute."""
     if found.verdict is None or found.signal is None:
         return frozenset()
-    resource = SIGNALS[found.signal].resource
     try:
         entry = decode_entry(last)
-        held = next((each for key, each in entry.state.holdings.items() if SIGNALS[key].resource is resource), None)
+        held = holdings_of(entry.state, found.signal)
         if held is None or time_of(entry.wall) - time_of(found.event.at) < WINDOW + entry.now - held.at:
             return frozenset()
         names = {clean(each.full_name): each.uid for each in entry.observation.pods}
