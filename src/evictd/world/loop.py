@@ -190,7 +190,7 @@ class _Player:
                     self._reclaim(decision, now)
                 case _:
                     pass
-        self._watch.set_thresholds(step.findings if self._world.watch else (), now, self._config, self._stop_time)
+        self._watch.set_thresholds(step.findings if self._world.watch else (), now, self._stop_time)
         return WorldCycle(at=now, woken=woken, observation=observation, step=step)
 
     def _observe(self, now: int, woken: WakeCause) -> Observation:

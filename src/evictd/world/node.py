@@ -167,6 +167,10 @@ class SimulatedNode:
             known[of] = sum(each.growth(of, now) for each in self._changing())
         return known[of]
 
+    def growth_of_pods(self, of: tuple[Usage, ...], now: int) -> int:
+        """Return by how much a second the pods grow."""
+        return self.growth(of, now) - sum(host.process.growth(of, now) for host in self.hosts)
+
     def next_change(self, now: int) -> int | None:
         """Return when a growth changes, or a pod may reach its own memory limit."""
         found = [at for each in self._changing() if (at := each.next_change(now)) is not None]

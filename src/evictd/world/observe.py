@@ -114,13 +114,12 @@ class WorldObserver:
         )
 
     def _pods_memory(self, memory: NodeMemory, psi: PSIStats | None, now: int) -> MemoryStats:
-        of_host = sum(host.process.growth(OF_MEMORY, now) for host in self.node.hosts)
         return MemoryStats(
             time=now,
             available_bytes=self.node.world.node.memory_of_pods - memory.pods_working_set,
             usage_bytes=memory.pods_working_set,
             working_set_bytes=memory.pods_working_set,
-            fill_rate=self.node.growth(OF_MEMORY, now) - of_host,
+            fill_rate=self.node.growth_of_pods(OF_MEMORY, now),
             psi=psi,
         )
 

@@ -8,8 +8,7 @@ With `memory.lead` or `disk.lead` the limit is the higher one at which the prese
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from evictd.core.eviction.time_left import LEAST_RATE, led_limit, until_next_reading
-from evictd.core.model.config import EvictionConfig, FastFill, Policy
+from evictd.core.eviction.time_left import LEAST_RATE, led_limit, may_be_led, until_next_reading
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
@@ -41,22 +40,16 @@ class SimulatedWatch:
     _limits: dict[Signal, int] = field(default_factory=dict)
     _disks: dict[Signal, _Disk] = field(default_factory=dict)
     _began: int = 0
-    _leads: tuple[bool, bool] = (False, False)
-    """Whether limits of memory, and of disks, are noticed before they are crossed."""
     _stop_time: int | None = None
 
-    def set_thresholds(
-        self, findings: Iterable[Finding], now: int, config: EvictionConfig, stop_time: int | None
-    ) -> None:
+    def set_thresholds(self, findings: Iterable[Finding], now: int, stop_time: int | None) -> None:
         """Watch the limits that this cycle found not crossed, the highest of each signal, with the leads of the configuration.
 
         `stop_time` is the longest measured time of a stop, as in `NodeStats`.
         """
         self._began, self._limits, self._disks, self._stop_time = now, {}, {}, stop_time
-        leads = config.memory_lead, config.disk_lead
-        of_memory, of_disks = (config.policy is Policy.STANDARD and each is FastFill.AUTO for each in leads)
-        self._leads = of_memory, of_disks
-        disks = signal_observations(self.observer.disk_stats(now)) if of_disks else {}
+        led = may_be_led(Signal.NODEFS_AVAILABLE, self.observer.config)
+        disks = signal_observations(self.observer.disk_stats(now)) if led else {}
         for each in findings:
             if not isinstance(each, ThresholdFinding) or each.met:
                 continue
@@ -104,19 +97,16 @@ class SimulatedWatch:
 
     def _limit(self, signal: Signal, now: int) -> int:
         """Return the limit of memory or PIDs at the present growth."""
-        if signal not in MEMORY_SIGNALS or not self._leads[0]:
+        if not may_be_led(signal, self.observer.config):
             return self._limits[signal]
-        rate = self.node.growth(OF_MEMORY, now)
-        if signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE:
-            rate -= sum(host.process.growth(OF_MEMORY, now) for host in self.node.hosts)
-        return self._led(signal, rate)
+        of_pods = signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE
+        return self._led(signal, (self.node.growth_of_pods if of_pods else self.node.growth)(OF_MEMORY, now))
 
     def _led(self, signal: Signal, rate: int | None) -> int:
         """Return the limit of a signal, or the higher one with a lead at this rate."""
-        on_disk = SIGNALS[signal].filesystem is not None
-        if not self._leads[on_disk]:
+        if not may_be_led(signal, self.observer.config):
             return self._limits[signal]
-        collect_time = self.observer.collect_time if on_disk else None
+        collect_time = None if SIGNALS[signal].filesystem is None else self.observer.collect_time
         return max(self._limits[signal], led_limit(rate or 0, self._stop_time, collect_time))
 
     def _paced(self, signal: Signal, available: int, before: _Disk | None, now: int, limit: int) -> _Disk:

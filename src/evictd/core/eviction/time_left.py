@@ -105,9 +105,7 @@ def is_pressing(threshold: Threshold, seen: SignalObservation) -> bool:
 
 def is_led(threshold: Threshold, seen: SignalObservation, config: EvictionConfig) -> bool:
     """Whether this threshold is not crossed yet, and has to be acted on all the same."""
-    if config.policy is not Policy.STANDARD or not _may_be_led(threshold.signal, config):
-        return False
-    return is_pressing(threshold, seen) and not is_met(threshold, seen)
+    return may_be_led(threshold.signal, config) and is_pressing(threshold, seen) and not is_met(threshold, seen)
 
 
 def missing_to_target(threshold: Threshold, seen: SignalObservation, config: EvictionConfig) -> int:
@@ -115,7 +113,10 @@ def missing_to_target(threshold: Threshold, seen: SignalObservation, config: Evi
     return (target_of(threshold, seen, config, with_min_reclaim=True) - seen.available).value()
 
 
-def _may_be_led(signal: Signal, config: EvictionConfig) -> bool:
+def may_be_led(signal: Signal, config: EvictionConfig) -> bool:
+    """Whether a hard threshold of this signal is acted on before it is crossed (`memory.lead`, `disk.lead`)."""
+    if config.policy is not Policy.STANDARD:
+        return False
     if SIGNALS[signal].filesystem is not None:
         return config.disk_lead is FastFill.AUTO
     return signal in MEMORY_SIGNALS and config.memory_lead is FastFill.AUTO
