@@ -15,14 +15,12 @@ from evictd.render.requested import requested_with
 from evictd.render.same_choice import why_the_same
 from evictd.render.smaller_soft import smaller_soft_text
 from evictd.render.suspects import suspects_text
-from evictd.render.text import amount_text, counted, first_of, signal_amount
+from evictd.render.text import amount_text, counted, first_of, rounded_below, signal_amount
 from evictd.render.verdict import Grower, Need
 from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, was_within_request
 
 _NAMED = 3
 """How many pods that grew are named."""
-_ROUNDING = 200
-"""A limit is proposed by this part lower, so that its rounded amount is not above what would have been enough."""
 _OUTSIDE: dict[Resource | None, str] = {
     Resource.MEMORY: ": by processes of the host, or by the kernel itself",
     Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host, by images and snapshots, or by deleted files that are open",
@@ -243,7 +241,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
     enough = victim.usage - found.missing
-    most = amount_text(enough - enough // _ROUNDING, resource)
+    most = amount_text(rounded_below(enough), resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     limit = f"a {both}limit of at most {most} of {resource.value}"
@@ -282,7 +280,7 @@ def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], a
     enough = victim.usage + sum(usages) - found.missing
     if enough <= 0:
         return Avoidance(not_by=not_by)
-    most = amount_text(enough - enough // _ROUNDING, Resource.MEMORY)
+    most = amount_text(rounded_below(enough), Resource.MEMORY)
     pods = first_of((victim.pod, *names), _NAMED)
     limits = f"limits of memory of {pods}, at most {most} together"
     return Avoidance(

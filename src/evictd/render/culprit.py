@@ -22,6 +22,6 @@ def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
     held = f"the pods that may be evicted hold {reachable} together"
     if finding.reachable is not None and not finding.reachable.nano:
         return f"{pod}; {needed}, and no pod that may be evicted holds any"
-    if finding.reachable is not None and finding.reachable >= finding.needed:
+    if finding.suffices:
         return f"{pod}, and no pod within its request goes in its place yet; {needed}, and {held}"
     return f"{pod}; {needed}, and {held}, so evicting them would not help"

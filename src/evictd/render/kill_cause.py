@@ -1,10 +1,11 @@
 """Says what grew before the kernel killed processes for want of memory, and that evictd has no threshold of memory."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import MEMORY_SIGNALS, Resource
+from evictd.core.model.signal import MEMORY_SIGNALS, Resource, signal_named
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.aftermath import seconds_between
 from evictd.render.attribution import clock_text
@@ -46,12 +47,12 @@ def kill_cause(records: Sequence[JournalRecord]) -> KillCause | None:
     while place and seconds_between(records[kills[place - 1]], records[kills[place]]) <= _APART:
         place -= 1
     first = records[kills[place]]
+    thresholds = first.config.thresholds
     killed = (clean(each.where) for number in kills[place:] for each in records[number].extra.kernel_killed)
     found = KillCause(
         at=first.wall,
         killed=tuple(dict.fromkeys(killed)),
-        has_threshold=any(each.signal in {one.value for one in MEMORY_SIGNALS} for each in first.config.thresholds)
-        or not first.config.thresholds,
+        has_threshold=not thresholds or any(signal_named(each.signal) in MEMORY_SIGNALS for each in thresholds),
     )
     return _with_grower(found, records[: kills[place]], first)
 
@@ -67,15 +68,7 @@ def _with_grower(found: KillCause, earlier: Sequence[JournalRecord], first: Jour
     if not uid or grown[uid] * _MUCH < first.observation.whole_memory or grown[uid] <= 0:
         return found
     names = (clean(each.full_name) for each in first.observation.pods if each.metadata.uid == uid)
-    return KillCause(
-        at=found.at,
-        killed=found.killed,
-        grower=next(names, ""),
-        since=before.wall,
-        before=then.get(uid, 0),
-        after=now[uid],
-        has_threshold=found.has_threshold,
-    )
+    return replace(found, grower=next(names, ""), since=before.wall, before=then.get(uid, 0), after=now[uid])
 
 
 def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, Signal
@@ -16,8 +17,6 @@ Document = Mapping[str, Any]
 
 _NO_FALL = End("")
 _NAMED = 3
-_CUT_TO = 1
-"""Grace period in seconds that a hard threshold gives."""
 
 
 def leaving_rows(status: Document, falls: Mapping[str, End], *, seen: bool = True) -> list[Document]:
@@ -78,12 +77,12 @@ def _awaits(row: Document, status: Document) -> str:
 
 def cut_at_hard(row: Document, status: Document) -> str:
     """Write that a hard threshold cuts the grace period of a leaving pod; empty where none does, or nothing is to cut."""
-    if status["policy"] == Policy.KUBELET.value or row["gracePeriodSeconds"] <= _CUT_TO:
+    if status["policy"] == Policy.KUBELET.value or row["gracePeriodSeconds"] <= IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS:
         return ""
     hard = _hard(row, status)
     if not hard or any(each["met"] for each in hard):
         return ""
-    return f"cut to {_CUT_TO}s as soon as the hard threshold is met"
+    return f"cut to {IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS}s as soon as the hard threshold is met"
 
 
 def _cut_in(row: Document, status: Document) -> str:

@@ -1,10 +1,7 @@
 """Says of an incident which smaller soft threshold would not have been met."""
 
 from evictd.render.incident import Incident
-from evictd.render.text import signal_amount
-
-_ROUNDING = 200
-"""The threshold is proposed by this part lower, so that its rounded amount is not above what was left."""
+from evictd.render.text import rounded_below, signal_amount
 
 
 def smaller_soft_text(found: Incident) -> str:
@@ -17,8 +14,7 @@ def smaller_soft_text(found: Incident) -> str:
     if found.signal is None or found.available is None or verdict is None or verdict.growers or (found.rate or 0) > 0:
         return ""
     lowest = min((amount for seconds, amount in found.points if seconds <= 0), default=found.available)
-    enough = min(lowest, found.available)
-    enough -= enough // _ROUNDING
+    enough = rounded_below(min(lowest, found.available))
     hard = max((limit for kind, limit in found.levels if kind == "hard"), default=0)
     if not threshold.get("gracePeriodNanoseconds") or enough <= hard:
         return ""

@@ -43,6 +43,14 @@ def amount_text(count: int | None, resource: Resource) -> str:
     return _in_unit(count, RESOURCES[resource].unit)
 
 
+_ROUNDING = 200
+
+
+def rounded_below(amount: int) -> int:
+    """Return an amount to propose, lower by so little that its rounded text is not above the given one."""
+    return amount - amount // _ROUNDING
+
+
 COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}
 """Text after an amount of a resource that pods do not request."""
 

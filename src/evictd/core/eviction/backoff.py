@@ -123,6 +123,11 @@ def note_refusal(backoff: Backoff, answer: EvictionAnswer, *, hold: int) -> Back
     return replace(backoff, budgets=kept)
 
 
+def patience_with_budget(config: EvictionConfig, *, hard: bool) -> int:
+    """Return the nanoseconds from the first refusal of a pod's eviction after which evictd may pass over the budget."""
+    return HARD_BYPASS if hard else config.eviction_timeout
+
+
 def refused_since(backoff: Backoff, uid: str) -> int | None:
     """Return the time of a pod's first refusal; `None` where no budget refused it."""
     return backoff.budgets[uid].first_at if uid in backoff.budgets else None

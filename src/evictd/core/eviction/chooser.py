@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from evictd.core.eviction.backoff import BUDGET_RETRY, HARD_BYPASS, refused_since, skipped_pods
+from evictd.core.eviction.backoff import BUDGET_RETRY, patience_with_budget, refused_since, skipped_pods
 from evictd.core.eviction.blame import Suspect, blamed, why_it_stays
 from evictd.core.eviction.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of, why_in_vain
 from evictd.core.eviction.evict import evict_for_pressure
@@ -310,7 +310,7 @@ class StandardChooser:
         budget = self._state.backoff.budgets.get(uid)
         if budget is None:
             return False
-        bound = HARD_BYPASS if self._shortage.threshold.hard else self._config.eviction_timeout
+        bound = patience_with_budget(self._config, hard=self._shortage.threshold.hard)
         return self._now < budget.first_at + bound + BUDGET_RETRY
 
     def _has_unmeasured(self, rows: Sequence[RankedPod]) -> bool:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.backoff import HARD_BYPASS, owner_of
+from evictd.core.eviction.backoff import owner_of, patience_with_budget
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
@@ -301,7 +301,7 @@ def _stop(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]
     budget = None if culprit is None else snapshot.state.backoff.budgets.get(culprit.uid)
     if budget is not None and not guard:
         hard = stop.threshold is not None and stop.threshold.hard
-        guard, until = BUDGET_GUARD, budget.first_at + (HARD_BYPASS if hard else snapshot.config.eviction_timeout)
+        guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
     return {
         "stop": no_action_text(stop),
         "stopReason": stop.why.value,
