@@ -12,19 +12,26 @@ from evictd.render import sentences
 from evictd.render.culprit import culprit_text
 
 CONFIG = EvictionConfig()
+CULPRIT = Pod(name="c", namespace="n", uid="c")
 MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=parse_quantity("500Mi")))
+
+
+def culprit_finding(needed: int, reachable: int, missing: int | None = None, detail: str = "") -> NoAction:
+    """A protected pod `n/c` is the cause of a shortage of memory; amounts in bytes."""
+    return NoAction(
+        why=NoActionReason.PROTECTED_CULPRIT,
+        threshold=MEMORY,
+        pod=CULPRIT,
+        needed=of_bytes(needed),
+        reachable=of_bytes(reachable),
+        missing=None if missing is None else of_bytes(missing),
+        detail=detail,
+    )
 
 
 def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
     """The others hold what is needed, so to say that they do not would contradict the numbers beside it."""
-    finding = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT,
-        threshold=MEMORY,
-        pod=Pod(name="c", namespace="n", uid="c"),
-        needed=of_bytes(1024),
-        reachable=of_bytes(2048),
-    )
-    text = sentences.finding_text(finding, CONFIG)
+    text = sentences.finding_text(culprit_finding(1024, 2048), CONFIG)
     assert text.endswith(
         "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed, and the "
         "pods that may be evicted hold 2Ki together"
@@ -32,15 +39,7 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
 
 
 def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
-    finding = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT,
-        threshold=MEMORY,
-        pod=Pod(name="c", namespace="n", uid="c"),
-        needed=of_bytes(4096),
-        reachable=of_bytes(2048),
-        missing=of_bytes(1024),
-        detail="grows more than all of them and is a static pod",
-    )
+    finding = culprit_finding(4096, 2048, 1024, "grows more than all of them and is a static pod")
     assert sentences.no_action_text(finding) == (
         "ProtectedCulprit: n/c grows more than all pods that may be evicted and is a static pod; 1Ki is missing now, 4Ki with "
         "what grows while other pods end (at least 40 s for each), and the pods that may be evicted hold 2Ki together, so "
@@ -54,27 +53,15 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
 
 def test_processes_are_counted_as_such() -> None:
     """It said "616 is needed"."""
-    pod = Pod(name="c", namespace="n", uid="c")
-    found = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT, threshold=MEMORY, pod=pod, needed=of_count(616), reachable=of_count(79)
-    )
-    many = culprit_text(found, pod, Resource.PIDS)
+    found = replace(culprit_finding(0, 0), needed=of_count(616), reachable=of_count(79))
+    many = culprit_text(found, CULPRIT, Resource.PIDS)
     assert many.endswith(
         "; 616 processes are needed, and the pods that may be evicted hold 79 processes together, so evicting them would not help"
     )
-    one = culprit_text(replace(found, needed=of_count(1), reachable=of_count(0)), pod, Resource.PIDS)
+    one = culprit_text(replace(found, needed=of_count(1), reachable=of_count(0)), CULPRIT, Resource.PIDS)
     assert one.endswith("; 1 process is needed, and no pod that may be evicted holds any")
 
 
 def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
-    pod = Pod(name="c", namespace="n", uid="c")
-    found = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT,
-        threshold=MEMORY,
-        pod=pod,
-        needed=of_bytes(4096),
-        reachable=of_bytes(2048),
-        missing=of_bytes(1),
-    )
     text = "; 4Ki is needed with what grows while other pods end (at least 40 s for each), and"
-    assert text in culprit_text(found, pod, Resource.MEMORY)
+    assert text in culprit_text(culprit_finding(4096, 2048, 1), CULPRIT, Resource.MEMORY)

@@ -1,19 +1,13 @@
 """Why no pod is evicted, and until when."""
 
-from evictd.core.model.finding import NoAction, NoActionReason
-from evictd.core.model.pod import Pod
-from evictd.core.model.signal import Signal
-from evictd.core.model.threshold import Threshold, ThresholdValue
-from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.render.headline import headline
 from evictd.render.sentences import no_action_text
 from evictd.render.stopped import brief_stop, name_last, past_its_budget, paused_until, stop_text
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
+from tests.render.test_culprit import culprit_finding
 from tests.render.test_node_page import page
 from tests.render.test_status_view import shown
-
-MEMORY = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(quantity=parse_quantity("500Mi")))
 
 
 def test_the_name_of_a_finding_goes_last() -> None:
@@ -77,14 +71,6 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
 
 def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:
     """The headline said "No pod would be evicted: 264Mi is missing now", up to the first semicolon."""
-    finding = NoAction(
-        why=NoActionReason.PROTECTED_CULPRIT,
-        threshold=MEMORY,
-        pod=Pod(name="c", namespace="n", uid="c"),
-        needed=of_bytes(4096),
-        reachable=of_bytes(2048),
-        missing=of_bytes(2048),
-        detail="holds more than all of them and is a static pod",
-    )
+    finding = culprit_finding(4096, 2048, 2048, "holds more than all of them and is a static pod")
     stop = brief_stop({"stop": no_action_text(finding), "stopReason": "ProtectedCulprit", "stopPod": "n/c"})
     assert stop == "n/c holds more than all pods that may be evicted and is a static pod"
