@@ -33,6 +33,11 @@ def replayed(then: Threshold, now: Threshold) -> list[Replayed]:
     return [Replayed(entry=decode_entry(line), step=_decided(replace(config, thresholds=(now,))), same=True)]
 
 
+def texts_of(replayed: list[Replayed], options: str) -> tuple[str, ...]:
+    """The sentences on what may act unrecorded."""
+    return unrecorded_texts(may_act_unrecorded(replayed), replayed, options)
+
+
 def _decided(config: EvictionConfig) -> Step:
     return synchronize(State(), observe(4 * GI), config, NOW)
 
@@ -57,21 +62,21 @@ def test_a_threshold_that_acts_sooner_is_not_covered_by_the_journal(
 
 
 def test_the_sentence_says_what_the_journal_has_and_how_to_find_out() -> None:
-    said, how, command = unrecorded_texts(replayed(OWN, RISEN), "--config new.yaml")
+    said, how, command = texts_of(replayed(OWN, RISEN), "--config new.yaml")
     assert said == (
         "memory.available<2Gi (hard) acts sooner than what was recorded. The journal has only the 1 cycle in which something was "
         "decided, and does not show whether a pod would have gone between them."
     )
     assert "dryRun: true" in how
     assert command == "  evictd simulate WORLD.yaml --config new.yaml"
-    assert unrecorded_texts(replayed(OWN, OWN), "") == ()
+    assert texts_of(replayed(OWN, OWN), "") == ()
 
 
 def test_a_setting_that_acts_sooner_is_named_as_well() -> None:
     """`memory.lead: Auto` and another `memory.formula` still got an all-clear."""
     (one,) = replayed(OWN, OWN)
     assert may_act_unrecorded([replace(one, sooner=("memory.lead",))]) == ("memory.lead",)
-    said, *_ = unrecorded_texts([replace(one, sooner=("memory.lead",))], "")
+    said, *_ = texts_of([replace(one, sooner=("memory.lead",))], "")
     assert said.startswith("memory.lead can act sooner than what was recorded. ")
 
 
@@ -94,9 +99,9 @@ def test_a_journal_without_an_eviction_gives_no_all_clear(tmp_path: Path, capsys
 
 def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:
     (one,) = replayed(OWN, OWN)
-    said, *_ = unrecorded_texts([replace(one, sooner=("evictionMinimumReclaim",))], "--config new.yaml")
+    said, *_ = texts_of([replace(one, sooner=("evictionMinimumReclaim",))], "--config new.yaml")
     assert said.startswith("evictionMinimumReclaim can act for longer than what was recorded. The journal has only")
-    both, *_ = unrecorded_texts([replace(one, sooner=("memory.lead", "evictionMinimumReclaim"))], "--config new.yaml")
+    both, *_ = texts_of([replace(one, sooner=("memory.lead", "evictionMinimumReclaim"))], "--config new.yaml")
     assert both.startswith(
         "memory.lead and evictionMinimumReclaim can act sooner or for longer than what was recorded. "
     )

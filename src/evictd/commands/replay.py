@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         console, what_if = make_console(sys.stdout), _what_if(args, paths)
         print_replayed(replayed, console, other=other)
         if other:  # what is not known comes before what is the same
-            print_unrecorded(replayed, what_if, console)
+            print_unrecorded(unrecorded, replayed, what_if, console)
         print_victims(replayed, console, other=other, sooner=bool(unrecorded))
         if other:
             print_readings_end(replayed, what_if, console)

@@ -46,9 +46,11 @@ def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     return (*unrecorded_thresholds(replayed), *dict.fromkeys(name for one in replayed for name in one.sooner))
 
 
-def unrecorded_texts(replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
-    """Return that the journal cannot tell what these thresholds would have done, and how to find out; nothing without one."""
-    found = may_act_unrecorded(replayed)
+def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
+    """Return that the journal cannot tell what these would have done, and how to find out; nothing without one.
+
+    `found` is what `may_act_unrecorded` gives.
+    """
     if not found:
         return ()
     if MINIMUM_RECLAIM in found:
@@ -66,11 +68,11 @@ def unrecorded_texts(replayed: Sequence[Replayed], options: str) -> tuple[str, .
     )
 
 
-def print_unrecorded(replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
+def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
     """Print it, unless the readings end at an eviction, which is said with what answers there."""
     if any(readings_ends(replayed)):
         return
-    for line in unrecorded_texts(replayed, what_if.options):
+    for line in unrecorded_texts(found, replayed, what_if.options):
         if line.startswith(" "):
             to.print(line, soft_wrap=True)  # a command stays on one line, so that it can be copied
         else:
