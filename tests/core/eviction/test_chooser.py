@@ -7,7 +7,9 @@ import pytest
 from evictd.core.eviction.chooser import Skip, in_rank_order, is_whole, why_no_pod
 from evictd.core.eviction.stalls import stall_is_elsewhere
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, ProtectedPodSkipped, SkipReason
+from evictd.core.model.holdings import Effect
 from evictd.core.model.pod import PodSource
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import Backoff, BudgetRefusal, OwnerBackoff, State
 from evictd.core.units.duration import SECOND
 from tests.playbook import NO_COLLECTING, Playbook, config, empty_dir, pod, usage
@@ -35,6 +37,20 @@ def test_a_soft_threshold_skips_it_only_for_a_pod_that_holds_as_much() -> None:
         book.state = State(backoff=Backoff(owners={"default/ReplicaSet/hog": level}))
         book.at("2s", memory=SHORT).conditions("MemoryPressure").does_nothing()
         book.at("4s", memory=SHORT).evicts(victim)
+
+
+def test_a_pod_that_is_not_measured_does_not_end_a_pause_until_it_is() -> None:
+    """The last two gave back too little. Whether the others hold what is missing is known only when all are measured."""
+    small, new = pod("small"), pod("new")
+    both = {"small": usage(small, memory="250Mi"), "new": usage(new, memory="300Mi")}
+    book = Playbook(HARD, pods=[small, new], usage=[both["small"]])
+    freed, missing = 100 << 20, 524 << 20
+    tried = Effect(uid="gone", chosen_at=0, held=freed, missing=missing, available_before=0, freed=freed, until=0)
+    book.state = State(effects={Signal.MEMORY_AVAILABLE: (tried, replace(tried, uid="gone too"))})
+    book.at("1s", memory=SHORT).conditions("MemoryPressure").does_nothing()
+    book.stays_silent(NoActionReason.EVICTIONS_DO_NOT_HELP)
+    book.usage = both
+    book.at("2s", memory=SHORT).evicts("new")
 
 
 def test_an_eviction_says_how_old_the_usage_of_a_pod_is_that_was_not_measured() -> None:

@@ -33,7 +33,8 @@ These pods may still go during a pause:
   again and again in the place of a static one);
 * any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
   growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
-  the cause. (A successor went every second, in the place of pods whose end would have lasted.)
+  the cause. (A successor went every second, in the place of pods whose end would have lasted.) A pod that was not measured is no
+  candidate: the pause holds until it is measured.
 
 A pause affects evictions only: condition, taint and collections stay.
 """
