@@ -217,10 +217,11 @@ def test_every_default_beside_a_kubelet_has_the_thresholds_of_the_base(tmp_path:
 
 
 def test_the_kubelets_own_eviction_is_switched_off_signal_by_signal() -> None:
-    """Every default of the kubelet is named, because a map replaces them as a whole."""
+    """A map replaces the defaults as a whole, so each is named. At a limit of all pods the OOM killer would act first."""
     (kubelet,) = documents(DEPLOY / "overlays" / "instead-of-kubelet-eviction" / "kubelet-config.yaml")
     defaults = {"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"}
     assert {signal for signal, value in kubelet["evictionHard"].items() if value == "0%"} == defaults
+    assert kubelet["enforceNodeAllocatable"] == ["none"]
 
 
 def test_the_daemon_set_survives_the_pressure_it_is_there_for() -> None:

@@ -79,6 +79,38 @@ def test_thresholds_of_larger_nodes_are_valid_in_each_step_of_the_rollout(
     assert "may never be met" not in found
 
 
+@pytest.mark.parametrize("step", ["helm", "helm with my-values.yaml", "overlay", "unit"])
+def test_pods_within_their_requests_stay_when_evictd_acts_instead_of_the_kubelet(
+    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The drop-in left the limit of all pods, which is Allocatable where the kubelet evicts nothing: 0Mi lay between both."""
+    overlay = ROOT / "deploy/overlays/instead-of-kubelet-eviction"
+    mine = yaml.safe_load(sample("rollout.md", "kubelet:"))["kubelet"]
+    files = [yaml.safe_load((CHART / f"values{name}.yaml").read_text()) for name in ("", "-instead-of-kubelet")]
+    helm = merged(*(each["kubelet"] for each in files))
+    (replaced, _) = documents(overlay / "config.yaml")
+    (beside, _) = documents(ROOT / "config/beside-a-kubelet.yaml")
+    given = {
+        "helm": helm,
+        "helm with my-values.yaml": merged(helm, mine),
+        "overlay": replaced,
+        "unit": merged(merged(beside, replaced), mine),
+    }[step]
+    given = merged(
+        {name: value for name, value in given.items() if value is not None}, {"kind": "KubeletConfiguration"}
+    )
+    given["evictionHard"] = {name: value for name, value in given["evictionHard"].items() if value is not None}
+    file, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
+    file.write_text(yaml.safe_dump({"apiVersion": "kubelet.config.k8s.io/v1beta1"} | given))
+    (drop_in,) = documents(overlay / "kubelet-config.yaml")
+    raised = {"memory": "1Gi"} if "evictionSoft" in given else drop_in["systemReserved"]  # 924Mi of step 3, and 100Mi
+    kubelet.write_text(json.dumps({"kubeletconfig": drop_in | {"systemReserved": raised}}))
+    main(["check", str(file), "--kubelet-config", str(kubelet), "--memory-capacity", "16Gi"])
+    found = "".join(capsys.readouterr())
+    assert "RequestsMeetThreshold" not in found
+    assert "KubeletActsFirst" not in found
+
+
 def test_the_kubelets_configz_is_compared_as_the_rollout_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
