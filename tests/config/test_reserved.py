@@ -50,5 +50,14 @@ def test_a_threshold_on_all_pods_above_the_kubelets_is_found_whatever_is_reserve
     )
 
 
+def test_at_allocatable_itself_a_threshold_of_nothing_is_no_remedy() -> None:
+    """The OOM killer would act at the kubelet's limit, and pods within their requests reach it."""
+    around = replace(KUBELET, kubelet=[memory(0)])
+    (found,) = requests_meet([memory(500, Signal.ALLOCATABLE_MEMORY_AVAILABLE)], around)
+    assert found.remedy == (
+        "set enforceNodeAllocatable: [none] in the kubelet's configuration, as its limit on all pods is Allocatable"
+    )
+
+
 def test_without_a_kubelet_nothing_is_found() -> None:
     assert not list(requests_meet([memory(500), SOFT], Surroundings()))

@@ -34,8 +34,20 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
             lint=Lint.REQUESTS_MEET_THRESHOLD,
             signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE,
             message=f"pods within their requests may meet {ours}: the kubelet limits them to {_mi(hard)} more",
-            remedy=f"set enforceNodeAllocatable: [none], and evictionHard on allocatableMemory.available: {_mi(hard)}",
+            remedy=_without_limit(hard),
         )
+
+
+def _without_limit(hard: Quantity) -> str:
+    """Return what to do about the pods' limit, which is `hard` above Allocatable.
+
+    At Allocatable itself the OOM killer would act for pods within their requests, so only the kubelet's own setting helps.
+    """
+    if hard.sign <= 0:
+        return (
+            "set enforceNodeAllocatable: [none] in the kubelet's configuration, as its limit on all pods is Allocatable"
+        )
+    return f"set enforceNodeAllocatable: [none], and evictionHard on allocatableMemory.available: {_mi(hard)}"
 
 
 def _highest(thresholds: Sequence[Threshold], signal: Signal, around: Surroundings) -> Quantity | None:

@@ -1,7 +1,7 @@
 """Runs the commands that the configuration names for before and after an eviction; off by default.
 
 **Nothing waits for a command.** `before` is started when the stop of the pod was begun, and runs beside its grace period; what
-has to be done first belongs into the pod's own preStop hook. `after` is started once the pod is gone. One thread runs the
+has to be done first belongs into the pod's handler of SIGTERM. `after` is started once the pod is gone. One thread runs the
 commands one after the other, each in a session of its own, which is killed at its time limit. A full queue refuses the next one.
 
 **Not on a starved node.** A command takes memory and PIDs. While a hard threshold of either is met none is started; this is
