@@ -202,6 +202,16 @@ def test_the_advice_is_that_of_the_incident() -> None:
     assert memory["hostPathPods"] == []
 
 
+def test_the_advice_before_a_disk_is_short_is_the_one_after_it() -> None:
+    """It advised to end one of the largest pods until the threshold was met, though no pod grew."""
+    before, after = (incident_snapshot("02-host-path-writer", seconds) for seconds in (300, 350))
+    keeps = "; `evictd why default/web-0` says what would keep that pod"
+    assert remedies(status_of(before, before.at)) == ["; ".join(remedies(status_of(after, after.at))) + keeps]
+    leaked = incident_snapshot("05-orphaned-snapshots", 300)
+    (outside,) = remedies(status_of(leaked, leaked.at))
+    assert outside.startswith("free disk space outside pods")
+
+
 def test_a_pod_that_does_not_end_is_to_be_looked_at_first_and_no_static_pod_that_did_not_grow() -> None:
     """It advised to move static pods beside `pods took 0`, and nothing about the pod that had been ending for 44 minutes."""
     stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)

@@ -14,6 +14,7 @@ from evictd.daemon.telemetry.trends import Point, Trend, Trends
 from evictd.render.timing import conditions
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
+from tests.render.snapshots import incident_snapshot
 
 
 def test_it_is_plain_json() -> None:
@@ -108,6 +109,23 @@ def test_a_pod_that_was_not_walked_is_not_measured() -> None:
     document = status_of(replace(seen, observation=replace(seen.observation, pod_stats=stats)), NOW)
     disk = next(entry for entry in document["signals"] if entry["signal"] == "nodefs.available")
     assert disk["next"] is None or disk["next"]["usage"] is None
+
+
+def test_what_grew_on_a_disk_belongs_to_no_pod_only_where_every_pod_was_read_since() -> None:
+    """It was never said before a threshold was met, so the advice was to end pods that did not grow."""
+    seen = incident_snapshot("02-host-path-writer", 200)
+
+    def elsewhere(**changed: Any) -> int | None:
+        stats = {uid: replace(each, **changed) for uid, each in seen.observation.pod_stats.items()}
+        changes = replace(seen, observation=replace(seen.observation, pod_stats=stats))
+        disk = next(e for e in status_of(changes, seen.at)["signals"] if e["signal"] == "nodefs.available")
+        found: int | None = disk["growing"]["elsewhere"]
+        return found
+
+    assert elsewhere() == 200 * (200 << 20)
+    assert elsewhere(disk_time=151 * SECOND) is not None
+    assert elsewhere(disk_time=149 * SECOND) is None, "what a pod took since seems to belong to no pod"
+    assert elsewhere(layers_time=None) is elsewhere(disk_at_least=True) is None
 
 
 def test_the_reason_why_no_pod_is_next_is_shown() -> None:

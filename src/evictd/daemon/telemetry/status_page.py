@@ -34,6 +34,7 @@ from evictd.render.timing import SOON_SECONDS
 
 API_VERSION = "evictd.io/v1alpha1"
 _SHOWN_GROWERS = 3
+_FRESH_PART = 4
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
@@ -243,7 +244,7 @@ def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapsho
     since, grown, elsewhere = _grown(held.signal, holdings, snapshot)
     pods = {pod.uid: pod for pod in snapshot.observation.pods}
     grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
-    whole = SIGNALS[held.signal].filesystem is None and not (held.outdated or held.unmeasured.pods or holdings.arrived)
+    whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and _is_fresh(held.signal, since, snapshot)
     most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
     return {
         "overSeconds": round((holdings.at - since) / SECOND, 1),
@@ -253,6 +254,21 @@ def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapsho
         "ofPods": sum(each for each, _ in grew),
         "elsewhere": elsewhere if whole else None,
     }
+
+
+def _is_fresh(supply: Signal, since: int, snapshot: Snapshot) -> bool:
+    """Whether all that pods hold of a supply was read in the last quarter of the time since then, so that the rest is no pod's.
+
+    What pods hold of a disk is read in turns: what a pod took after its turn seems to belong to no pod.
+    """
+    if SIGNALS[supply].filesystem is None:
+        return True
+    latest = snapshot.at - (snapshot.at - since) // _FRESH_PART
+    read = [snapshot.observation.pod_stats.get(pod.uid) for pod in snapshot.observation.pods]
+    return all(
+        each is not None and not each.disk_at_least and min(each.disk_time or 0, each.layers_time or 0) >= latest
+        for each in read
+    )
 
 
 def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tuple[int, Mapping[str, int], int | None]:
