@@ -212,6 +212,14 @@ def test_the_advice_before_a_disk_is_short_is_the_one_after_it() -> None:
     assert outside.startswith("free disk space outside pods")
 
 
+def test_a_static_pod_that_was_killed_and_grew_again_stays_the_one_to_limit() -> None:
+    """It advised to end the largest pods that may be evicted, beside a headline that named the static pod."""
+    for seconds in (360, 400, 440):
+        killed = incident_snapshot("15-static-culprit", seconds)
+        (limit,) = remedies(status_of(killed, killed.at))
+        assert limit == "limit default/static or move it to another node (change its manifest): it grew the most"
+
+
 def test_a_pod_that_does_not_end_is_to_be_looked_at_first_and_no_static_pod_that_did_not_grow() -> None:
     """It advised to move static pods beside `pods took 0`, and nothing about the pod that had been ending for 44 minutes."""
     stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)

@@ -1,5 +1,7 @@
 """What each pod held over the last hour."""
 
+from dataclasses import replace
+
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
@@ -34,6 +36,16 @@ def test_the_sample_before_a_time_is_the_last_one_that_is_not_after_it() -> None
     assert sample_before(samples, 3 * MINUTE) is samples[1]
     assert sample_before(samples, -MINUTE) is samples[0]
     assert sample_before((), 0) is None
+
+
+def test_a_sample_from_before_a_release_says_nothing_of_the_fall_that_followed() -> None:
+    """A pod that was killed and grew again seemed not to grow, so the advice was to end the largest of the others."""
+    full, free = (UsageSample(at=at * MINUTE, used={"a": used}, elsewhere=7) for at, used in ((0, 90), (2, 10)))
+    assert sample_before((full, free), MINUTE, 50) is free
+    assert sample_before((full,), MINUTE, 97) is None
+    assert sample_before((full, free), MINUTE, 98) is full
+    unknown = replace(full, elsewhere=None)
+    assert sample_before((unknown, free), MINUTE, 50) is unknown
 
 
 def test_a_pod_that_came_later_grew_by_all_that_it_holds_and_one_without_a_measurement_is_left_out() -> None:

@@ -275,8 +275,9 @@ def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tupl
     """Return since when pods and the rest grew, and by how much each pod and the rest."""
     trends = snapshot.trends
     began = trends.signals.get(supply, Trend()).fall_began
-    before = None if began is None else sample_before(trends.usage.get(supply, ()), began)
     rest = holdings.elsewhere
+    held = None if rest is None else sum(holdings.used.values()) + rest.used
+    before = None if began is None else sample_before(trends.usage.get(supply, ()), began, held)
     if before is None or before.at >= holdings.since:
         grown = {uid: each.grown for uid, each in holdings.growing.items()}
         return holdings.since, grown, None if rest is None else rest.grown

@@ -28,6 +28,11 @@ class UsageSample:
     unmeasured: frozenset[str] = frozenset()
     """The uids of the pods that were there and not measured."""
 
+    @property
+    def held(self) -> int | None:
+        """The amount that was used, but for pods that were not measured; `None` where it is not known."""
+        return None if self.elsewhere is None else sum(self.used.values()) + self.elsewhere
+
     def grown(self, used: Mapping[str, int]) -> dict[str, int]:
         """Return by how much pods grew since then: one that came later by all that it holds; one unmeasured then is left out."""
         return {uid: now - self.used.get(uid, 0) for uid, now in used.items() if uid not in self.unmeasured}
@@ -55,6 +60,11 @@ def _added(samples: tuple[UsageSample, ...], read: SupplyHoldings, pods: Iterabl
     return (*kept, UsageSample(at=read.at, used=read.used, elsewhere=elsewhere, unmeasured=unmeasured))
 
 
-def sample_before(samples: Sequence[UsageSample], at: int) -> UsageSample | None:
-    """Return the last sample that is not after a time, or else the first one; `None` where there is none."""
-    return next((each for each in reversed(samples) if each.at <= at), samples[0] if samples else None)
+def sample_before(samples: Sequence[UsageSample], at: int, held: int | None = None) -> UsageSample | None:
+    """Return the last sample that is not after the begin of a fall, or else the first one; `None` where there is none.
+
+    Of one with as much as is held now the next is returned: what had it was given back before this fall began.
+    """
+    earlier = [each for each in samples if each.at <= at]
+    found = (*earlier[-1:], *samples[len(earlier) :])
+    return next((each for each in found if held is None or each.held is None or each.held < held), None)
