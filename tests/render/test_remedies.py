@@ -234,8 +234,19 @@ def test_a_pod_that_does_not_end_is_to_be_looked_at_first_and_no_static_pod_that
 
 def test_where_only_page_cache_holds_a_threshold_met_the_formula_is_named() -> None:
     """The headline named no page cache, and nothing was to do although MemoryPressure kept pods away."""
-    cached = incident_snapshot("36-file-reader", 400)
-    status = status_of(cached, cached.at)
-    assert headline(status).text.endswith("above the 2Gi wanted; only page cache holds the threshold met.")
-    (text,) = remedies(status)
-    assert text.startswith("set `memory.formula: MemAvailable`, which does not count page cache")
+    for incident, seconds in (("36-file-reader", 400), ("37-control-thrashing-reader", 50)):
+        cached = incident_snapshot(incident, seconds)
+        status = status_of(cached, cached.at)
+        assert headline(status).text.endswith("above the 2Gi wanted; only page cache holds the threshold met.")
+        (text,) = remedies(status)
+        assert text.startswith("set `memory.formula: MemAvailable`, which does not count page cache")
+        assert next(each["status"] for each in status["conditions"] if each["type"] == "MemoryPressure") == "True"
+
+
+def test_the_protected_pod_that_the_headline_blames_is_the_one_to_limit_where_no_growth_is_known() -> None:
+    near = approaching()
+    status = status_of(near, near.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    blamed = {"stopReason": "ProtectedCulprit", "stopPod": "default/etcd", "stopPodGuard": "static pod", "next": None}
+    (text,) = remedies({**status, "signals": [{**memory, **blamed, "growing": None}]})
+    assert text == "limit default/etcd or move it to another node (change its manifest)"

@@ -45,6 +45,7 @@ _OVERDUE = (
     "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
     "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
 )
+_PAGE_CACHE = "NotShortOfMemory"
 LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
 """What to do where a threshold is above its normal level, and no pod holds what is missing."""
 REMEDIES: Mapping[str, str] = {
@@ -65,7 +66,7 @@ REMEDIES: Mapping[str, str] = {
     "UnmeasuredCulprit": _MEASURE,
     "EvictionsDoNotHelp": _OUTSIDE,
     "ThresholdNeverClear": f"{LOWER_THRESHOLD}, or move pods away",
-    "NotShortOfMemory": (
+    _PAGE_CACHE: (
         "set `memory.formula: MemAvailable`, which does not count page cache that the kernel can drop (docs/tuning.md); until "
         "then MemoryPressure keeps new pods off this node"
     ),
@@ -251,7 +252,12 @@ def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
 
 
 def _before(entry: Document, status: Document) -> str:
-    """Return what to do before a threshold is met; empty where the pod that grew the most is being evicted."""
+    """Return what to do before a threshold is met; empty where the pod that grew the most is being evicted.
+
+    Where the soft one before it is met by page cache alone, no pod is to be ended.
+    """
+    if entry["stopReason"] == _PAGE_CACHE:
+        return REMEDIES[_PAGE_CACHE]
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
     outside, growing = outside_pods(entry), entry.get("growing") or {"pods": (), "ofPods": 0, "elsewhere": None}
     if (growing["elsewhere"] or 0) > growing["ofPods"]:
@@ -264,6 +270,8 @@ def _before(entry: Document, status: Document) -> str:
         return ""
     if of_owner := owner_remedy(status, grower):
         return of_owner
+    if not grower and entry.get("stopPod"):
+        return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
         evictable = (entry.get("attribution") or {}).get("evictable")
         largest = "end, move or limit one of the largest pods that may be evicted, or "
