@@ -243,6 +243,22 @@ def test_where_only_page_cache_holds_a_threshold_met_the_formula_is_named() -> N
         assert next(each["status"] for each in status["conditions"] if each["type"] == "MemoryPressure") == "True"
 
 
+def test_while_more_pods_may_have_to_go_there_is_something_to_do() -> None:
+    """During a grace period, a collection, or the end of a pod that holds too little, the page named no step."""
+
+    def texts(incident: str, *seconds: int) -> list[list[str]]:
+        seen = [incident_snapshot(incident, each) for each in seconds]
+        return [remedies(status_of(each, each.at)) for each in seen]
+
+    several = "end, move or limit some of the pods: several grew, and none took most of it"
+    grace, leaving = texts("44-limit-of-evictions", 360, 377)
+    assert grace == [f"{several}; `evictd why default/web-0` says what would keep that pod"], "it named one of twenty"
+    assert leaving == [f"{several}; `evictd why default/web-1` says what would keep that pod"]
+    (collection,) = texts("40-images-fill-inodes", 330)
+    keeps = "`evictd why default/app` says what would keep that pod"
+    assert collection == [f"end, move or limit default/app, which grew the most; {keeps}"]
+
+
 def test_the_protected_pod_that_the_headline_blames_is_the_one_to_limit_where_no_growth_is_known() -> None:
     near = approaching()
     status = status_of(near, near.at)

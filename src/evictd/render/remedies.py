@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.owners import owner_remedies, owner_remedy
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import is_guarded_by_budget
 from evictd.render.text import clean, first_of
-from evictd.render.timing import approaches, is_due, is_overdue
+from evictd.render.timing import approaches, graces, is_due, is_overdue
 
 Document = Mapping[str, Any]
 
@@ -45,6 +45,9 @@ _OVERDUE = (
     "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
     "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
 )
+_MANY = "end, move or limit some of the pods: several grew, and none took most of it"
+_RECLAIMING = "Reclaiming"
+_NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
 _PAGE_CACHE = "NotShortOfMemory"
 LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
 """What to do where a threshold is above its normal level, and no pod holds what is missing."""
@@ -137,7 +140,7 @@ def remedies(status: Document) -> list[str]:
     found = dict.fromkeys((*_of_overdue(status), *of_owners, *of_signals))
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
-    for entry in (approach.entry for approach in approaches(status)):
+    for entry in _open(status):
         text, outside = _before(entry, status), outside_pods(entry)
         if _is_named(entry, found):
             continue
@@ -146,6 +149,19 @@ def remedies(status: Document) -> list[str]:
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
     return list(found)
+
+
+def _open(status: Document) -> list[Document]:
+    """Return the signals for which more pods may have to go, each once.
+
+    A threshold is near, a grace period runs, it is not known yet whether a collection frees enough, or too little leaves.
+    """
+    found = [*(each.entry for each in approaches(status)), *(each.entry for each in graces(status))]
+    for entry in status["signals"]:
+        collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
+        if is_due(entry) and not _reason(entry) and (collected or _is_too_little(status["leaving"], entry["signal"])):
+            found.append(entry)
+    return list({entry["signal"]: entry for entry in found}.values())
 
 
 def _of_overdue(status: Document) -> list[str]:
@@ -218,7 +234,8 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
         return LOWER_THRESHOLD
     if reason == "EvictionsDoNotHelp" and grower and not grew_elsewhere(entry):
-        return "" if mended or _leaves(grower, leaving) else f"end, move or limit {clean(grower)}, which grew the most"
+        main = f"end, move or limit {clean(grower)}, which grew the most" if _is_main(entry, _NO_GROWTH) else _MANY
+        return "" if mended or _leaves(grower, leaving) else main
     if reason == "NothingEvictable" and (grew_elsewhere(entry) or _leaves(grower, leaving)):
         return ""  # no static pod grew
     return remedy
@@ -252,14 +269,14 @@ def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
 
 
 def _before(entry: Document, status: Document) -> str:
-    """Return what to do before a threshold is met; empty where the pod that grew the most is being evicted.
+    """Return what to do before enough pods are evicted; empty where the pod that grew the most is being evicted.
 
     Where the soft one before it is met by page cache alone, no pod is to be ended.
     """
     if entry["stopReason"] == _PAGE_CACHE:
         return REMEDIES[_PAGE_CACHE]
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
-    outside, growing = outside_pods(entry), entry.get("growing") or {"pods": (), "ofPods": 0, "elsewhere": None}
+    outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
     if (growing["elsewhere"] or 0) > growing["ofPods"]:
         if suspects := entry.get("hostPathPods"):
             outside = f"{host_path_remedy(suspects)}; {outside}"
@@ -270,6 +287,8 @@ def _before(entry: Document, status: Document) -> str:
         return ""
     if of_owner := owner_remedy(status, grower):
         return of_owner
+    if grower and not _is_main(entry, growing):
+        return f"{_MANY}{keeps}"
     if not grower and entry.get("stopPod"):
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
@@ -280,6 +299,19 @@ def _before(entry: Document, status: Document) -> str:
         guard = "" if first is None else first["protected"]
         return f"{_of_culprit(REMEDIES['ProtectedCulprit'], grower, guard)}: it grew the most{keeps}"
     return f"end, move or limit {clean(grower)}, which grew the most{keeps}"
+
+
+def _is_main(entry: Document, growing: Document) -> bool:
+    """Whether the pod that grew the most took more than half of what the pods took."""
+    if first := next(iter(growing["pods"]), None):
+        return bool(first["grown"] * 2 > growing["ofPods"])
+    held = entry["attribution"]
+    of_pods = _of_pods_grown(held)
+    return bool(held.get("growerGrown", of_pods) * 2 > of_pods)  # an older daemon does not say it
+
+
+def _of_pods_grown(held: Document) -> int:
+    return sum(held[kind]["grown"] for kind in ("evictable", "protected", "leaving", "unmeasured"))
 
 
 def _grower(entry: Document) -> tuple[str, bool]:
@@ -320,5 +352,4 @@ def grew_elsewhere(entry: Document) -> bool:
     held = entry.get("attribution")
     if not held or held["overNanoseconds"] is None:
         return False
-    of_pods = sum(held[kind]["grown"] for kind in ("evictable", "protected", "leaving", "unmeasured"))
-    return bool(held["elsewhere"]["grown"] > max(of_pods, 0))
+    return bool(held["elsewhere"]["grown"] > max(_of_pods_grown(held), 0))
