@@ -34,7 +34,7 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
     text = sentences.finding_text(culprit_finding(1024, 2048), CONFIG)
     assert text.endswith(
         "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed, and the "
-        "pods that may be evicted hold 2Ki together"
+        "others that may be evicted hold 2Ki together"
     )
 
 
@@ -42,7 +42,7 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
     finding = culprit_finding(4096, 2048, 1024, "grows more than all of them and is a static pod")
     assert sentences.no_action_text(finding) == (
         "ProtectedCulprit: n/c grows more than all pods that may be evicted and is a static pod; 1Ki is missing now, 4Ki with "
-        "what grows while other pods end (at least 40 s for each), and the pods that may be evicted hold 2Ki together, so "
+        "what grows while other pods end (at least 40 s for each), and the others that may be evicted hold 2Ki together, so "
         "evicting them would not help"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
@@ -56,7 +56,8 @@ def test_processes_are_counted_as_such() -> None:
     found = replace(culprit_finding(0, 0), needed=of_count(616), reachable=of_count(79))
     many = culprit_text(found, CULPRIT, Resource.PIDS)
     assert many.endswith(
-        "; 616 processes are needed, and the pods that may be evicted hold 79 processes together, so evicting them would not help"
+        "; 616 processes are needed, and the others that may be evicted hold 79 processes together, so evicting them would not "
+        "help"
     )
     one = culprit_text(replace(found, needed=of_count(1), reachable=of_count(0)), CULPRIT, Resource.PIDS)
     assert one.endswith("; 1 process is needed, and no pod that may be evicted holds any")

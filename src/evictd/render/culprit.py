@@ -19,7 +19,7 @@ def culprit_text(finding: NoAction, culprit: Pod, resource: Resource) -> str:
     pod = pod.replace("all of them", "all pods that may be evicted")
     reachable = "-" if finding.reachable is None else usage_text(finding.reachable.value(), resource)
     needed = needed_with_growth(finding, resource)
-    held = f"the pods that may be evicted hold {reachable} together"
+    held = f"the others that may be evicted hold {reachable} together"
     if finding.reachable is not None and not finding.reachable.nano:
         return f"{pod}; {needed}, and no pod that may be evicted holds any"
     if finding.suffices:
