@@ -5,6 +5,7 @@ A pod that this configuration evicts earlier is none of these: it is gone by the
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ _MOST_GROWING = 5
 _LITTLE_PART = 10
 """A pod that grows by less than this part of what the fastest grows by is left out."""
 _RECENT = 30
-"""Seconds before an eviction in which memory has to fill for its growth to be taken for one that goes on."""
+"""Seconds before an eviction in which memory has to fill more than once for its growth to be taken for one that goes on."""
 _LONGEST = 18_000
 """Seconds of the longest growth that is suggested; `--grow` takes no more than 20,000."""
 
@@ -96,14 +97,18 @@ def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
 
 
 def _grows_no_more(one: Replayed) -> bool:
-    """Whether memory did not fill at the eviction, nor in the readings of half a minute before it; False if not known."""
+    """Whether memory did not fill at the eviction nor since the reading before it, and before that in one step at most.
+
+    Two readings alone have no rate: what rose between them may have ended there. False if not known.
+    """
     node = one.entry.observation.node
     memory = None if node is None else node.memory
     if memory is None or memory.available_bytes is None or memory.fill_rate is None or memory.fill_rate > 0:
         return False
     trend = (one.entry.extra or {}).get("trend", {}).get(Signal.MEMORY_AVAILABLE.value, ())
     recent = [available for seconds, available in trend if seconds <= _RECENT]
-    return bool(recent) and max(recent) <= memory.available_bytes
+    fell = [after < before for before, after in pairwise([*recent, memory.available_bytes])]
+    return bool(fell) and not fell[-1] and sum(fell) <= 1
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
@@ -129,14 +134,14 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     )
     capture = f"{_COMMAND}capture --from-journal {what_if.journals} --until {quote(pod)} --out incident.yaml"
     if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS or last.growing == ():
-        world = "To find out, describe the node and what grows in a world (docs/worlds.md), and play it:"
+        world = "To find out, describe the node, and what grows until when, in a world (docs/worlds.md), and play it:"
         return *earlier, end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
     grow, source = _growths(last)
     grows = "the pod" if len(grow) == 1 else "the pods"
     return (
         *earlier,
         end,
-        f"To find out, let {grows} grow on from there, {source}:",
+        f"Whether the growth would have gone on is not known. To assume it, let {grows} grow on, {source}:",
         capture,
         f"{_COMMAND}simulate incident.yaml {' '.join(f'--grow {quote(each)}' for each in grow)} {what_if.options}",
     )
