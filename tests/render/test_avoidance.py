@@ -70,6 +70,14 @@ def test_a_request_is_judged_by_the_decision_made_again(pod: str, said: str) -> 
     assert not any("request" in each for each in (*avoidance(incident()).by, *avoidance(incident()).not_by))
 
 
+def test_of_a_sudden_fall_the_bound_of_what_a_soft_threshold_gains_is_said() -> None:
+    points = ((-33.0, 4 * GI), (-30.0, GI), (-20.0, GI - GI // 16), (0.0, GI - GI // 16))
+    sudden = replace(incident(), points=points, soft=9 * GI // 4, levels=(("soft", 2 * GI),), available=GI - GI // 16)
+    assert avoidance(sudden).not_by[0] == (
+        "a soft threshold of up to 4.25Gi (it was 2.25Gi): it would have been met at most 3.0s earlier, so fast it fell"
+    )
+
+
 def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     """What was configured was named as it counts, without the memory that no process can allocate (world 42)."""
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)), soft=9 * GI // 4)

@@ -6,7 +6,7 @@ from evictd.core.model.signal import Resource
 from evictd.core.units.duration import MINUTE
 from evictd.render.history import EventKind
 from evictd.render.verdict import EvictionVerdict, Grower, Need
-from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, was_within_request
+from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from tests.render.test_incident import incident
 
 
@@ -28,3 +28,15 @@ def test_an_eviction_just_before_is_returned() -> None:
     other = replace(found.event, uid="other", kind=EventKind.EVICTED)
     assert evicted_within_lead(replace(found, before=(other,))) is other
     assert evicted_within_lead(replace(found, before=(replace(other, at="2025-12-31T00:00:00Z"),))) is None
+
+
+def test_in_a_sudden_fall_a_higher_limit_is_met_hardly_earlier() -> None:
+    """From the 56Mi of the half minute after it, a threshold 100Mi higher was said to be met 60 s earlier."""
+    sudden = replace(
+        incident(), levels=(("soft", 900),), points=((-40.0, 4000), (-32.0, 4000), (-30.0, 890), (0.0, 800))
+    )
+    assert fall_within_lead(sudden, 1000) == (4000, 2.0)
+    assert fall_within_lead(sudden, 4001) is None
+    slow = replace(sudden, points=((-90.0, 1000), (-60.0, 960), (-30.0, 910), (0.0, 800)))
+    assert fall_within_lead(slow, 1000) is None
+    assert fall_within_lead(replace(sudden, points=()), 1000) is None

@@ -15,9 +15,9 @@ from evictd.render.requested import requested_with
 from evictd.render.same_choice import why_the_same
 from evictd.render.smaller_soft import smaller_soft_text
 from evictd.render.suspects import suspects_text
-from evictd.render.text import amount_text, counted, first_of, rounded_below, signal_amount
+from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, signal_amount
 from evictd.render.verdict import Grower, Need
-from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, was_within_request
+from evictd.render.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -360,9 +360,8 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     if isinstance(decided, int) and decided > 2 * rate:
         mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
     # Memory that no process can allocate lowers a soft threshold.
-    configured = limit + max(
-        (found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0
-    )
+    hidden = max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0)
+    configured = limit + hidden
     fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
     early = f"{LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"
@@ -371,6 +370,12 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     if held_by_page_cache(found):
         went = "and no pod goes for a soft threshold that page cache alone holds met"
     had = "" if found.soft is None else f" (it was {signal_amount(found.soft, signal)})"
+    if (fall := fall_within_lead(found, limit)) is not None:
+        left, seconds = fall
+        at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
+        return Avoidance(
+            not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}", *lead)
+        )
     what = f"a soft threshold of {amount}{had}"
     soft = f"{what}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
