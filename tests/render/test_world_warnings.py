@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.render.world_warnings import dry_run_texts, ownerless_texts, warnings_text
 from evictd.world.loop import play
@@ -24,7 +26,7 @@ def test_a_threshold_that_a_real_kernel_would_forestall_is_named() -> None:
         "Warning: on a real node of 4Gi the OOM killer can act before memory.available<120Mi is met, as 137Mi to 207Mi that no "
         "process can allocate count as available (docs/tuning.md); this world has none of it: set `node.unusableMemory`."
     )
-    assert warnings(SOFT, unusable=150 * MI) == []
+    assert not any("real node" in each for each in warnings(SOFT, unusable=100 * MI))
     assert warnings(config(hard={"memory.available": "120Mi"})) == [], "a hard one goes by the kernel's estimate"
 
 
@@ -50,6 +52,18 @@ def test_a_threshold_that_the_world_s_own_share_forestalls_is_named() -> None:
     )
     assert warnings(kubelet, unusable=50 * MI) == []
     assert warnings(config(hard={"memory.available": "100Mi"}), unusable=150 * MI) == [], "does not count it"
+
+
+@pytest.mark.parametrize("limit", ["90Mi", "1%", "150Mi"])
+def test_a_soft_threshold_that_the_world_s_own_share_forestalls_is_named(limit: str) -> None:
+    """With the formula `Auto` it counts that share as available; only hard ones do not."""
+    lost, soft = f"memory.available<{limit} can never be met here", {"memory.available": (limit, "30s")}
+    (warning,) = warnings(config(hard={"pid.available": "5%"}, soft=soft), unusable=150 * MI)
+    assert lost in warning
+    assert warning.endswith("so the OOM killer acts first.")
+    (warning,) = warnings(config(hard={"memory.available": "50Mi"}, soft=soft), unusable=150 * MI)
+    assert lost in warning
+    assert "OOM killer" not in warning, "the hard one acts before"
 
 
 def test_a_pod_that_requests_more_than_the_node_has_is_named() -> None:

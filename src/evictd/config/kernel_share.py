@@ -44,13 +44,18 @@ def kernel_share(memory: int) -> KernelShare | None:
     return None
 
 
-def below_kernel_share(threshold: Threshold, formula: MemoryFormula, memory: int) -> KernelShare | None:
-    """Return the share of a node if a threshold that counts it as available is not above it on every such node.
+def counts_kernel_share(threshold: Threshold, formula: MemoryFormula) -> bool:
+    """Whether a threshold counts what no process can allocate as available.
 
-    With the formula `Auto` only soft thresholds count it, with `WorkingSet` all do.
+    With the formula `Auto` only soft thresholds do, with `WorkingSet` all.
     """
     counts = formula is MemoryFormula.WORKING_SET or (formula is MemoryFormula.AUTO and not threshold.hard)
-    if threshold.signal is not Signal.MEMORY_AVAILABLE or threshold.origin is Origin.DERIVED or not counts:
+    return threshold.signal is Signal.MEMORY_AVAILABLE and threshold.origin is not Origin.DERIVED and counts
+
+
+def below_kernel_share(threshold: Threshold, formula: MemoryFormula, memory: int) -> KernelShare | None:
+    """Return the share of a node if a threshold that counts it as available is not above it on every such node."""
+    if not counts_kernel_share(threshold, formula):
         return None
     share = kernel_share(memory)
     return share if share is not None and threshold.value.resolve(of_bytes(memory)) <= of_bytes(share.busy) else None

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from evictd.config.kernel_share import below_kernel_share
+from evictd.config.kernel_share import below_kernel_share, counts_kernel_share
 from evictd.config.lint import without_unit
-from evictd.core.model.config import MemoryFormula, memory_formula, own_thresholds
+from evictd.core.model.config import memory_formula, own_thresholds
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO, of_bytes
@@ -45,21 +45,22 @@ def _kernel_texts(run: Run) -> Iterator[str]:
 
 def never_met(run: Run) -> Iterator[Threshold]:
     """Yield the thresholds that count what no process can allocate as available, and are not above it."""
-    node = run.world.node
-    if memory_formula(run.config) is not MemoryFormula.WORKING_SET:
-        return
+    node, formula = run.world.node, memory_formula(run.config)
     for threshold in own_thresholds(run.config):
         limit = threshold.value.resolve(of_bytes(node.memory))
-        if threshold.signal is Signal.MEMORY_AVAILABLE and limit <= of_bytes(node.unusable_memory):
+        if counts_kernel_share(threshold, formula) and limit <= of_bytes(node.unusable_memory):
             yield threshold
 
 
 def _never_met_texts(run: Run) -> Iterator[str]:
-    for threshold in never_met(run):
-        share = bytes_text(run.world.node.unusable_memory)
+    share, never = bytes_text(run.world.node.unusable_memory), [*never_met(run)]
+    own = [each for each in own_thresholds(run.config) if each.origin is not Origin.DERIVED]
+    others = any(each.signal in MEMORY_SIGNALS and each not in never for each in own)
+    first = "" if others else ", so the OOM killer acts first"
+    for threshold in never:
         yield (
             f"Warning: {clean(str(threshold))} can never be met here: {share} that no process can allocate "
-            "(`node.unusableMemory`) count as available, so the OOM killer acts first."
+            f"(`node.unusableMemory`) count as available{first}."
         )
 
 
