@@ -27,7 +27,7 @@ def test_a_burst_that_ends_by_itself_is_said_to() -> None:
     """A pod was "needed" where nothing would have happened without its eviction."""
     burst = Burst(of=Usage.MEMORY, amount=GI * 27 // 10, start=MINUTE, duration=MINUTE)
     assert clear_again_text(*both(burst)) == (
-        "; memory.available<500Mi would have been met for 57s, and clear again from 2m0s on"
+        "; memory.available<500Mi would have been met for 57s, and clear from 2m0s to the end"
     )
 
 
@@ -42,15 +42,15 @@ def test_a_shortage_between_two_cycles_has_its_length(seconds: int, length: str,
     run = play(world(pod, steady, memory=4000 * MI), hard)
     unattended = play(run.world, replace(hard, thresholds=()))
     assert clear_again_text(run, unattended) == (
-        f"; memory.available<500Mi would have been met for {length}, and clear again from {clear} on"
+        f"; memory.available<500Mi would have been met for {length}, and clear from {clear} to the end"
     )
 
 
 def test_bursts_that_come_again_are_counted() -> None:
-    """`clear again from 22m0s on` did not say that it was clear between the bursts too."""
+    """`clear again from 22m0s on` hid that it was clear between the bursts; `for good` was said of bursts that recur."""
     burst = Burst(of=Usage.MEMORY, amount=GI * 27 // 10, start=MINUTE, duration=MINUTE, every=2 * MINUTE)
     assert clear_again_text(*both(burst)).startswith(
-        "; memory.available<500Mi would have been met 2 times, for 1m55s in all, and clear for good from 4m0s on"
+        "; memory.available<500Mi would have been met 2 times, for 1m55s in all, and clear from 4m0s to the end"
     )
 
 
@@ -59,7 +59,7 @@ def test_evictions_that_ended_no_shortage_are_said_to() -> None:
     run, unattended = both(burst)
     evicted = next(n for n, each in enumerate(run.cycles, 1) if any(begun_evictions(each.step.decisions)))
     text = clear_again_text(replace(run, cycles=run.cycles[:evicted]), unattended)
-    assert text.endswith(" clear again from 2m0s on, so the evictions did not end the shortage earlier")
+    assert text.endswith(" clear from 2m0s to the end, so the evictions did not end the shortage earlier")
 
 
 def test_nothing_is_said_of_a_threshold_that_stays_met_or_of_no_eviction() -> None:

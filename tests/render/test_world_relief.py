@@ -20,8 +20,8 @@ def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() 
         "default/web-0, default/web-1, default/web-10, default/web-11."
     )
     assert text[3].endswith(
-        "memory.available<2500Mi would have been met for 19m43s, and clear again from 25m0s on, so the evictions did not end the "
-        "shortage earlier."
+        "memory.available<2500Mi would have been met for 19m43s, and clear from 25m0s to the end, so the evictions did not "
+        "end the shortage earlier."
     )
 
 

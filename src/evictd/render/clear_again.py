@@ -32,13 +32,9 @@ def clear_again_text(run: Run, unattended: Run) -> str:
     if not last:
         return ""
     at, length = _end(last), duration_text(sum(_length(each) for each in last))
-    once = len(last) == 1
-    how_long = f"for {length}" if once else f"{len(last)} times, for {length} in all"
+    how_long = f"for {length}" if len(last) == 1 else f"{len(last)} times, for {length} in all"
     vain = ", so the evictions did not end the shortage earlier" if _met_until(at, run) else ""
-    return (
-        f"; {name} would have been met {how_long}, and clear {'again' if once else 'for good'} from {duration_text(at)} "
-        f"on{vain}"
-    )
+    return f"; {name} would have been met {how_long}, and clear from {duration_text(at)} to the end{vain}"
 
 
 def _met_until(at: int, run: Run) -> bool:
