@@ -90,6 +90,15 @@ def test_the_time_at_which_nothing_would_be_left_is_not_that_of_the_next_reading
     assert same[-1] == "Nothing was left of nodefs.available at 55s, as without evictd."
 
 
+def test_of_a_disk_the_comparison_has_no_reclaim_either() -> None:
+    """`20s after the first eviction` read as if that eviction had 20 s: the reclaim before it had freed 8Gi."""
+    text = incident_texts("33-control-containers-of-a-daemon-set")
+    assert any(
+        each.startswith("Without evictd (neither its reclaim nor its evictions) nothing would have been left")
+        for each in text
+    )
+
+
 def test_a_pod_that_was_leaving_is_neither_needed_nor_a_cost() -> None:
     """`needed to clear the threshold` stood beside `No pod had to go.`"""
     text = incident_texts("11-leaving-pod")

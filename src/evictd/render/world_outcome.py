@@ -20,7 +20,7 @@ from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict, protected_pods
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import EvictionRefused
+from evictd.world.lifecycle import Collected, EvictionRefused
 from evictd.world.loop import Run
 from evictd.world.model import World, WorldPod
 from evictd.world.process import Process
@@ -272,13 +272,21 @@ def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Lo
     if without is None:
         if (least := unattended.least.get(signal)) is not None:
             below = f"would not have come below {signal_amount(least, signal)}"
-            yield f"Without evictd {signal.value} {below} {_within(run.world)}."
+            yield f"{_without_text(signal, run)} {signal.value} {below} {_within(run.world)}."
     elif at is None:
-        yield f"Without evictd nothing would have been left of {signal.value} at {_beside(without, evicted)}."
+        left = f"nothing would have been left of {signal.value} at {_beside(without, evicted)}"
+        yield f"{_without_text(signal, run)} {left}."
     elif clock(at) == clock(without):
         yield f"Nothing was left of {signal.value} at {clock(at)}, as without evictd."
     else:
         yield f"Nothing was left of {signal.value} at {clock(at)}, without evictd at {clock(without)}."
+
+
+def _without_text(signal: Signal, run: Run) -> str:
+    """Write what the comparison leaves out: of a disk also what a reclaim removed, not only the evictions."""
+    reclaimed = any(isinstance(each.event, Collected) and each.event.removed for each in run.happened)
+    both = reclaimed and SIGNALS[signal].filesystem is not None
+    return "Without evictd (neither its reclaim nor its evictions)" if both else "Without evictd"
 
 
 def _cost_texts(run: Run, account: Account, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
