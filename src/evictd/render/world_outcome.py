@@ -328,13 +328,16 @@ def _killed_too(run: Run) -> str:
 
 
 def _killed_text(run: Run, account: Account) -> str:
-    """Write which pods and processes of the host the kernel killed in a run."""
+    """Write which pods and processes of the host the kernel killed in a run, and how often if some more than once."""
     killed = [*dict.fromkeys(_place(kill) for _, kill in run.kills)]
     if not killed:
         return "no pod"
+    # A container that is killed is started again.
+    times = f" {counted(len(run.kills), 'time')}" if len(run.kills) > len(killed) else ""
+    times += " in all" if times and len(killed) > 1 else ""
     if account.culprits >= set(killed):
-        return f"only {slot_names(killed)}, the cause,"
-    return f"{_count_text(run)}: {slot_names(killed)},"
+        return f"only {slot_names(killed)}, the cause,{times}"
+    return f"{_count_text(run)}: {slot_names(killed)},{times}"
 
 
 def _count_text(run: Run) -> str:
