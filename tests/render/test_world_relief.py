@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evictd.core.units.duration import MINUTE
 from evictd.render.world_relief import needed_text, relief_texts
 from evictd.world.account import OOM_KILLED, Loss, Verdict
 from tests.render.played_worlds import incident_texts, played
@@ -45,3 +46,11 @@ def test_a_crossing_without_evictions_is_not_said_of_a_run_with_one() -> None:
     ):
         [said] = relief_texts(side.run, replace(side.account, losses=losses, relieved_at=0))
         assert text in said
+
+
+def test_where_no_pod_was_lost_and_the_threshold_is_clear_no_least_set_is_named() -> None:
+    """`The least that would have sufficed` stood below `No pod was evicted`: a grace period was over just before the shortage."""
+    side = played(world(hog(), *quiet(3)))
+    assert side.account.ideal.slots
+    calm = replace(side.account, losses=(), relieved_at=MINUTE, shortages=1)
+    assert list(relief_texts(side.run, calm)) == ["No threshold is met from 1m0s to the end."]

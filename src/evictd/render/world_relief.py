@@ -46,6 +46,8 @@ def relief_texts(run: Run, account: Account) -> Iterator[str]:
 def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
     lost = {loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
     slots, last = sorted(account.ideal.slots), to_the_end(world)
+    if not account.losses and account.relieved_at is not None:
+        return  # a shortage that ended between the grace period and the next cycle needed no pod
     if not account.ideal.relieves:
         yield f"No set of evictable pods would have relieved the node {last}."
     elif lost == set(slots):
