@@ -9,6 +9,7 @@ from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
+from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
 from evictd.render.outlook import (
     outlook_documents,
@@ -64,6 +65,13 @@ def test_a_signal_that_has_stopped_falling_does_not_come_nearer() -> None:
     out = io.StringIO()
     print_outlooks([outlook], make_console(out, 200))
     assert "2Gi left (a reading at 2m0s was within 1Gi of its threshold); next is default/hog" in out.getvalue()
+
+
+def test_a_limit_that_is_lower_than_configured_is_named() -> None:
+    """`<1Gi: 1.24Gi left … within 344Mi` is 244Mi by these numbers: the distance is to the limit of 924Mi."""
+    (outlook,) = outlooks(cycles("5Gi", "3Gi", "2Gi", "2Gi", "2Gi", "2Gi"), CONFIG)
+    lower = replace(outlook, finding=replace(outlook.finding, limit=of_bytes(924 << 20)))
+    assert outlook_text(lower).startswith("memory.available<1Gi: 2Gi left, limit 924Mi, and it does not come nearer")
 
 
 def test_a_threshold_that_was_met_earlier_has_no_distance() -> None:

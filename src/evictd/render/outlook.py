@@ -13,6 +13,7 @@ from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.quantity import of_bytes
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.sentences import no_action_text, place_text
@@ -132,7 +133,16 @@ def outlook_text(outlook: Outlook) -> str:
 
 def _left(outlook: Outlook) -> str:
     finding = outlook.finding
-    return f"{finding.threshold}: {signal_quantity(finding.available, finding.threshold.signal)} left"
+    left = signal_quantity(finding.available, finding.threshold.signal)
+    return f"{finding.threshold}: {left} left{_lower_limit(finding)}"
+
+
+def _lower_limit(finding: ThresholdFinding) -> str:
+    """Write the limit of a soft threshold of memory that is lower than it is configured; distances are to that."""
+    configured = finding.threshold.value.quantity
+    if configured is None or finding.limit >= configured:
+        return ""
+    return f", limit {signal_quantity(max(finding.limit, of_bytes(0)), finding.threshold.signal)}"
 
 
 def _when(outlook: Outlook) -> str:
