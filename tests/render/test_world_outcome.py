@@ -200,6 +200,17 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
     assert "No set of evictable pods would have relieved the node for the rest of the 30m0s played." in longest
 
 
+@pytest.mark.parametrize(("bound", "longer"), [(None, True), (3700 << 20, False)])
+def test_an_oom_kill_that_a_longer_world_brings_is_hinted_at(bound: int | None, longer: bool) -> None:
+    """`would not have come within the 1m17s played` of a leak that brings it at 1m20s, with no word on the leak."""
+    grow = Grow(of=Usage.MEMORY, rate=50 << 20, bound=bound)
+    node = NodeSpec(memory=4 << 30, unusable_memory=64 << 20)
+    side = played(world(WorldPod(pod=hog().pod, behaviours=(grow,)), node=node, duration=77 * SECOND))
+    (text,) = (each for each in outcome_text(side.run, side.account, side.unattended) if "OOM killer" in each)
+    assert text.startswith("Without evictd the OOM killer would not have come within the 1m17s played")
+    assert text.endswith("; more memory is taken after that, so a longer `duration` can bring it.") is longer
+
+
 def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> None:
     side = agent_beside_a_database(15)
     *_, cost, why = outcome_text(side.run, side.account, side.unattended)

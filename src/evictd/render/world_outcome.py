@@ -18,11 +18,12 @@ from evictd.render.text import clean, clock, counted, duration_text, signal_amou
 from evictd.render.world_relief import needed_text, relief_texts, slot_names, thresholds_shown
 from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict, protected_pods
+from evictd.world.behaviours import Exits, Usage
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected, EvictionRefused
 from evictd.world.loop import Run
-from evictd.world.model import World, WorldPod
+from evictd.world.model import World
 from evictd.world.process import Process
 from evictd.world.tested import cycles_with_thresholds
 
@@ -90,17 +91,17 @@ def _later(world: World, stayed: Sequence[str], evicted: Sequence[Loss]) -> str:
     """Write that causes that still grow can make other pods the needed ones; empty where no other pod was called needed."""
     if not any(each.verdict is Verdict.NEEDED for each in evicted):
         return ""
-    if not any(_grows_on(each, world) for each in world.pods if each.pod.full_name in stayed):
+    processes = [Process(each.behaviours, each.start) for each in world.pods if each.pod.full_name in stayed]
+    if not any(_grows_on(each, world, tuple(Usage)) for each in processes):
         return ""
     return "; it goes on, so a longer `duration` can change what was needed"
 
 
-def _grows_on(pod: WorldPod, world: World) -> bool:
-    """Whether a pod would hold more after the world's end than at it."""
-    process = Process(pod.behaviours, pod.start)
+def _grows_on(process: Process, world: World, kinds: Sequence[Usage]) -> bool:
+    """Whether a process would hold more of one of these after the world's end than at it."""
     now, later = process.held(world.duration), process.held(world.duration + world.played)
     takes_rest = process.rest is not None
-    return takes_rest or any(amount > now.get(usage, 0) for usage, amount in later.items())
+    return takes_rest or any(later.get(usage, 0) > now.get(usage, 0) for usage in kinds)
 
 
 def _verdict_text(verdict: Verdict, run: Run, account: Account) -> str:
@@ -247,12 +248,21 @@ def _unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Ite
         came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
-        again = _unless_share(unattended) or clear_again_text(run, unattended)
+        again = _unless_share(unattended) or clear_again_text(run, unattended) or _memory_taken_on(run.world)
         yield f"Without evictd the OOM killer would not have come {_within(run.world)}{again}."
     # The kernel kills only once the swap is full; the readings are from before.
     known = MEMORY_SIGNALS | ({Signal.SWAP_AVAILABLE} if killed else set())
     for signal in sorted(signals - known, key=lambda each: each.value):
         yield from _least_texts(signal, run, unattended, evicted)
+
+
+def _memory_taken_on(world: World) -> str:
+    """Write that a longer world can bring it, where a pod or the host would hold more memory after the end than at it."""
+    holders = [*((each.behaviours, each.start) for each in world.pods), *((each.behaviours, 0) for each in world.host)]
+    stay = [Process(*each) for each in holders if not any(isinstance(one, Exits) for one in each[0])]
+    if not any(_grows_on(each, world, (Usage.MEMORY, Usage.MEMORY_VOLUME)) for each in stay):
+        return ""
+    return "; more memory is taken after that, so a longer `duration` can bring it"
 
 
 def _unless_share(unattended: Run) -> str:
