@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from evictd.commands.source import add_config_arguments, own_config, read_scenario, read_story, scenario_config
+from evictd.commands.source import (
+    add_config_arguments,
+    compared_config,
+    own_config,
+    read_scenario,
+    read_story,
+    scenario_config,
+)
 from evictd.core.model.config import ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
@@ -40,6 +47,31 @@ def test_another_configuration_replaces_it_whole(tmp_path: Path) -> None:
     assert config.policy is Policy.KUBELET
     assert config.pressure_transition_period == 300 * SECOND
     assert len(config.thresholds) == 6, "the kubelet's defaults, and the copy for allocatable memory"
+
+
+@pytest.mark.parametrize(
+    ("of_world", "given", "kept"),
+    [
+        ("", "", True),
+        ("{cluster: {taints: false}}", "", False),
+        ("", "{taints: false}", False),
+        ("{cluster: {taints: false}}", "{kubeconfig: in-cluster}", True),
+    ],
+)
+def test_a_world_keeps_its_taints_under_a_configuration_without_a_cluster(
+    tmp_path: Path, of_world: str, given: str, kept: bool
+) -> None:
+    """`--config` with thresholds alone counted as standalone: pods that a taint kept away came back without a word."""
+    path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
+    path.write_text(f"kind: World\nduration: 1m\nnode: {{memory: 1Gi}}\nevictd: {of_world or '{}'}\n")
+    file.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n---\n"
+        f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {given or '{}'}\n"
+    )
+    story = read_story(path)
+    assert scenario_config(story, path, _args("--config", str(file))).keep_away is kept
+    args = argparse.Namespace(config=None, policy=None, compare=file)
+    assert compared_config(story, path, args)[1].keep_away is kept
 
 
 def test_a_journal_is_told_from_a_scenario_and_its_commands_are_named(tmp_path: Path) -> None:

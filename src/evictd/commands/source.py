@@ -123,7 +123,7 @@ def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> Ev
     """Make the configuration of the decisions over a scenario or a world; raises `InputError`."""
     policy = None if args.policy is None else Policy(args.policy)
     if args.config is not None:
-        config = load(Path(args.config)).eviction
+        config = _given_config(Path(args.config), scenario)
         return config if policy is None else replace(config, policy=policy)
     try:
         return own_config(scenario, policy)
@@ -154,7 +154,16 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
     if args.compare.is_file() and (kind := _kind(read_text(args.compare, max_bytes=MAX_BYTES), args.compare)) in _KINDS:
         remedy = f"give a configuration, as for --config, or a policy: {' or '.join(policies)}"
         raise InputError(f"--compare: {shown_path(args.compare)}: is a {str(kind).lower()}; {remedy}")
-    return name, load(args.compare).eviction
+    return name, _given_config(args.compare, scenario)
+
+
+def _given_config(path: Path, scenario: Story) -> EvictionConfig:
+    """Return the configuration of a file; a world has an API server, so it keeps its own taints where the file names none."""
+    settings = load(path)
+    if not isinstance(scenario, WorldFile) or not settings.evictd.cluster.standalone:
+        return settings.eviction
+    taints = decode_evictd(scenario.evictd)[0].cluster.taints
+    return replace(settings.eviction, keep_away=taints and settings.evictd.cluster.taints)
 
 
 def _kind(text: str, path: Path) -> object:
