@@ -18,6 +18,7 @@ from evictd.render.remedies import OwnFaultKind
 from evictd.render.timing import ends
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import approaching, calm, play, pressed, recovered, rehearsed
 
 
@@ -212,3 +213,22 @@ def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() ->
     assert nearest({**status, "signals": [memory, near]}).endswith(
         "; memory.available falls, but was as low within the last hour and rose again."
     )
+
+
+def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> None:
+    """It was `Calm again` 12 s before the next eviction: its own rise hid the fall."""
+    evicted = incident_snapshot("07-kernel-memory", 296)
+    assert headline(status_of(evicted, evicted.at)).text == (
+        "default/web-1 was evicted 1.0s ago for memory.available; no threshold is met, but it is not known yet whether "
+        "memory.available falls on; MemoryPressure is reported for 5m0s more."
+    )
+    again = incident_snapshot("30-control-many-hogs", 480)
+    assert headline(status_of(again, again.at)).text.startswith(
+        "memory.available reaches its hard threshold 500Mi in 2m26s at the present rate. default/leak-2 would be evicted"
+    )
+    calm_again = recovered()
+    status = status_of(calm_again, calm_again.at)
+    assert headline(status).text.startswith("Calm again: ")
+    new = [{**each, "fillRate": None} for each in status["signals"]]
+    untold = headline({**status, "signals": new, "conditions": []})
+    assert (untold.level, untold.text.endswith("not known yet whether memory.available falls on.")) == ("soft", True)

@@ -42,3 +42,11 @@ def test_the_end_of_a_pod_within_a_second_is_a_jump() -> None:
     assert since_jump(points) == points[4:]
     slow = [(0.0, 928), (10.0, 728), (20.0, 528), (21.4, 499), (31.4, 745), (41.4, 545), (43.7, 499)]
     assert since_jump(slow) == slow
+
+
+def test_the_last_of_two_evictions_within_a_minute_is_the_jump() -> None:
+    """Neither stood out beside the other, and the mean over both was a rate of 10.8Mi a second where 20Mi fell (world 07)."""
+    points = [(0.0, 928), (10.0, 728), (20.0, 528), (21.6, 745), (31.6, 545), (33.9, 499), (34.1, 745), (44.1, 545)]
+    assert since_jump(points) == points[6:]
+    rises = [(0.0, 100), (10.0, 110), (20.0, 120), (30.0, 120), (40.0, 130), (50.0, 140)]
+    assert since_jump(rises) == rises, "it has no fall that a rise would hide"

@@ -218,23 +218,31 @@ def _not_ended(status: Document, leaving: Sequence[Document]) -> str:
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
-    begins = "" if last is None or nth_text(status, last["pod"]) else "Calm again: "
+    untold = "" if last is None else _untold(status, last["signal"])
+    begins = "" if last is None or untold or nth_text(status, last["pod"]) else "Calm again: "
     again = "" if last is None else f"{begins}{last_eviction_text(status, last)}; "
     no = "no" if again else no
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
-            text=f"{prefix}{again}{no} threshold is met; {pressed[0]['type']} {verb} reported{more}.",
+            text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.",
             level="soft",
         )
     if signals := unread(status):
         text = f"{prefix}{again}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
         return Headline(text=text, level="soft")
     if again:
-        return Headline(text=f"{again}no threshold is met.", level="calm")
+        return Headline(text=f"{again}no threshold is met{untold}.", level="soft" if untold else "calm")
     calm = "This node is calm: no threshold is met and no pod is being evicted."
     return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
+
+
+def _untold(status: Document, signal: str) -> str:
+    """Write that the rate of a signal is not known since its last jump, as that of an eviction's end; empty where it is."""
+    entry = next((each for each in status["signals"] if each["signal"] == signal and each["observed"]), None)
+    known = entry is None or entry["fillRate"] is not None
+    return "" if known else f", but it is not known yet whether {signal} falls on"
 
 
 def unread(status: Document) -> list[str]:

@@ -139,3 +139,11 @@ def test_a_fall_has_ended_where_the_last_half_minute_shows_none() -> None:
     assert not play(*fell, *still[:1]).has_ended
     assert not play(*fell, *still, (55 * SECOND, 499)).has_ended
     assert not Trend().has_ended
+
+
+def test_the_rise_of_an_eviction_does_not_end_a_fall() -> None:
+    """The level of before the eviction was lower: no threshold was foreseen for half a minute, and the headline was calm."""
+    before = ((0, 600), (10 * SECOND, 500), (20 * SECOND, 400), (30 * SECOND, 300))
+    trend = play(*before, (31 * SECOND, 900), (41 * SECOND, 800), (51 * SECOND, 700))
+    assert not trend.has_ended
+    assert (trend.fill_rate, trend.seconds_to(300)) == (10, 40)

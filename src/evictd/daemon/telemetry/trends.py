@@ -85,8 +85,8 @@ class Trend:
 
     @property
     def has_ended(self) -> bool:
-        """Whether a fall within the last minute has ended: three readings or more of its second half show none."""
-        half = [each for each in self.recent if each.at > self.recent[-1].at - RATE_WINDOW // 2]
+        """Whether a fall within the last minute has ended: three readings or more of its second half since a jump show none."""
+        half = [each for each in self._steady if each.at > self.recent[-1].at - RATE_WINDOW // 2]
         least = half[0].available <= half[-1].available if half else False
         return least and len(half) >= _ENOUGH_READINGS and half[-1].at - half[0].at >= _ENOUGH_TIME
 
