@@ -34,6 +34,19 @@ def test_a_pause_says_when_evictions_resume() -> None:
     assert paused_until(status, {**memory, "stopEndsInSeconds": None}) == ""
 
 
+def test_a_pause_that_would_begin_has_a_length_and_no_end() -> None:
+    """`Until 22:47:00 (in 10m0s): less than 1Ki is missing` was above a limit by 2.3Gi, and each reading moved that time."""
+    above = incident_snapshot("45-host-path-beside-large-layers", 1430)
+    status = status_of(above, above.at)
+    (disk,) = [entry for entry in status["signals"] if entry["signal"] == "nodefs.available"]
+    lasts = "for 10m0s from when the threshold acts"
+    brief = "the last two evictions gave back 5.93Gi, but what grows was measured of no pod that may go"
+    assert headline(status).text.endswith(f"at the present rate. No pod would be evicted {lasts}: {brief}.")
+    assert stop_text(status, disk) == f"EvictionsDoNotHelp: {brief}; evictions pause {lasts}"
+    met = {**disk, "thresholds": [{**each, "met": True} for each in disk["thresholds"]]}
+    assert paused_until(status, met) == " for 10m0s", "it is about to begin"
+
+
 def test_a_limit_of_evictions_says_when_the_next_pod_may_go() -> None:
     limited = incident_snapshot("44-limit-of-evictions", 400)
     text = headline(status_of(limited, limited.at)).text

@@ -347,7 +347,16 @@ def no_action_text(finding: NoAction) -> str:
         return f"ProtectedCulprit: {culprit_text(finding, finding.pod, SIGNALS[finding.threshold.signal].resource)}"
     if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
         missing = amount_with(finding.needed, SIGNALS[finding.threshold.signal].resource)
-        return f"EvictionLimitReached: evictionLimit allows no more than {detail}; {missing} missing"
+        more = "" if _misses_nothing(finding) else f"; {missing} missing"
+        return f"EvictionLimitReached: evictionLimit allows no more than {detail}{more}"
+    if (
+        finding.why is NoActionReason.EVICTIONS_DO_NOT_HELP
+        and finding.threshold is not None
+        and _misses_nothing(finding)
+    ):
+        but = f", but {clean(finding.detail)}" if finding.detail else ""
+        gave_back = _gave_back(finding, SIGNALS[finding.threshold.signal].resource)
+        return f"EvictionsDoNotHelp: the last two evictions {gave_back}{but}; evictions pause"
     if finding.why in _WITH_AMOUNTS and finding.threshold is not None:
         resource = SIGNALS[finding.threshold.signal].resource
         needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
@@ -356,14 +365,23 @@ def no_action_text(finding: NoAction) -> str:
             needed=amount_with(finding.needed, resource),
             wanted=needed,
             reachable=reachable,
-            gave_back=f"gave back {reachable}"
-            if finding.reachable and finding.reachable.value() > 0
-            else "left no more available",
+            gave_back=_gave_back(finding, resource),
             with_growth=needed_with_growth(finding, resource),
             detail=why,
             therefore=f"{why}, so" if why else "so",
         )
     return _NO_ACTION[finding.why]
+
+
+def _misses_nothing(finding: NoAction) -> bool:
+    """Whether nothing is missing yet: the least amount is 1, also of a threshold that is not met."""
+    return finding.needed is not None and finding.needed.value() <= 1
+
+
+def _gave_back(finding: NoAction, resource: Resource) -> str:
+    """Write what the last two evictions gave back."""
+    some = finding.reachable is not None and finding.reachable.value() > 0
+    return f"gave back {quantity_text(finding.reachable, resource)}" if some else "left no more available"
 
 
 _WITH_AMOUNTS = {

@@ -35,9 +35,15 @@ def brief_stop(entry: Document) -> str:
 
 
 def paused_until(status: Document, entry: Document) -> str:
-    """Return until when no pod goes for a signal, after a blank: ` until 14:03:20 UTC (in 11m0s)`; empty where no time is set."""
+    """Return until when no pod goes for a signal, after a blank: ` until 14:03:20 UTC (in 11m0s)`; empty where no time is set.
+
+    Of a pause that has not begun, for how long: ` for 10m0s from when the threshold acts`.
+    """
     if is_guarded_by_budget(entry):
         return ""
+    if lasts := entry.get("stopLastsSeconds"):  # an older daemon does not say it
+        begins = "" if any(each["met"] for each in entry["thresholds"]) else " from when the threshold acts"
+        return f" for {seconds_text(lasts)}{begins}"
     at = _at(status, entry)
     return f" until {at}" if at else ""
 

@@ -13,6 +13,7 @@ from evictd.core.eviction.effect import (
     follow_clear,
     follow_effects,
     freed_lately,
+    has_begun,
     may_go_paused,
     pause_of,
     why_in_vain,
@@ -20,6 +21,7 @@ from evictd.core.eviction.effect import (
 )
 from evictd.core.eviction.ledger import follow_victims
 from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Signal
@@ -112,6 +114,13 @@ def test_a_pause_says_why_the_victims_were_of_no_use() -> None:
     assert why_in_vain(after(), MEMORY, pause) == "that is too little"
     # No owner has created them, so there are no new pods.
     assert why_in_vain(after(effect(60), effect(60)), MEMORY, pause) == "that was too little when the pause began"
+
+
+def test_a_pause_that_the_last_victims_call_for_has_not_begun() -> None:
+    stop = NoAction(why=NoActionReason.EVICTIONS_DO_NOT_HELP, until=FIRST_PAUSE)
+    assert not has_begun(stop, State())
+    assert has_begun(stop, State(pauses={MEMORY: Pause(until=FIRST_PAUSE, wait=FIRST_PAUSE)}))
+    assert has_begun(NoAction(why=NoActionReason.EVICTION_LIMIT_REACHED, until=FIRST_PAUSE), State())
 
 
 def test_the_most_that_came_back_within_the_bound_counts() -> None:

@@ -47,7 +47,7 @@ from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_po
 from evictd.core.eviction.ledger import SUPPLY_OF, release_timeout, supplies_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.model.finding import RankedPod
+from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, Signal
@@ -206,6 +206,13 @@ def pause_of(state: State, supply: Signal, observation: Observation, now: int) -
     if gave_back and not (grows_elsewhere(holdings) and _in_vain(last, supply)):
         return None
     return Pause(until=now + FIRST_PAUSE, wait=FIRST_PAUSE, for_growth=gave_back)
+
+
+def has_begun(stop: NoAction, state: State) -> bool:
+    """Whether what stops evictions is under way, and not a pause that would begin if the threshold acted now."""
+    return stop.why is not NoActionReason.EVICTIONS_DO_NOT_HELP or any(
+        each.until == stop.until for each in state.pauses.values()
+    )
 
 
 def _gave_back(last: Sequence[Effect], holdings: SupplyHoldings | None, observation: Observation) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import owner_of, patience_with_budget
+from evictd.core.eviction.effect import has_begun
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
@@ -309,20 +310,24 @@ def _stop(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]
     """Return why no pod would go, and for how long.
 
     `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
-    evictd may pass over it.
+    evictd may pass over it. A pause that begins when the threshold acts has a length and no end yet.
     """
     if stop is None:
-        return {"stop": "", "stopReason": "", "stopEndsInSeconds": None, "stopPod": "", "stopPodGuard": ""}
+        return {"stop": "", "stopReason": "", "stopEndsInSeconds": None, "stopLastsSeconds": None,
+                "stopPod": "", "stopPodGuard": ""}  # fmt: skip
     culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
     guard, until = "" if culprit is None else protection(culprit, snapshot.config), stop.until
     budget = None if culprit is None else snapshot.state.backoff.budgets.get(culprit.uid)
     if budget is not None and not guard:
         hard = stop.threshold is not None and stop.threshold.hard
         guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
+    begun = has_begun(stop, snapshot.state)
+    lasts = None if until is None or begun else round((until - snapshot.at) / SECOND, 1)
     return {
         "stop": no_action_text(stop),
         "stopReason": stop.why.value,
-        "stopEndsInSeconds": None if until is None else round((until - now) / SECOND, 1),
+        "stopEndsInSeconds": None if until is None or not begun else round((until - now) / SECOND, 1),
+        "stopLastsSeconds": lasts,
         "stopPod": "" if culprit is None else culprit.full_name,
         "stopPodGuard": guard,
     }
