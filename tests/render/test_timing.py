@@ -2,9 +2,10 @@
 
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.timing import End, approaches, conditions, ends, time_lines, without_repeated
+from evictd.render.timing import End, approaches, conditions, ends, slowed, time_lines, without_repeated
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import blocked, calm, play, pressed, rehearsed
 
 
@@ -104,3 +105,18 @@ def test_what_happens_at_0_is_said_once_for_signals_of_one_resource() -> None:
     assert without_repeated({"memory.available": still, "allocatableMemory.available": pods}) == {
         "memory.available": still, "allocatableMemory.available": pods
     }  # fmt: skip
+
+
+def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute() -> None:
+    """`Hard threshold in 5.9s` was the headline of a level that hardly fell, `met in 17s` stood beside a flat line."""
+    flat = incident_snapshot("25-budget-of-zero", 305)
+    (text,) = time_lines(status_of(flat, flat.at))
+    assert text == (
+        "memory.available would reach its hard threshold 300Mi in 19s at the rate of the last minute, but did not fall in the "
+        "last 11s"
+    )
+    slow = incident_snapshot("37-control-thrashing-reader", 60)
+    (grace, hard) = time_lines(status_of(slow, slow.at))
+    assert grace.startswith("memory.available: the soft threshold acts in 10s at the latest")
+    assert hard.endswith(" in 7.9s at the rate of the last minute, but fell by only 17.6Mi a second in the last 10s")
+    assert slowed({}) == "", "of an older daemon"

@@ -15,7 +15,17 @@ from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, is_guarded_by_budget, past_its_budget, paused_until
 from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, Approach, End, approaches, graces, is_due, is_overdue, refused
+from evictd.render.timing import (
+    FORESEEN_SECONDS,
+    Approach,
+    End,
+    approaches,
+    graces,
+    is_due,
+    is_overdue,
+    refused,
+    slowed,
+)
 
 Document = Mapping[str, Any]
 NO_FALLS: Mapping[str, End] = {}
@@ -158,13 +168,19 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
         return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
     if met:
         first = next(iter(graces(status)), None)
-        text = _below(met) if first is None else first.text
+        text = _below_soft(status, met) if first is None else first.text
         return Headline(
             text=f"{prefix}{text}.{_would_go(status, met[0][0] if first is None else first.entry)}", level="soft"
         )
     if near := approaches(status):
         return Headline(text=f"{prefix}{near[0].text}.{_would_go(status, near[0].entry, near[0].acts)}", level="soft")
     return _without_shortage(status, prefix, no)
+
+
+def _below_soft(status: Document, met: _Pairs) -> str:
+    """Write which signals are below their soft thresholds, and when a hard one is met."""
+    hard = (each for each in approaches(status) if each.threshold["kind"] == "hard" and not slowed(each.entry))
+    return "; ".join((_below(met), *(each.text for each in tuple(hard)[:1])))
 
 
 def _met(status: Document) -> list[tuple[Document, Document]]:
@@ -342,11 +358,15 @@ def nearest(status: Document) -> str:
 def _falls_as_before(entry: Document) -> bool:
     """Whether a threshold would be met within an hour at the present rate, and is not foreseen: see `Trend.recovered_before`."""
     rate = entry.get("fillRate") or 0
-    return rate > 0 and any(
-        not each["met"]
-        and each["secondsToThreshold"] is None
-        and entry["available"] - each["limit"] <= rate * FORESEEN_SECONDS
-        for each in entry["thresholds"]
+    return (
+        rate > 0
+        and not slowed(entry)
+        and any(
+            not each["met"]
+            and each["secondsToThreshold"] is None
+            and entry["available"] - each["limit"] <= rate * FORESEEN_SECONDS
+            for each in entry["thresholds"]
+        )
     )
 
 

@@ -8,7 +8,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.page_chart import EvictionMark, page_chart
 from evictd.render.signal_entry import is_pressed
 from evictd.render.text import gap_text, seconds_text, signal_amount
-from evictd.render.timing import FORESEEN_SECONDS, is_due, limit_amount
+from evictd.render.timing import FORESEEN_SECONDS, is_due, limit_amount, slowed
 
 Document = Mapping[str, Any]
 Trend = Sequence[tuple[float, int]]
@@ -44,7 +44,7 @@ def signal_card(
         "percent": fill,
         "rate": "" if rate_is_said else _rate(entry),
         "thresholds": [
-            _threshold(threshold, signal, tick, due=is_due(entry))
+            _threshold(threshold, signal, tick, due=is_due(entry), slows=slowed(entry))
             for threshold, tick in zip(entry["thresholds"], ticks, strict=True)
         ],
         "few": _few(trend),
@@ -94,8 +94,11 @@ def _is_foreseen(seconds: float | None) -> bool:
     return seconds is not None and seconds <= FORESEEN_SECONDS
 
 
-def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool) -> dict[str, Any]:
-    """Return one threshold; `tick`: percent of the bar; `due`: one of its signal acts now, before any grace period ends."""
+def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool, slows: str) -> dict[str, Any]:
+    """Return one threshold; `tick`: percent of the bar; `due`: one of its signal acts now, before any grace period ends.
+
+    `slows`: that the signal falls much less than the rate of the last minute says (`timing.slowed`).
+    """
     state = "not met"
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
@@ -103,7 +106,9 @@ def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool) -
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
     elif _is_foreseen(threshold["secondsToThreshold"]):
-        state = f"met in {seconds_text(threshold['secondsToThreshold'])} at this rate"
+        state = (
+            f"met in {seconds_text(threshold['secondsToThreshold'])} at this rate{f', but it {slows}' if slows else ''}"
+        )
     return {
         "kind": threshold["kind"],
         "limit": limit_amount(threshold["limit"], signal),

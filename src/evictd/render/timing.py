@@ -31,10 +31,10 @@ class Approach(NamedTuple):
     def text(self) -> str:
         """The sentence, without a full stop."""
         limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
-        return (
-            f"{self.entry['signal']} reaches its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)} "
-            "at the present rate"
-        )
+        which = f"its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)}"
+        if slows := slowed(self.entry):
+            return f"{self.entry['signal']} would reach {which} at the rate of the last minute, but {slows}"
+        return f"{self.entry['signal']} reaches {which} at the present rate"
 
     @property
     def acts(self) -> str:
@@ -47,6 +47,18 @@ class Approach(NamedTuple):
             limit = limit_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
             return f"in about {seconds_text(sooner[0].seconds)}, at the hard threshold {limit}"
         return f"in about {seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
+
+
+def slowed(entry: Document) -> str:
+    """Write that a signal falls much less than the rate of the last minute says; empty where it does not."""
+    lately = entry.get("lately")  # an older daemon does not say it
+    if lately is None:
+        return ""
+    rate, over = lately["fillRate"], seconds_text(lately["overSeconds"])
+    if rate <= 0:
+        return f"did not fall in the last {over}"
+    noun = noun_of(rate, SIGNALS[Signal(entry["signal"])].resource)
+    return f"fell by only {gap_text(rate, Signal(entry['signal']))}{noun} a second in the last {over}"
 
 
 def limit_amount(limit: int, signal: Signal) -> str:
@@ -101,7 +113,8 @@ def graces(status: Document) -> list[Grace]:
             left = threshold["graceLeftSeconds"]
             if not threshold["met"] or not left or threshold["origin"] == "derived":
                 continue
-            if sooner := [each for each in _foreseen(entry, left) if each.threshold["kind"] == "hard"]:
+            hard = () if slowed(entry) else _foreseen(entry, left)
+            if sooner := [each for each in hard if each.threshold["kind"] == "hard"]:
                 before = seconds_text(sooner[0].seconds) != seconds_text(left)
                 acts = f"before its soft threshold acts (in {seconds_text(left)})"
                 text = f"{sooner[0].text}, {acts if before else 'when its soft threshold acts as well'}"

@@ -147,3 +147,14 @@ def test_the_rise_of_an_eviction_does_not_end_a_fall() -> None:
     trend = play(*before, (31 * SECOND, 900), (41 * SECOND, 800), (51 * SECOND, 700))
     assert not trend.has_ended
     assert (trend.fill_rate, trend.seconds_to(300)) == (10, 40)
+
+
+def test_a_fall_slows_where_the_last_readings_fall_less_than_half_as_fast() -> None:
+    fell = ((0, 900), (10 * SECOND, 700), (20 * SECOND, 500))
+    assert play(*fell).lately is None
+    assert play(*fell, (30 * SECOND, 500)).lately == (10 * SECOND, 0)
+    assert play(*fell, (30 * SECOND, 450)).lately == (10 * SECOND, 5)
+    assert play(*fell, (30 * SECOND, 400)).lately is None
+    assert play(*fell, (21 * SECOND, 500)).lately is None, "a second tells nothing"
+    assert play((0, 500), (10 * SECOND, 500), (20 * SECOND, 500)).lately is None, "it did not fall before"
+    assert Trend().lately is None

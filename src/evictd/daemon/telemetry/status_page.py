@@ -214,9 +214,18 @@ def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal
     times = [each["secondsToThreshold"] for each in thresholds]
     near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
     if rate is not None and (near or (trend.enough and trend.stands_out)):
-        return {"fillRate": round(rate), "thresholds": [_foreseen(each, trend) for each in thresholds]}
+        lately = (
+            None
+            if trend.lately is None
+            else {
+                "overSeconds": round(trend.lately[0] / SECOND, 1),
+                "fillRate": round(trend.lately[1]),
+            }
+        )
+        foreseen = [_foreseen(each, trend) for each in thresholds]
+        return {"fillRate": round(rate), "lately": lately, "thresholds": foreseen}
     untold = [{**each, "secondsToThreshold": None} for each in thresholds]
-    return {"fillRate": 0 if rate is not None and trend.enough else None, "thresholds": untold}
+    return {"fillRate": 0 if rate is not None and trend.enough else None, "lately": None, "thresholds": untold}
 
 
 def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:

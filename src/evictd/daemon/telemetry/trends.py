@@ -84,6 +84,20 @@ class Trend:
         return abs(change) > against
 
     @property
+    def lately(self) -> tuple[int, float] | None:
+        """Return the least time of ten seconds or more before the last reading, in nanoseconds, and the fill rate over it.
+
+        `None` unless the signal fell, and since then less than half as fast as in the last minute.
+        """
+        rate, steady = self.fill_rate, self._steady
+        before = next((each for each in reversed(steady) if steady[-1].at - each.at >= _ENOUGH_TIME), None)
+        if rate is None or rate <= 0 or before is None:
+            return None
+        time = steady[-1].at - before.at
+        late = (before.available - steady[-1].available) * SECOND / time
+        return (time, late) if late * 2 < rate else None
+
+    @property
     def has_ended(self) -> bool:
         """Whether a fall within the last minute has ended: three readings or more of its second half since a jump show none."""
         half = [each for each in self._steady if each.at > self.recent[-1].at - RATE_WINDOW // 2]
