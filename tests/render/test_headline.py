@@ -59,8 +59,8 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
     copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
     other = {**memory, "signal": "pid.available"}
     copies = [memory, {**copy, "signal": "containerfs.available"}, other]
-    assert headline({**status, "signals": copies, "phase": {"name": "Watching"}}).text == (
-        "memory.available, pid.available are below their hard thresholds."
+    assert headline({**status, "signals": copies, "phase": {"name": "Watching"}, "decisions": []}).text == (
+        "memory.available, pid.available are below their hard thresholds; default/hog would be evicted first."
     )
 
 
@@ -246,3 +246,14 @@ def test_below_a_soft_threshold_the_headline_has_the_time_to_the_hard_one() -> N
     )
     above = [{**each, "secondsToThreshold": None, "met": False} for each in status["signals"][0]["thresholds"]]
     assert "rose again" not in nearest({**status, "signals": [{**status["signals"][0], "thresholds": above}]})
+
+
+def test_between_two_evictions_the_headline_has_the_last_and_the_next_pod() -> None:
+    """Below a hard threshold it said neither that a pod had gone three seconds before nor that another one would go."""
+    between = incident_snapshot("06-collection-frees-nothing", 663)
+    assert headline(status_of(between, between.at)).text == (
+        "nodefs.available is below its hard threshold (9.23Gi left, limit 10Gi); default/web-0 was evicted 2.0s ago for "
+        "nodefs.available; default/web-1 would be evicted next."
+    )
+    before = incident_snapshot("06-collection-frees-nothing", 655)
+    assert headline(status_of(before, before.at)).text.endswith("; default/web-0 would be evicted first.")

@@ -283,12 +283,21 @@ def _now(status: Document, entry: Document) -> str:
     """Write what evictd does first below a hard threshold, after its name, or why it evicts no pod."""
     if status["phase"]["name"] != PhaseName.RECLAIMING.value:
         if entry["next"] is not None:
-            return f"; {_would_be(status, entry['next']['pod'])}." if status["dryRun"] else "."
+            write = _would_be if status["dryRun"] else _after_last
+            return f"; {write(status, entry['next']['pod'])}."
         verb = "would evict" if status["dryRun"] else "evicts"
         return f". evictd {verb} no pod{_stopped(status, entry)}." if brief_stop(entry) else "."
     now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
     goes = "" if entry["next"] is None else f"; {entry['next']['pod']} {then} evicted if that is not enough"
     return f". evictd {now} what no pod needs{goes}."
+
+
+def _after_last(status: Document, pod: str) -> str:
+    """Write which pod was evicted last, and which one would be next."""
+    last = last_eviction(status)
+    order = "first" if last is None else "next"
+    evicted = "" if last is None else f"{last_eviction_text(status, last)}; "
+    return f"{evicted}{pod} would be evicted {order}"
 
 
 def _would_be(status: Document, pod: str) -> str:
