@@ -103,3 +103,11 @@ def test_a_reclaim_is_marked_on_its_signal() -> None:
     one = {"at": "2026-01-01T00:00:00Z", "kind": "ReclaimNode", "pod": "", "signal": "nodefs.available"}
     status = {"at": "2026-01-01T00:01:00Z", "ageSeconds": 2.0, "decisions": [one]}
     assert [mark.pod for mark in eviction_marks(status)["nodefs.available"]] == [""]
+
+
+def test_a_reclaim_does_not_cover_the_mark_of_an_eviction() -> None:
+    """Each eviction on a disk is followed by a reclaim at the same place."""
+    marks = [EvictionMark(ago=ago, pod=pod) for ago, pod in ((30.0, ""), (8.0, "n/a"), (8.0, ""), (2.0, "n/b"))]
+    chart = page_chart([(60.0, 9), (0.0, 5)], [], Signal.PID_AVAILABLE, marks)
+    assert chart is not None
+    assert [(mark.pod, mark.ago) for _, mark in chart.marks] == [("", 30.0), ("", 8.0), ("n/a", 8.0), ("n/b", 2.0)]

@@ -70,7 +70,7 @@ class PageChart:
     lines: tuple[tuple[str, float], ...]
     """Kind and height of each threshold."""
     marks: tuple[tuple[float, EvictionMark], ...]
-    """Place, and eviction or reclaim."""
+    """Place, and eviction or reclaim: what is drawn last covers the others, so evictions are."""
     top: str
     """The amount at the upper edge."""
     bottom: str
@@ -113,12 +113,16 @@ def page_chart(
         held=f"{x(last)},{y(amount_now)} {WIDTH:.1f},{y(amount_now)}" if last > 0 else "",
         unread=seconds_text(last) if last >= _UNREAD_SECONDS else "",
         lines=tuple((kind, y(limit)) for kind, limit in thresholds),
-        marks=tuple((x(mark.ago), mark) for mark in marks if mark.ago <= span),
+        marks=tuple((x(mark.ago), mark) for mark in sorted(marks, key=_is_eviction) if mark.ago <= span),
         top=signal_amount(top, signal),
         bottom=signal_amount(0, signal),
         labels=_labels([limit for _, limit in thresholds], top, signal),
         begin=f"{_clock(now, span)}{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
     )
+
+
+def _is_eviction(mark: EvictionMark) -> bool:
+    return bool(mark.pod)
 
 
 def _clock(now: int | None, ago: float) -> str:
