@@ -111,3 +111,15 @@ def test_a_reclaim_does_not_cover_the_mark_of_an_eviction() -> None:
     chart = page_chart([(60.0, 9), (0.0, 5)], [], Signal.PID_AVAILABLE, marks)
     assert chart is not None
     assert [(mark.pod, mark.ago) for _, mark in chart.marks] == [("", 30.0), ("", 8.0), ("n/a", 8.0), ("n/b", 2.0)]
+
+
+def test_a_line_is_said_in_words() -> None:
+    """A screen reader said what the line is of, and no amount."""
+
+    def course(*amounts: int) -> str:
+        trend = [(10.0 * (len(amounts) - number), each) for number, each in enumerate(amounts)]
+        made = page_chart(trend, [], Signal.PID_AVAILABLE)
+        return "" if made is None else made.course
+
+    assert course(900, 500, 300) == "900 at first, 300 now"
+    assert course(500, 300, 900, 700) == "500 at first, 300 at the least, 900 at the most, 700 now"

@@ -77,6 +77,8 @@ class PageChart:
     """The amount at the lower edge: nothing is left."""
     begin: str
     """Time of the left edge, and how long ago it was."""
+    course: str = ""
+    """The amounts at the first reading, at the least and at the last one, for those who do not see the line."""
     labels: tuple[tuple[str, float], ...] = ()
     """Amounts beside the line, and their places in percent of its height: the edges, and the thresholds."""
 
@@ -117,8 +119,18 @@ def page_chart(
         top=signal_amount(top, signal),
         bottom=signal_amount(0, signal),
         labels=_labels([limit for _, limit in thresholds], top, signal),
+        course=_course([amount for _, amount in trend], signal),
         begin=f"{_clock(now, span)}{seconds_text(span) if span < _MINUTES else f'{round(span / 60)} min'} ago",
     )
+
+
+def _course(amounts: Sequence[int], signal: Signal) -> str:
+    """Write the first amount, the least or the greatest one where it is beyond both ends, and the last one."""
+    ends, least, most = (amounts[0], amounts[-1]), min(amounts), max(amounts)
+    parts = [f"{signal_amount(ends[0], signal)} at first"]
+    parts += [f"{signal_amount(least, signal)} at the least"] if least < min(ends) else []
+    parts += [f"{signal_amount(most, signal)} at the most"] if most > max(ends) else []
+    return ", ".join((*parts, f"{signal_amount(ends[1], signal)} now"))
 
 
 def _is_eviction(mark: EvictionMark) -> bool:
