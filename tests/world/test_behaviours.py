@@ -1,9 +1,23 @@
 """Checks how much each behaviour holds at an age, and when its growth changes."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.core.units.duration import SECOND
-from evictd.world.behaviours import Burst, Grow, Hold, LeakAndRelease, Taking, Usage, amount, is_now, next_change, slope
+from evictd.world.behaviours import (
+    Burst,
+    Grow,
+    Hold,
+    LeakAndRelease,
+    Taking,
+    Usage,
+    amount,
+    is_now,
+    next_change,
+    slope,
+    within_limit,
+)
 
 MEMORY = Usage.MEMORY
 GROW = Grow(of=MEMORY, rate=10, start=5 * SECOND, bound=100)
@@ -46,3 +60,9 @@ def test_a_window_that_is_repeated(age: int, now: bool) -> None:
 
 def test_a_window_without_an_end() -> None:
     assert is_now(5, None, None, 10**12)
+
+
+def test_a_memory_limit_bounds_the_files_in_memory_of_a_pod() -> None:
+    files, smaller = Grow(of=Usage.MEMORY_VOLUME, rate=10), Grow(of=Usage.MEMORY_VOLUME, rate=10, bound=3)
+    assert within_limit((files, smaller, GROW), 5) == (replace(files, bound=5), smaller, GROW)
+    assert within_limit((files,), None) == (files,)

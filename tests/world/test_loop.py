@@ -1,5 +1,6 @@
 """Plays small worlds and looks at what became of them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,10 +9,23 @@ from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import PodSource
+from evictd.core.model.resources import Container
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import parse_quantity
 from evictd.world.account import account_of
-from evictd.world.behaviours import Burst, Exits, Grow, LeakAndRelease, Stops, TakeRest, Unreadable, Usage
+from evictd.world.behaviours import (
+    Behaviour,
+    Burst,
+    Exits,
+    Grow,
+    Hold,
+    LeakAndRelease,
+    Stops,
+    TakeRest,
+    Unreadable,
+    Usage,
+)
 from evictd.world.lifecycle import Collected, EndCause, PodArrival, PodEnd, RanOut
 from evictd.world.loop import WakeCause, collect, play
 from evictd.world.model import (
@@ -274,6 +288,47 @@ def test_a_host_that_grows_is_no_pod() -> None:
     account = account_of(run)
     assert not account.ideal.relieves
     assert account.innocents == len(evicted(run))
+
+
+FILES = Grow(of=Usage.MEMORY_VOLUME, rate=10 * MI)
+CACHE = Hold(of=Usage.PAGE_CACHE, amount=2 * GI)
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "limit"),
+    [
+        ((FILES,), "1Gi"),
+        ((Hold(of=Usage.MEMORY_VOLUME, amount=2 * GI), FILES), "1Gi"),
+        ((CACHE, Grow(of=Usage.MEMORY, rate=MI)), "1Gi"),
+        ((replace(FILES, of=Usage.PAGE_CACHE),), "1Gi"),
+        ((TakeRest(rate=100 * MI),), "8Gi"),
+    ],
+)
+def test_a_pod_that_can_take_no_more_does_not_stop_the_world_each_millisecond(
+    monkeypatch: pytest.MonkeyPatch, behaviours: tuple[Behaviour, ...], limit: str
+) -> None:
+    next_change, stops = SimulatedNode.next_change, 0
+
+    def counted(node: SimulatedNode, now: int) -> int | None:
+        nonlocal stops
+        stops += 1
+        assert stops < 1000
+        return next_change(node, now)
+
+    monkeypatch.setattr(SimulatedNode, "next_change", counted)
+    containers = (Container(name="c", limits={"memory": parse_quantity(limit)}),)
+    run = play(world(WorldPod(pod=pod("a", containers=containers), behaviours=behaviours)), config())
+    assert run.cycles[-1].at == run.world.duration
+
+
+def test_files_in_memory_grow_no_further_than_the_limit_of_their_pod() -> None:
+    containers = (Container(name="c", limits={"memory": parse_quantity("1Gi")}),)
+    files = WorldPod(pod=pod("a", containers=containers), behaviours=(FILES,))
+    run = play(world(files), config())
+    node = run.cycles[-1].observation.node
+    assert node is not None
+    assert node.memory is not None
+    assert node.memory.available_bytes == 3 * GI
 
 
 # --- collections ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def test_an_end_gives_back_all_but_files() -> None:
     process = Process((Hold(of=Usage.MEMORY, amount=5), Hold(of=Usage.LOGS, amount=6)), 0)
     process.end(0)
     assert process.held(0) == {Usage.LOGS: 6}
-    assert process.growth((Usage.MEMORY,), 0) == 0
+    assert process.growth((Usage.MEMORY,), 0, 0) == 0
 
 
 def test_taking_the_rest_leaves_what_it_has_to() -> None:
@@ -30,6 +30,7 @@ def test_taking_the_rest_leaves_what_it_has_to() -> None:
     process.take(0, 1 * SECOND, 1000)
     process.take(1 * SECOND, 2 * SECOND, 50)
     assert process.held(2 * SECOND) == {Usage.MEMORY: 120}
+    assert [process.growth((Usage.MEMORY,), 2 * SECOND, free) for free in (30, 31)] == [0, 100]
 
 
 def test_the_spans_of_each_usage_are_added_up() -> None:

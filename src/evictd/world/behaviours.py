@@ -8,6 +8,7 @@ Behaviours compose: those of one pod are added up, by `Usage`.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 
 from evictd.core.frozen import frozen
@@ -47,7 +48,9 @@ class Usage(Enum):
 
 OF_THE_PROCESS = frozenset({Usage.MEMORY, Usage.PAGE_CACHE, Usage.PROCESSES, Usage.UNLINKED})
 """Usages that end with the process; the others end with the pod, or stay."""
-OF_MEMORY = (Usage.MEMORY, Usage.MEMORY_VOLUME, Usage.PAGE_CACHE)
+ANONYMOUS = (Usage.MEMORY, Usage.MEMORY_VOLUME)
+"""Memory that the kernel cannot give back."""
+OF_MEMORY = (*ANONYMOUS, Usage.PAGE_CACHE)
 
 
 @frozen
@@ -168,6 +171,16 @@ def slope(behaviour: Taking, age: int) -> int:
             into = _into(behaviour, age)
             rising = into is not None and behaviour.rate * into // SECOND < behaviour.amount
             return behaviour.rate if rising else 0
+
+
+def within_limit(behaviours: Iterable[Behaviour], limit: int | None) -> tuple[Behaviour, ...]:
+    """Return the behaviours of a pod with this memory limit: the kubelet gives an emptyDir in memory no more than that."""
+    return tuple(
+        replace(each, bound=limit if each.bound is None else min(each.bound, limit))
+        if limit is not None and isinstance(each, Grow) and each.of is Usage.MEMORY_VOLUME
+        else each
+        for each in behaviours
+    )
 
 
 def takes_without_bound(behaviours: Iterable[Behaviour]) -> bool:

@@ -12,7 +12,7 @@ from operator import itemgetter
 from evictd.core.frozen import frozen
 from evictd.core.model.oom import oom_score_adj
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.world.behaviours import OF_MEMORY, Usage
+from evictd.world.behaviours import ANONYMOUS, Usage
 from evictd.world.model import NodeSpec
 from evictd.world.node import Holder, SimulatedHost, SimulatedNode, SimulatedPod
 
@@ -82,8 +82,7 @@ def _exceeds_limit(pod: SimulatedPod, now: int) -> bool:
         return False
     held = pod.process.held(now)
     # The kernel first gives back page cache.
-    anonymous = sum(held.get(each, 0) for each in OF_MEMORY if each is not Usage.PAGE_CACHE)
-    return anonymous > pod.memory_limit and held.get(Usage.MEMORY, 0) > 0
+    return sum(held.get(each, 0) for each in ANONYMOUS) > pod.memory_limit and held.get(Usage.MEMORY, 0) > 0
 
 
 def _kill(victim: Holder, now: int, *, own_limit: bool = False) -> OomKill:

@@ -21,8 +21,8 @@ from evictd.core.model.observation import Filesystems
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import DISK_SIGNALS, Filesystem, NodeCondition, Signal
-from evictd.core.units.duration import MILLISECOND
-from evictd.world.behaviours import OF_MEMORY, Unreadable, Usage
+from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.world.behaviours import ANONYMOUS, Unreadable, Usage
 from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, World, WorldPod
 from evictd.world.process import Process, Standstills
 
@@ -164,17 +164,20 @@ class SimulatedNode:
             self._growths = now, {}
         known = self._growths[1]
         if of not in known:
-            known[of] = sum(each.growth(of, now) for each in self._changing())
+            free = self._free_memory(now)
+            known[of] = sum(each.growth(of, now, free) for each in self._changing())
         return known[of]
 
     def growth_of_pods(self, of: tuple[Usage, ...], now: int) -> int:
         """Return by how much a second the pods grow."""
-        return self.growth(of, now) - sum(host.process.growth(of, now) for host in self.hosts)
+        free = self._free_memory(now)
+        return self.growth(of, now) - sum(host.process.growth(of, now, free) for host in self.hosts)
 
     def next_change(self, now: int) -> int | None:
-        """Return when a growth changes, or a pod may reach its own memory limit."""
+        """Return when a growth changes, or a pod may exceed its own memory limit."""
         found = [at for each in self._changing() if (at := each.next_change(now)) is not None]
-        found += [at for pod in self.moving if (at := _limit_reached(pod, now)) is not None]
+        free = self._free_memory(now)
+        found += [at for pod in self.moving if (at := _limit_exceeded(pod, now, free)) is not None]
         return min(found, default=None)
 
     def memory(self, now: int) -> NodeMemory:
@@ -207,9 +210,12 @@ class SimulatedNode:
         """Let the pods that take all memory that is left take their part of a span."""
         takers = [each for each in self._changing() if each.takes(since)]
         for each in takers:
-            free = self.world.node.memory - self.world.node.unusable_memory - self._memory_at(now).anonymous
-            each.take(since, now, free)
+            each.take(since, now, self._free_memory(now))
             self._known = self._memory = None
+
+    def _free_memory(self, now: int) -> int:
+        """Return what processes can still allocate without swap."""
+        return self.world.node.memory - self.world.node.unusable_memory - self.memory(now).anonymous
 
     # --- PIDs and disks -----------------------------------------------------------------------------------------------
 
@@ -321,12 +327,19 @@ def memory_limit(pod: Pod) -> int | None:
     return None if not limits or None in limits else sum(each.value() for each in limits if each is not None)
 
 
-def _limit_reached(pod: SimulatedPod, now: int) -> int | None:
-    """Return when a pod reaches its memory limit if it grows on as it does."""
-    if pod.memory_limit is None or (growth := pod.process.growth(OF_MEMORY, now)) <= 0:
+def _limit_exceeded(pod: SimulatedPod, now: int, free: int) -> int | None:
+    """Return when a pod next exceeds its memory limit if it grows on as it does; `None` if it does not.
+
+    Files in memory alone may exceed it already: there is no process to kill then.
+    """
+    process = pod.process
+    if pod.memory_limit is None or (growth := process.growth(ANONYMOUS, now, free)) <= 0:
         return None
-    held = pod.process.held(now)
-    return now + max((pod.memory_limit - sum(held.get(each, 0) for each in OF_MEMORY)) * 10**9 // growth, 0) + 1
+    held = process.held(now)
+    left = pod.memory_limit - sum(held.get(each, 0) for each in ANONYMOUS)
+    if left < 0 and not process.growth((Usage.MEMORY,), now, free):
+        return None
+    return now + max(left * SECOND // growth, 0) + 1
 
 
 def _first_without(free: Callable[[int], int], since: int, now: int) -> int:

@@ -97,12 +97,13 @@ class Process:
             held[Usage.MEMORY] = held.get(Usage.MEMORY, 0) + self.taken
         return held
 
-    def growth(self, of: Iterable[Usage], now: int) -> int:
-        """Return by how much a second these usages grow."""
+    def growth(self, of: Iterable[Usage], now: int, free: int) -> int:
+        """Return by how much a second these usages grow, with this memory free: `TakeRest` takes no more than that."""
         if self.ended or now < self.begun:
             return 0
         found = sum(slope(each, self._age(each, now)) for each in self.moving if each.of in of and self._moves(each))
-        return found + (self.rest.rate if self.rest is not None and Usage.MEMORY in of and self.takes(now) else 0)
+        takes = self.rest is not None and free > self.rest.leave and Usage.MEMORY in of and self.takes(now)
+        return found + (self.rest.rate if self.rest is not None and takes else 0)
 
     def next_change(self, now: int) -> int | None:
         """Return when the growth of a usage changes next."""
