@@ -297,10 +297,9 @@ def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> 
 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
+    """Requests of what they use were proposed for a leak, and that is past any request."""
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (
-        "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here; a request of what they use makes "
-        "the scheduler place "
-        "them where that much is free"
+        "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here"
     )
 
 

@@ -172,10 +172,7 @@ def _of_owner(found: Incident) -> Avoidance:
     if found.of_owner < AGAIN:
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
-    again = f"{mended}: {found.of_owner} of its pods were evicted here"
-    scheduled = found.resource in WITH_REQUEST and not found.event.owner.startswith("DaemonSet/")
-    placed = "; a request of what they use makes the scheduler place them where that much is free" if scheduled else ""
-    return Avoidance(by=(f"{again}{placed}",))
+    return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
