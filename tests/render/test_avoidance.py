@@ -426,23 +426,25 @@ def test_a_fall_that_ended_proposes_no_soft_threshold() -> None:
     assert not any(each.startswith("a soft threshold") for each in avoidance(still).not_by)
 
 
-def test_logs_are_answered_with_rotation_and_a_limit_of_disk_is_no_remedy() -> None:
-    """A limit was proposed for which the pod is evicted as well, ten seconds earlier."""
+def test_logs_are_answered_with_rotation_and_a_limit() -> None:
+    """A limit of disk was said to be of no use, and one of memory proposed: either spares the node."""
     found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, most_in=CONTAINER_LOGS)
     said = avoidance(found)
     assert said.by[0].startswith("log rotation: containerLogMaxSize times containerLogMaxFiles")
-    assert said.not_by[0] == (
-        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, alone"
+    limit = (
+        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, before the node was short"
     )
+    assert said.by[1] == limit
     assert not any("rotation" in each for each in avoidance(replace(found, most_in="volumes")).by)
     grown = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=150 << 20)), signal=found.signal)
-    assert (
-        avoidance(replace(grown, most_in=CONTAINER_LOGS))
-        .by[0]
-        .endswith(
-            "it checks every 10 s (containerLogMonitorInterval), so at 85.3Mi a second each file may hold 853Mi more"
-        )
+    rotation, limit = avoidance(replace(grown, most_in=CONTAINER_LOGS)).by
+    assert rotation.endswith(
+        "it checks every 10 s (containerLogMonitorInterval), so at 85.3Mi a second each file may hold 853Mi more"
     )
+    assert limit.startswith("a limit of at most 3.65Gi"), "what grows until the limit is checked"
+    fast = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=GI)), signal=found.signal)
+    fast = replace(fast, points=((-30.0, 30 * GI), (0.0, GI // 2)))
+    assert not any("a limit of" in each for each in avoidance(fast).by)
 
 
 def test_a_pod_that_filled_memory_before_it_stood_still_is_answered_with_a_limit() -> None:

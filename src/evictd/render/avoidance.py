@@ -36,6 +36,8 @@ _ROTATION = (
 _NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
+_LIMITS_CHECKED = 10
+"""Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
 _LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
@@ -238,6 +240,14 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
     enough = victim.usage - found.missing
+    by: tuple[str, ...] = ()
+    if resource is Resource.EPHEMERAL_STORAGE:
+        own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
+        rate = next((grower_rate(found, each) for each in own), 0)
+        by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
+        enough -= rate * _LIMITS_CHECKED
+        if enough <= 0:
+            return Avoidance(by=by)
     most = amount_text(rounded_below(enough), resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
@@ -245,10 +255,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
-        rate = next((grower_rate(found, each) for each in own), 0)
-        by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
-        return Avoidance(by=by, not_by=(f"{limit}: it would have been evicted for that, alone",))
+        return Avoidance(by=(*by, f"{limit}: it would have been evicted for that, before the node was short"))
     again = (
         ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
     )
