@@ -261,7 +261,7 @@ def test_an_unmeasured_pod_whose_end_relieved_the_node_held_what_was_missing() -
     assert verdict_text(found) == (
         "default/hog-old was not measured; up to 5.5Gi came back with its end, so it held what was missing"
     )
-    assert "by the growth that was measured" in verdict_text(replace(found, measured=True))
+    assert "by what was measured, no end of any pod" in verdict_text(replace(found, measured=True))
 
 
 def test_a_chart_that_ends_early_says_for_how_long_there_is_no_reading() -> None:

@@ -36,7 +36,12 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
         (Need.NOTHING_SHORT, (), (), True, f"its end was not needed: {STAYED}, no threshold would have been met"),
         (
             Need.NO_POD_HELPS, (), (), True,
-            "its end relieved the node, although by the growth that was measured no end of any pod would have",
+            "its end relieved the node; by what was measured, no end of any pod would have",
+        ),
+        # "although by the growth that was measured no end would have" was hard to read.
+        (
+            Need.NO_POD_HELPS, (), (HOST,), True,
+            f"its end relieved the node; {GROWN}, no end of any pod would have",
         ),
         (
             Need.NO_POD_HELPS, (), (), False,

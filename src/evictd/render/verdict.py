@@ -112,7 +112,8 @@ class EvictionVerdict:
             case Need.FOR_A_TIME:
                 return f"{cause} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
-                return f"{_RELIEVED}, although by the growth that was measured no end of any pod would have"
+                grown = "by what was measured" if not self.growers else grown
+                return f"{_RELIEVED}; {grown}, no end of any pod would have"
             case Need.NO_POD_HELPS if not self.growers and not filled:
                 return f"{_NO_END}, and nothing grew: the threshold is above its normal level"
             case Need.NO_POD_HELPS:
