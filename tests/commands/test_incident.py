@@ -11,7 +11,7 @@ import pytest
 from evictd.codec.journal import decode_entry
 from evictd.commands import incident
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
+from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage
 from evictd.core.units.quantity import of_bytes
@@ -186,3 +186,12 @@ def test_a_resize_that_was_not_granted_is_read_from_the_cycle() -> None:
     pods = (replace(OLD, containers=(asking,)), WEB)
     entry = replace(entry, observation=replace(entry.observation, pods=pods))
     assert incident.asked_request(entry, found) == 6 * GI
+
+
+def test_an_empty_dir_in_memory_is_read_from_the_cycle() -> None:
+    records = recorded()
+    found = incident_of(records, evictions_of(records), "last")
+    entry = decode_entry(journal_lines()[1])
+    assert not incident.has_volume_in_memory(entry, found)
+    pods = (replace(OLD, volumes=(Volume(name="shm", kind=VolumeKind.EMPTY_DIR, medium=IN_MEMORY),)), WEB)
+    assert incident.has_volume_in_memory(replace(entry, observation=replace(entry.observation, pods=pods)), found)

@@ -466,6 +466,15 @@ def test_a_pod_that_grows_on_is_ended_at_its_limit_again() -> None:
     assert grown.by[0].endswith("before the node was short, and again after each restart as long as it grows")
 
 
+def test_files_in_memory_are_not_said_to_go_with_a_restart() -> None:
+    """The kernel was said to end a pod again and again whose files fill memory, and these stay (world of a tmpfs)."""
+    leak = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    assert avoidance(replace(leak, in_memory=True)).by[0] == (
+        "a limit of at most 4.48Gi of memory: with the files of its emptyDir in memory (sizeLimit bounds these alone) it could "
+        "have held no more, and the node would not have been short"
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "pod", "limit"),
     [

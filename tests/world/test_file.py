@@ -212,3 +212,15 @@ def test_all_faults_are_reported_at_once() -> None:
     with pytest.raises(InputError) as caught:
         read("kind: World\nnode: {memory: -1}\nspeed: 3\npods: [{name: a, count: 0}]")
     assert len(caught.value.problems) == 3
+
+
+def test_a_pod_that_writes_to_memory_has_a_volume_in_memory() -> None:
+    """Its journal had none, so an incident did not know that a restart keeps its files."""
+    grows = "behaviours: [{grow: {of: memoryVolume, rate: 1Mi}}]"
+    own = "volumes: [{name: own, medium: Memory}]"
+    text = f"{{kind: World, pods: [{{name: a, {grows}}}, {{name: b, {own}, {grows}}}], node: {{memory: 1Gi}}}}"
+    pods = read(text).world.pods
+    assert [[(each.name, each.medium) for each in pod.pod.volumes] for pod in pods] == [
+        [("memory", "Memory")],
+        [("own", "Memory")],
+    ]

@@ -29,7 +29,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod
-from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
+from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import PodStats
@@ -123,6 +123,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             filled_by=filling_owner(entry.observation.pods, state, found.signal),
             with_request=with_request(entry, found),
             asked=asked_request(entry, found),
+            in_memory=has_volume_in_memory(entry, found),
             deleted=deleted_bytes(stats),
             swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
             most_in=most_of_disk(stats) if on_disk else "",
@@ -240,6 +241,12 @@ def asked_request(entry: JournalEntry, found: Incident) -> int:
         return 0
     asking = (replace(each, requests={**each.requests, **each.asked}) for each in pod.containers)
     return replace(pod, containers=tuple(asking)).resource_totals.memory_request // NANO
+
+
+def has_volume_in_memory(entry: JournalEntry, found: Incident) -> bool:
+    """Whether the pod has an emptyDir in memory."""
+    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
+    return pod is not None and any(each.medium == IN_MEMORY for each in pod.volumes)
 
 
 def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:

@@ -36,6 +36,7 @@ _ROTATION = (
 _NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
+_NO_MORE = "could have held no more"
 _LIMITS_CHECKED = 10
 """Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
@@ -256,6 +257,9 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         return Avoidance(by=(*by, f"{limit}: it would have been evicted for that, before the node was short"))
+    if found.in_memory:
+        held = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
+        return Avoidance(by=(f"{limit}: {held}, and the node would not have been short",))
     again = (
         ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
     )
@@ -287,9 +291,10 @@ def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], a
     most = amount_text(rounded_below(enough), Resource.MEMORY)
     pods = first_of((victim.pod, *names), _NAMED)
     limits = f"limits of memory of {pods}, at most {most} together"
-    return Avoidance(
-        by=(f"{limits}: the kernel would have ended each there, before the node was short",), not_by=not_by
+    then = (
+        f"each {_NO_MORE}" if found.in_memory else "the kernel would have ended each there, before the node was short"
     )
+    return Avoidance(by=(f"{limits}: {then}",), not_by=not_by)
 
 
 def _rotation_text(rate: int) -> str:

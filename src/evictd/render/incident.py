@@ -115,6 +115,8 @@ class Incident:
     `None` where that is not known."""
     asked: int = 0
     """The request of a resize that was not granted; 0 without one."""
+    in_memory: bool = False
+    """Whether it has an emptyDir in memory, whose files a restart of its containers keeps."""
     host_filled: bool = False
     """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
     outside: int | None = None

@@ -1,7 +1,7 @@
 """Builds a world from a world file, and reports every fault with its path, value and remedy."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +23,7 @@ from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.oom import SYSTEM_NODE_CRITICAL, SYSTEM_NODE_CRITICAL_PRIORITY
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
-from evictd.core.model.resources import CPU, Container, Volume, VolumeKind
+from evictd.core.model.resources import CPU, IN_MEMORY, Container, Volume, VolumeKind
 from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import InputError, did_you_mean
@@ -317,15 +317,22 @@ def _pod(fields: WorldPodFields, name: str) -> Pod:
             )
             for each in fields.volumes
         )
-        + ((Volume(name="host", kind=VolumeKind.HOST_PATH),) if _writes_host_path(fields) else ()),
+        + tuple(_volumes_written(fields)),
     )
 
 
-def _writes_host_path(fields: WorldPodFields) -> bool:
-    kinds = {Usage.HOST_PATH.value, Usage.HOST_PATH_INODES.value}
-    return any(
-        getattr(part, "of", "") in kinds for each in fields.behaviours for part in (each.hold, each.grow, each.burst)
-    )
+def _volumes_written(fields: WorldPodFields) -> Iterator[Volume]:
+    """Yield the volumes that the pod writes to and that need not be declared."""
+    if _takes(fields, Usage.HOST_PATH, Usage.HOST_PATH_INODES):
+        yield Volume(name="host", kind=VolumeKind.HOST_PATH)
+    if _takes(fields, Usage.MEMORY_VOLUME) and not any(each.medium == IN_MEMORY for each in fields.volumes):
+        yield Volume(name="memory", kind=VolumeKind.EMPTY_DIR, medium=IN_MEMORY)
+
+
+def _takes(fields: WorldPodFields, *usages: Usage) -> bool:
+    kinds = {each.value for each in usages}
+    parts = (part for each in fields.behaviours for part in (each.hold, each.grow, each.leak_and_release, each.burst))
+    return any(getattr(part, "of", "") in kinds for part in parts)
 
 
 def _statuses(fields: WorldPodFields) -> tuple[WireContainerStatus, ...]:
