@@ -7,7 +7,7 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident_now import now_text
+from evictd.render.incident_now import left_to_do, now_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 
@@ -36,10 +36,10 @@ def test_an_owner_whose_pods_go_again_and_again_is_to_be_mended(owner: str, firs
 
 
 def test_nothing_is_to_do_where_the_owner_is_not_the_cause_or_lost_few_pods() -> None:
-    assert now_text(again("DaemonSet/leak", count=2)) == ""
-    assert now_text(again("DaemonSet/leak", need=Need.NO_POD_HELPS)) == ""
-    assert now_text(replace(again("DaemonSet/leak"), host_filled=True)) == ""
-    assert now_text(replace(again("DaemonSet/leak"), verdict=None)) == ""
+    assert left_to_do(again("DaemonSet/leak", count=2)) == ""
+    assert left_to_do(again("DaemonSet/leak", need=Need.NO_POD_HELPS)) == ""
+    assert left_to_do(replace(again("DaemonSet/leak"), host_filled=True)) == ""
+    assert left_to_do(replace(again("DaemonSet/leak"), verdict=None)) == ""
 
 
 def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_the_measured_pods() -> None:
@@ -48,7 +48,7 @@ def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_t
     assert now_text(found) == (
         "look at the hostPath volumes of default/writer: if they fill the disk, end the pod and delete the files in them"
     )
-    assert now_text(replace(found, host_filled=False)) == ""
+    assert left_to_do(replace(found, host_filled=False)) == ""
 
 
 def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short() -> None:
@@ -59,7 +59,7 @@ def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short
         "`slabtop` the kernel's, and `journalctl -k` what the kernel killed"
     )
     assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
-    assert now_text(replace(found, pressed=False)) == ""
+    assert left_to_do(replace(found, pressed=False)) == ""
     clear = now_text(replace(found, still_met=False))
     assert clear.startswith("look at the host, which filled memory: `systemd-cgtop"), (
         "the condition stands minutes longer"
@@ -75,11 +75,11 @@ def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
     found = replace(found, ranking=rows)
     assert "default/web" in found.running
     assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
-    assert now_text(replace(found, running=frozenset())) == ""
+    assert left_to_do(replace(found, running=frozenset())) == ""
     within = tuple(replace(row, request=1 << 40) for row in rows)
-    assert now_text(replace(found, ranking=within)) == "", "one within its request"
+    assert left_to_do(replace(found, ranking=within)) == "", "one within its request"
     slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20)))
-    assert now_text(replace(found, verdict=slow)) == ""
+    assert left_to_do(replace(found, verdict=slow)) == ""
     half = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=2 << 20)))
     assert (
         now_text(replace(found, verdict=half)) == "default/web grew by 2Mi a second, and it still runs: limit or end it"
@@ -99,7 +99,7 @@ def test_an_owner_whose_pods_go_in_vain_is_kept_off_the_node() -> None:
     assert now_text(found) == (
         "keep ReplicaSet/pinned off this node; free the disk or lower the threshold: 91Gi are used outside pods"
     )
-    assert now_text(replace(found, outside=None)) == ""
+    assert left_to_do(replace(found, outside=None)) == ""
 
 
 def test_a_protected_pod_that_grew_is_to_be_limited() -> None:
@@ -112,7 +112,7 @@ def test_a_protected_pod_that_grew_is_to_be_limited() -> None:
     assert now_text(found) == f"the node is still short: {grew}: limit it {move}"
     logs = replace(found, grower_in=CONTAINER_LOGS, still_met=False)
     assert now_text(logs) == f"{grew}: rotate its logs (containerLogMaxSize of the kubelet) {move}"
-    assert now_text(replace(logs, running=frozenset())) == ""
+    assert left_to_do(replace(logs, running=frozenset())) == ""
 
 
 def test_the_cause_that_grew_within_its_request_is_named() -> None:
@@ -123,8 +123,8 @@ def test_the_cause_that_grew_within_its_request_is_named() -> None:
     rows = tuple(replace(row, request=0 if row.chosen else 1 << 40) for row in found.ranking)
     found = replace(found, ranking=rows, known_for=10)
     assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
-    assert now_text(replace(found, running=frozenset())) == ""
-    assert now_text(replace(found, known_for=400)) == "", "the eviction relieved the node"
+    assert left_to_do(replace(found, running=frozenset())) == ""
+    assert left_to_do(replace(found, known_for=400)) == "", "the eviction relieved the node"
 
 
 def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -> None:
@@ -136,7 +136,7 @@ def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -
     assert now_text(found) == (
         "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node)"
     )
-    assert now_text(replace(found, still_met=False)) == ""
+    assert left_to_do(replace(found, still_met=False)) == ""
 
 
 def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None:
@@ -153,3 +153,15 @@ def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None
         f"default/web may not go; {growing}"
     )
     assert now_text(replace(found, still_met=False)) == growing
+
+
+def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_if_it_returns() -> None:
+    """A burst of the host ended, and nothing said which service to look for, or that there was nothing to do."""
+    found = replace(incident(), host_filled=False, verdict=None)
+    assert found.relieved
+    assert now_text(found) == "the node is relieved: nothing to do, unless it is short again"
+    assert now_text(replace(found, host_filled=True)).startswith(
+        "the node is relieved; if it is short again, look at the host: `systemd-cgtop -m` shows"
+    )
+    assert now_text(replace(found, known_for=10)) == "", "too short a time to say so"
+    assert now_text(incident(dry_run=True)) == ""

@@ -27,7 +27,22 @@ _ON_HOST: dict[Resource | None, str] = {
 
 
 def now_text(found: Incident) -> str:
-    """Return what to do now as a clause; empty where nothing is known to be left to do."""
+    """Return what to do now as a clause; empty where that is not known."""
+    return left_to_do(found) or _relieved_text(found)
+
+
+def _relieved_text(found: Incident) -> str:
+    """Write that nothing is to do while the node stays relieved; empty where it is not known to be."""
+    if not found.relieved or found.event.dry_run:
+        return ""
+    shown = _ON_HOST.get(found.resource, "") if found.host_filled and not held_by_page_cache(found) else ""
+    if shown:
+        return f"the node is relieved; if it is short again, look at the host: {shown}"
+    return "the node is relieved: nothing to do, unless it is short again"
+
+
+def left_to_do(found: Incident) -> str:
+    """Return what is left to do; empty where nothing is known to be."""
     if found.host_filled and found.suspects:
         return host_path_remedy(found.suspects)
     if found.host_filled and found.pressed and not held_by_page_cache(found):

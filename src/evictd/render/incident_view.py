@@ -20,7 +20,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident
 from evictd.render.incident_events import dated_lines
-from evictd.render.incident_now import now_text
+from evictd.render.incident_now import left_to_do, now_text
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.incident_summary import summary_text, within_text
 from evictd.render.node_page import asset, page_template
@@ -346,8 +346,8 @@ def incident_page(found: Incident) -> str:
         headline=f"{capital(summary)}."
         if (summary := summary_text(found))
         else found.event.why or event_line(found.event),
-        now=(now := now_text(found)),
-        level="hard" if not found.relieved else "soft" if now or found.of_owner >= AGAIN else "calm",
+        now=now_text(found),
+        level="hard" if not found.relieved else "soft" if left_to_do(found) or found.of_owner >= AGAIN else "calm",
         text=event_line(found.event),
         clock=_clock(found, 0),
         signal="" if found.signal is None else found.signal.value,
