@@ -208,3 +208,13 @@ def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
     assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
     earlier = replace(known, no_action=replace(stop, at="2026-01-01T00:00:09Z"))
     assert not any("pause" in line for line in why_lines(earlier))
+
+
+def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() -> None:
+    """Kills of 07:03 stood before evictions of 07:02, and the pause of 07:02 after both (world 07)."""
+    place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
+    kill = HistoryEvent(at="2026-01-01T00:03:00Z", kind=EventKind.KERNEL, pod="a/x", text="killed")
+    pause = HistoryEvent(at="2026-01-01T00:02:00Z", kind=EventKind.NO_ACTION, text="paused")
+    why = PodWhy(pod="a/x", events=(kill,), passed=(("2026-01-01T00:01:00Z", place),), no_action=pause)
+    times = [line[:20] for line in why_lines(why) if line.startswith("2026")]
+    assert times == ["2026-01-01T00:01:00Z", pause.at, kill.at]

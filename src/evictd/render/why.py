@@ -143,10 +143,11 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     events = without_repeated_refusals(why.events)
     if (earlier := len(events) - _SHOWN_EVENTS) > 0:
         yield f"{counted(earlier, 'earlier event')} of it: `evictd history --pod {why.pod}`"
-    for event in events[-_SHOWN_EVENTS:]:
-        yield f"{clean(event.at)}: {event_line(event)}"
-        for line in filter(None, (event.why, event.filled)):
-            yield f"  {line}"
+    if len(why.passed) > _SHOWN:
+        yield f"{len(why.passed)} evictions of other pods ranked it too, shown are the last {_SHOWN}"
+    told = (*_told(events[-_SHOWN_EVENTS:]), *_passed(why), *_paused(why))
+    for _, lines in sorted(told, key=lambda each: each[0]):
+        yield from lines
     if any(event.kind is EventKind.EVICTED for event in why.events):
         same = "" if why.asked else f" --journal {why.journal or 'FILE'}"
         yield f"`evictd incident {why.pod}{same}` shows whether its end was needed, and what would have avoided it"
@@ -154,7 +155,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"{row['at']}: {clean(row['text'])}"
         if row["why"]:
             yield f"  {clean(row['why'])}"
-    yield from _passed(why)
+    yield from why.causes
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
@@ -243,19 +244,27 @@ def places_then(
     return tuple((at, place) for at, place in found if place is not None)
 
 
-def _passed(why: PodWhy) -> Iterator[str]:
-    """Write the pod's place at the evictions of other pods, and why it was not evicted then."""
-    if len(why.passed) > _SHOWN:
-        yield f"{len(why.passed)} evictions of other pods ranked it too; the last {_SHOWN}:"
+def _told(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time and the lines of each event of the pod."""
+    for event in events:
+        more = (f"  {line}" for line in (event.why, event.filled) if line)
+        yield event.at, (f"{clean(event.at)}: {event_line(event)}", *more)
+
+
+def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time of the last evictions of other pods, the pod's place at each, and why it was not evicted then."""
     for at, place in why.passed[-_SHOWN:]:
         evicted = "would have been evicted" if place.dry_run else "was evicted"
         ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
-        yield f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}"
-        yield f"  {place.why}"
-    yield from why.causes
+        place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}"
+        yield at, (place_text, f"  {place.why}")
+
+
+def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time and the reason for which no pod went after the last eviction of another one, if it is the last reason."""
     paused = why.no_action if why.explained is None and why.passed else None
     if paused is not None and paused.at > why.passed[-1][0] and paused not in why.events:
-        yield f"{clean(paused.at)}: {event_line(paused)}"
+        yield paused.at, (f"{clean(paused.at)}: {event_line(paused)}",)
 
 
 def _kin(why: PodWhy) -> Iterator[str]:
