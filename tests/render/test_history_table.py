@@ -49,3 +49,12 @@ def test_kills_of_one_pod_that_repeat_are_folded() -> None:
     kill = HistoryEvent(at="2026-07-27T10:00:00Z", kind=EventKind.KERNEL, pod="default/web", uid="w", text="killed")
     told = [replace(kill, at=f"2026-07-27T10:00:{10 * number:02}Z") for number in range(6)]
     assert "... the same 4 more times, every 10s; the last time" in shown(told)
+
+
+def test_kills_of_several_pods_are_folded_in_whatever_order_they_come() -> None:
+    """42 lines of kills of six pods were shown: each waits for its own restart, so no round repeats (world 07)."""
+    kill = HistoryEvent(at="2026-07-27T10:00:00Z", kind=EventKind.KERNEL, text="killed")
+    pods = ("a/1", "a/2", "a/1", "a/3", "a/2", "a/4")
+    told = [replace(kill, at=f"2026-07-27T10:00:{10 * n:02}Z", pod=pod, uid=pod) for n, pod in enumerate(pods)]
+    text = " ".join(shown(told).split())
+    assert "... the same 4 more times, of a/1, a/2, a/3 and 1 more, every 10s; the last time" in text

@@ -25,9 +25,12 @@ from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replayed import recorded_text
 from evictd.render.suspects import suspects_of, suspects_text
-from evictd.render.text import clean, counted, duration_text
+from evictd.render.text import clean, counted, duration_text, first_of
 
 Plain = Mapping[str, Any]
+
+_NAMED = 3
+"""How many pods are named at most of which the kernel killed processes."""
 
 
 class EventKind(Enum):
@@ -349,7 +352,11 @@ def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[H
             continue
         first, last = events[each.start], events[each.end - each.length]
         of = f" of {owners[first.uid]}" if first.uid in owners else ""
-        often = _interval(first.at, last.at, each.count - 1)
+        pods = {
+            event.pod or clean(str(event.evidence.get("where", ""))): None for event in events[each.start : each.end]
+        }
+        killed = f", of {first_of(tuple(pods), _NAMED)}" if first.kind is EventKind.KERNEL and len(pods) > 1 else ""
+        often = f"{killed}{_interval(first.at, last.at, each.count - 1)}"
         yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time ({lists_each} lists each):"
 
 
@@ -368,5 +375,5 @@ def _what_repeats(event: HistoryEvent, owners: Mapping[str, str]) -> tuple[objec
         signal = str(because.get("signal")) if isinstance(because, Mapping) else ""
         return event.kind, owners[event.uid], event.dry_run, signal
     if event.kind is EventKind.KERNEL:
-        return event.kind, event.pod
+        return event.kind, bool(event.pod)  # in no order: each container waits for its own restart
     return (event.kind, event.text) if event.kind is EventKind.CONDITIONS else None
