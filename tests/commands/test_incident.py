@@ -57,7 +57,9 @@ def test_the_last_one_is_shown_with_the_account(directory: Path, capsys: pytest.
 
 def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert incident.run(command("--list", "--directory", str(directory))) is ExitCode.DONE
-    assert capsys.readouterr().out.startswith("uid-hog-  2026-01-01T00:00:30Z  Evicted default/hog-old (6Gi)")
+    listed = capsys.readouterr().out
+    assert "Of 2.5Gi that filled memory since 00:00:00, pods took 0" in listed, "the cause, not the order alone"
+    assert listed.startswith("uid-hog-  2026-01-01T00:00:30Z  Evicted default/hog-old (6Gi)")
     assert incident.run(command("--list", "--directory", str(directory), "--output", "json")) is ExitCode.DONE
     assert len(json.loads(capsys.readouterr().out)["incidents"]) == 1
     one = (directory / "journal.1.jsonl").read_bytes().splitlines(keepends=True)[-1]

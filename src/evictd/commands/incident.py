@@ -150,6 +150,8 @@ def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool) -> 
             print_line(console, "", each)
             continue
         print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", each.why or event_line(each))
+        if each.filled:
+            print_line(console, "  ", each.filled)
     return ExitCode.DONE
 
 
