@@ -68,9 +68,9 @@ def test_a_recorded_run_writes_its_line_and_passes_the_other_arguments_on(
     page.write_text("| Distribution | Tests |\n|---|---|\n")
 
     def main(job: list[str], *, limit_seconds: int) -> int:
-        (tmp_path / "out").mkdir()
-        (junit(tmp_path / "out", tests=1) / "versions").write_text(VERSIONS)
-        (tmp_path / "out/arguments").write_text(f"{job} {limit_seconds}")
+        (tmp_path / "trixie/out").mkdir(parents=True)
+        (junit(tmp_path / "trixie/out", tests=1) / "versions").write_text(VERSIONS)
+        (tmp_path / "trixie/out/arguments").write_text(f"{job} {limit_seconds}")
         return 0
 
     monkeypatch.setattr(command, "main", main)
@@ -79,5 +79,5 @@ def test_a_recorded_run_writes_its_line_and_passes_the_other_arguments_on(
     monkeypatch.setenv("EVICTD_VM_LIMIT", "7")
     monkeypatch.setenv(build.DISTRIBUTION, "trixie")
     assert command.run(["--record", "-k", "kill"]) == 0
-    assert (tmp_path / "out/arguments").read_text() == "['-k', 'kill'] 7"
+    assert (tmp_path / "trixie/out/arguments").read_text() == "['-k', 'kill'] 7"
     assert page.read_text().endswith("| containerd 2.1.9, runc 1.3.6 | 3.14.8 | 1 passed |\n")

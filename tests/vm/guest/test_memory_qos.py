@@ -21,7 +21,7 @@ def differences(machine: Node) -> tuple[MemoryQoSDifference, ...]:
     view = RuntimeReader(machine.client).read(0)
     pods = node_pods(view, ManifestReader(MANIFESTS).read()).active
     rules = MemoryQoSRules(policy=MemoryReservationPolicy.TIERED_RESERVATION)
-    return memory_qos_differences(pods, view, rules, memory_capacity=2048 * MIB, cgroup_root=CGROUPS)
+    return memory_qos_differences(pods, view, rules, memory_capacity=1728 * MIB, cgroup_root=CGROUPS)
 
 
 def test_the_documented_values_are_written_and_differ_no_more(machine: Node, workload: Workload) -> None:
