@@ -41,7 +41,6 @@ _LIMITS_CHECKED = 10
 """Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
-_LEADS = {Resource.MEMORY: "memory.lead", Resource.EPHEMERAL_STORAGE: "disk.lead"}
 
 
 @frozen
@@ -355,14 +354,12 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
 
 
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
-    """Say whether a soft threshold or a lead would have been of use at the rate at which the signal fell."""
+    """Say whether a soft threshold would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
     if (smaller := smaller_soft_text(found)) and not held_by_page_cache(found):
         return Avoidance(by=(smaller,))
     if rate is None or rate <= 0 or signal is None:
         return Avoidance()
-    option = _LEADS.get(resource)
-    lead = () if option is None else (f"{option}: Auto, which begins an eviction earlier and avoids none",)
     limit = max((each for _, each in found.levels), default=0) + rate * LEAD_SECONDS
     decided = found.event.evidence.get("because", {}).get("fillRate")  # the line of the eviction names it
     mean = ""
@@ -382,9 +379,7 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     if (fall := fall_within_lead(found, limit)) is not None:
         left, seconds = fall
         at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
-        return Avoidance(
-            not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}", *lead)
-        )
+        return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
     what = f"a soft threshold of {amount}{had}"
     soft = f"{what}: {fell} it would have been met {early}, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
@@ -393,4 +388,4 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
         soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
     elif (first := evicted_within_lead(found)) is not None:
         soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
-    return Avoidance(not_by=(soft, *lead))
+    return Avoidance(not_by=(soft,))
