@@ -86,3 +86,13 @@ def test_what_came_back_is_beside_the_verdict() -> None:
     assert full.text(filled=True, cause="the host or a protected pod") == (
         "no end of any pod would have relieved the node: the host or a protected pod is the cause"
     )
+
+
+def test_what_grew_fast_for_a_short_time_brings_forward_what_had_grown_much_more() -> None:
+    own, burst = Grower(pod="a/x", rate=20, grown=900), Grower(pod="a/y", rate=30, grown=100)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=(burst, own), played=MINUTE)
+    assert verdict.hastened_by == burst
+    assert replace(verdict, growers=(burst, replace(own, grown=150))).hastened_by is None
+    assert replace(verdict, growers=(burst, replace(own, grown=None))).hastened_by is None
+    assert replace(verdict, growers=(replace(burst, rate=300), own)).hastened_by is None, "it hardly grows any more"
+    assert replace(verdict, growers=(burst,)).hastened_by is None

@@ -15,6 +15,7 @@ from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident_arrivals import with_arrivals_before
 from evictd.commands.incident_filled import filling_owner
 from evictd.commands.incident_holdings import holdings_of
+from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
 from evictd.commands.incident_steady import steady_growers
 from evictd.commands.journals import (
     add_journal_options,
@@ -36,10 +37,12 @@ from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError
+from evictd.render.attribution import recorded_attribution
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
 from evictd.render.history import HistoryEvent, event_line, folded_events, history
 from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
+from evictd.render.incident_filled import fills_host
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.kill_cause import kill_cause, kill_lines
 from evictd.render.no_eviction import no_eviction_text
@@ -92,14 +95,16 @@ def run(args: argparse.Namespace) -> ExitCode:
         wanted = named_behind_journals(args) or LAST
     paths = journals_of(args)
     evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
-    last = b""
+    oldest: dict[str, bytes] = {}  # by time of an eviction the oldest line of the hour before
+    last, recent = b"", RecentLines()
 
     def decode(line: bytes) -> JournalRecord:
         nonlocal last
         record = decode_record(line)
-        last = line
+        last, first = line, recent.add(record.wall, line)
         if any(each.get("kind") == EvictPod.__name__ for each in record.decisions):
             evicting.append((record.wall, line))
+            oldest.setdefault(record.wall, first)
         return record
 
     records, problems = read_lines(paths, decode)
@@ -113,11 +118,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is not None:
         state, stats = _decided(entry), entry.observation.pod_stats.get(found.event.uid)
-        verdict = None if state is None else _verdict(entry, state, found)
+        past = _past(oldest[found.event.at], found)
+        again = frozenset[str]() if state is None else _retaking(entry, state, past, found)
+        taken = 0 if state is None or found.signal is None else taken_by(again, state, found.signal)
+        verdict = None if state is None else _verdict(entry, state, found, past, again)
         on_disk = found.resource is Resource.EPHEMERAL_STORAGE
         found = replace(
             found,
             verdict=verdict,
+            host_filled=found.host_filled or fills_host(recorded_attribution(entry.findings), taken),
             arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
             grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
             filled_by=filling_owner(entry.observation.pods, state, found.signal),
@@ -179,10 +188,30 @@ def _decided(entry: JournalEntry) -> State | None:
         return None
 
 
-def _verdict(entry: JournalEntry, state: State, found: Incident) -> EvictionVerdict | None:
+def _past(oldest: bytes, found: Incident) -> Past:
+    """Return what the pods held in the oldest record of the hour before the eviction."""
+    try:
+        entry = decode_entry(oldest)
+    except _DAMAGED:
+        return UNKNOWN
+    return past_of(entry, _decided(entry), found)
+
+
+def _retaking(entry: JournalEntry, state: State, past: Past, found: Incident) -> frozenset[str]:
+    """Return the uids of the pods that hold again what they had held before the kernel killed their processes."""
+    held = None if found.signal is None else holdings_of(state, found.signal)
+    names = {each.uid: clean(each.full_name) for each in entry.observation.pods}
+    return frozenset() if held is None else retaking(held, past, names, found)
+
+
+def _verdict(
+    entry: JournalEntry, state: State, found: Incident, past: Past, again: frozenset[str]
+) -> EvictionVerdict | None:
     """Return whether the eviction was needed, to an observer who knows the measurements; `None` if unknown."""
     try:
-        return None if found.signal is None else verdict_of(entry, state, found.signal, found.event.pod)
+        if found.signal is None:
+            return None
+        return verdict_of(entry, state, found.signal, found.event.pod, past=past, again=again)
     except _DAMAGED:
         return None
 
@@ -260,15 +289,24 @@ def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
     return replace(pod, containers=(replace(first, requests=requests), *others))
 
 
-def verdict_of(entry: JournalEntry, state: State, signal: Signal, pod: str) -> EvictionVerdict | None:
+def verdict_of(
+    entry: JournalEntry,
+    state: State,
+    signal: Signal,
+    pod: str,
+    *,
+    past: Past = UNKNOWN,
+    again: frozenset[str] = frozenset(),
+) -> EvictionVerdict | None:
     """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
 
     `state` is that after the cycle. The node of the reading is played on for five minutes; what grew in the last minute grows on
-    (`evictd.world.oracle`).
+    (`evictd.world.oracle`), but for pods that took again what they had held (`again`).
     """
     node, held, grows = entry.observation.node, holdings_of(state, signal), _GROWS.get(SIGNALS[signal].resource)
     if node is None or grows is None or held is None:
         return None
+    held = without(held, again)
     world = world_of(
         node,
         entry.observation.pods,
@@ -281,7 +319,7 @@ def verdict_of(entry: JournalEntry, state: State, signal: Signal, pod: str) -> E
     if held.elsewhere is not None:
         host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
         world = replace(world, host=(*world.host, host))
-    ideal, growers = ideal_ends(world, entry.config), tuple(_growers(entry, held))
+    ideal, growers = ideal_ends(world, entry.config), tuple(_growers(entry, held, past))
     need = Need.NEEDED if pod in ideal.slots else Need.ANOTHER_POD
     if ideal.crossed_at is None:
         need = Need.NOTHING_SHORT
@@ -290,10 +328,13 @@ def verdict_of(entry: JournalEntry, state: State, signal: Signal, pod: str) -> E
     return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), growers=growers, played=_PLAYED)
 
 
-def _growers(entry: JournalEntry, held: SupplyHoldings) -> list[Grower]:
+def _growers(entry: JournalEntry, held: SupplyHoldings, past: Past) -> list[Grower]:
     """Return what grew, the fastest first."""
     names = {each.uid: clean(each.full_name) for each in entry.observation.pods}
-    found = [Grower(pod=names.get(uid, uid), rate=each.rate) for uid, each in held.growing.items()]
+    found = [
+        Grower(pod=names.get(uid, uid), rate=each.rate, grown=past.grown(uid, each.used), over=past.over)
+        for uid, each in held.growing.items()
+    ]
     if held.elsewhere is not None:
         found.append(Grower(pod="", rate=held.elsewhere.rate))
     return sorted((each for each in found if each.rate > 0), key=lambda each: -each.rate)

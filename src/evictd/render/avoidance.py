@@ -7,6 +7,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.grower_rate import grower_rate
+from evictd.render.hastened import hastened_text
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.outside_pods import outside_pods_text
@@ -119,6 +120,8 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     grower = None if found.verdict is None else found.verdict.grower
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
+    if later := hastened_text(found):
+        return Avoidance(not_by=(later,))
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return Avoidance()
@@ -270,6 +273,8 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
     growers = () if found.verdict is None else found.verdict.growers
     total = sum(each.rate for each in growers)
     own = {found.event.pod} if found.measured else {found.event.pod, ""}  # what it took then belongs to no measured pod
+    if found.verdict is not None and (fast := found.verdict.hastened_by) is not None and fast.pod in found.steady:
+        own.add(fast.pod)
     return tuple(each for each in growers if each.pod not in own and each.rate * 10 >= total)
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
-from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE, SECOND
@@ -29,10 +28,10 @@ from evictd.render.aftermath import (
     time_of,
 )
 from evictd.render.arrivals import NewPods, arrivals_after
-from evictd.render.attribution import little_grew, recorded_attribution
 from evictd.render.evictions import find_eviction, signal_of
 from evictd.render.history import EventKind, HistoryEvent, events_by_record
 from evictd.render.incident_events import events_written
+from evictd.render.incident_filled import fills_host, outside_pods_held, who_filled
 from evictd.render.incident_ranking import IncidentRow, ranked_pods, ranking_rows
 from evictd.render.incident_threshold import allocatable_met, min_reclaim
 from evictd.render.jump import since_jump
@@ -55,7 +54,8 @@ _STOOD_STILL = 10
 """A supply stood still if it fell by less than this part of its rate before."""
 CONTAINER_LOGS = "container logs"
 """The part of a pod's disk use that the kubelet rotates."""
-_ASKED = {EventKind.REQUESTED, EventKind.REFUSED}
+_OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
+"""What is told of the evicted pod itself before its eviction."""
 
 
 @frozen
@@ -310,7 +310,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
     )
     record, at = records[number], time_of(event.at)
-    label, signal, held = event.evidence.get("because", {}).get("signal", ""), signal_of(event), _who_filled(record)
+    label, signal, held = event.evidence.get("because", {}).get("signal", ""), signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
     around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
     before, after = list[HistoryEvent](), list[HistoryEvent]()
@@ -333,7 +333,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         arrivals=arrivals_after(record, later, event),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
-        before=tuple(each for each in before if each.uid != event.uid or each.kind in _ASKED),
+        before=tuple(each for each in before if each.uid != event.uid or each.kind in _OWN),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         gone_after=gone_after,
         successors=successors_of(record, later, event, at),
@@ -350,8 +350,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
         min_reclaim=min_reclaim(event, seen.capacity),
-        host_filled=held is not None and held.elsewhere.grown * 2 >= held.filled > 0,
-        outside=_outside(held, event),
+        host_filled=fills_host(held),
+        outside=outside_pods_held(held, event),
         elsewhere=None if held is None else held.elsewhere.held,
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
@@ -360,16 +360,6 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         still_met=is_met_at_end(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
-
-
-def _who_filled(record: JournalRecord) -> Attribution | None:
-    """Return the attribution of a cycle; `None` where a pod was not measured in it, whose part is not known."""
-    held = recorded_attribution(record.findings)
-    return None if held is None or held.outdated else held
-
-
-def _outside(held: Attribution | None, event: HistoryEvent) -> int | None:
-    return held.elsewhere.held if held is not None and little_grew(held, event.evidence.get("because", {})) else None
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:

@@ -1,5 +1,7 @@
 """Says in one sentence what an incident was: what made the node short, and what the eviction achieved."""
 
+from collections.abc import Iterable
+
 from evictd.codec.times import rfc3339
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
@@ -7,8 +9,9 @@ from evictd.render.aftermath import time_of
 from evictd.render.attribution import clock_text
 from evictd.render.avoidance import held_by_page_cache
 from evictd.render.grower_rate import grower_rate
+from evictd.render.hastened import hastened_cause
 from evictd.render.held_back import held_back_text
-from evictd.render.history import EventKind
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import Incident
 from evictd.render.owners import AGAIN
 from evictd.render.relief import unsettled_text
@@ -44,10 +47,19 @@ def summary_text(found: Incident) -> str:
 
 
 def _killed_text(found: Incident) -> str:
-    """Write of which other pods the kernel killed processes afterwards; empty where of none."""
-    kills = (each for each in found.after if each.kind is EventKind.KERNEL and each.uid != found.event.uid)
-    pods = tuple(dict.fromkeys(each.pod or clean(str(each.evidence.get("where", ""))) for each in kills))
-    return f"the kernel killed processes of {first_of(pods, _NAMED)} afterwards" if pods else ""
+    """Write of which other pods the kernel killed processes in the minutes around the eviction; empty where of none."""
+    before, after = (_killed(found, each) for each in (found.before, found.after))
+    if not before + after:
+        return ""
+    when = "before and afterwards" if before and after else "before" if before else "afterwards"
+    pods = first_of(tuple(dict.fromkeys((*before, *after))), _NAMED)
+    return f"the kernel killed processes of {pods} {when}"
+
+
+def _killed(found: Incident, events: Iterable[HistoryEvent]) -> tuple[str, ...]:
+    kills = (each for each in events if each.kind is EventKind.KERNEL)
+    pods = dict.fromkeys(each.pod or clean(str(each.evidence.get("where", ""))) for each in kills)
+    return tuple(each for each in pods if each != found.event.pod)
 
 
 def within_text(found: Incident) -> str:
@@ -110,6 +122,8 @@ def _cause_text(found: Incident) -> str:
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
         went += f" past a disruption budget, which had refused it {counted(found.refusals, 'time')}"
+    if hastened := hastened_cause(found, went):
+        return hastened
     if (within := within_text(found)) and grower is not None:
         return f"{grower.pod} grew {within}; {_excess_text(found)}, and {went}"
     if grower is not None and grower.pod:

@@ -12,6 +12,8 @@ from evictd.core.units.duration import format_duration
 
 NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
+_MUCH_MORE = 2
+"""The evicted pod is the cause where it grew by more than so many times what the fastest one did."""
 _RELIEVED = "its end relieved the node"
 _NO_END = "no end of any pod would have relieved the node"
 
@@ -39,6 +41,10 @@ class Grower:
     """`namespace/name`; empty for what belongs to no pod."""
     rate: int
     """Units of the signal per second."""
+    grown: int | None = None
+    """Its growth since the oldest record of the hour before the eviction; `None` where that is not known."""
+    over: int = 0
+    """How many nanoseconds before the eviction that was."""
 
 
 @frozen
@@ -75,6 +81,17 @@ class EvictionVerdict:
         """What made more than half of all growth; `None` where nothing did."""
         first = next(iter(self.growers), None)
         return first if first is not None and first.rate * 2 > sum(each.rate for each in self.growers) else None
+
+    @property
+    def hastened_by(self) -> Grower | None:
+        """What made most of the growth of the last minute, where the evicted pod had grown much more before and grew on.
+
+        Without it the evicted pod would have filled the node a little later.
+        """
+        own, main = next((each for each in self.growers if each.pod == self.pod), None), self.grower
+        if not self.grew or own is None or main is None or main is own or own.grown is None or main.grown is None:
+            return None
+        return main if own.grown > _MUCH_MORE * max(main.grown, 0) else None
 
     @property
     def _premise(self) -> str:
