@@ -45,3 +45,13 @@ def test_a_disruption_budget_guarded_the_other_pods() -> None:
     assert not held_back_text(then(own))
     assert not held_back_text(then())
     assert not held_back_remedy(then())
+
+
+def test_the_budgets_of_pods_within_their_request_are_left_out_where_others_exceed_theirs() -> None:
+    """`look at the disruption budgets` named eight innocent pods beside the two that had grown (world 42)."""
+    found = then(refused("default/hog-old-2"), refused("default/web"))
+    row = replace(found.ranking[0], pod="default/web", request=0)
+    beyond = replace(found, ranking=(*(each for each in found.ranking if each.pod != "default/web"), row))
+    assert held_back_text(beyond) == "a disruption budget refused default/web"
+    within = replace(beyond, ranking=(replace(row, request=1 << 40),))
+    assert held_back_text(within) == "a disruption budget refused default/hog-old-2, default/web"

@@ -37,7 +37,12 @@ def _concerns(event: HistoryEvent, found: Incident) -> bool:
 
 
 def _guarded(found: Incident) -> tuple[str, ...]:
-    """Return the other pods whose eviction a disruption budget refused afterwards, and that were not evicted since."""
+    """Return the other pods whose eviction a disruption budget refused afterwards, and that were not evicted since.
+
+    Where some of them exceed their request, only these: the budgets of the others are right to keep them.
+    """
     went = {each.uid for each in found.after if each.kind is EventKind.EVICTED} | {found.event.uid}
     refused = (each for each in found.after if each.kind is EventKind.REFUSED and each.uid not in went)
-    return tuple(dict.fromkeys(each.pod for each in refused))
+    pods = tuple(dict.fromkeys(each.pod for each in refused))
+    beyond = {row.pod for row in found.ranking if (row.usage or 0) > row.request}
+    return tuple(each for each in pods if each in beyond) or pods
