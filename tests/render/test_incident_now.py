@@ -5,9 +5,12 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.render.arrivals import NewPods
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_now import left_to_do, now_text
+from evictd.render.incident_summary import summary_text
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
 
@@ -153,6 +156,9 @@ def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None
         f"default/web may not go; {growing}"
     )
     assert now_text(replace(found, still_met=False)) == growing
+    too_little = replace(found, still_met=False, available=0, freed=0, clear=None, gone_after=1.0, known_for=60)
+    too_little = replace(too_little, points=((0.0, 0), (5.0, 1 << 20)))
+    assert now_text(too_little).startswith(f"{growing}; if it is short again, look at the disruption budgets")
 
 
 def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_if_it_returns() -> None:
@@ -165,3 +171,53 @@ def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_i
     )
     assert now_text(replace(found, known_for=10)) == "", "too short a time to say so"
     assert now_text(incident(dry_run=True)) == ""
+
+
+def own_growth(**changes: object) -> Incident:
+    """The incident of a pod that made the node short by its own growth."""
+    grower = Grower(pod="default/hog-old", rate=15 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    owner = str(changes.pop("owner", ""))
+    return replace(found, event=replace(found.event, owner=owner), **changes)  # type: ignore[arg-type]
+
+
+def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None:
+    """Nothing was to do, while the pod of a leaking ReplicaSet was replaced on another node."""
+    relieved = "the node is relieved; "
+    assert now_text(own_growth()) == f"{relieved}mend or limit default/hog-old before it runs again"
+    next_pod = "its next pod may fill its node as well"
+    replaced = own_growth(owner="ReplicaSet/api")
+    assert now_text(replaced) == f"{relieved}mend or limit what ReplicaSet/api runs: {next_pod}"
+    assert now_text(replace(replaced, known_for=10)) == f"mend or limit what ReplicaSet/api runs: {next_pod}"
+    in_memory = replace(replaced, in_memory=True)
+    assert "runs (sizeLimit bounds its emptyDir in memory): its next pod" in now_text(in_memory)
+    within = tuple(replace(row, request=1 << 40) for row in replaced.ranking)
+    assert now_text(replace(replaced, ranking=within)).endswith("nothing to do, unless it is short again")
+    assert now_text(replace(replaced, event=replace(replaced.event, dry_run=True))) == ""
+
+
+def test_a_second_pod_of_an_owner_that_filled_the_node_is_enough_to_mend_it() -> None:
+    """Of the second eviction of one StatefulSet within six minutes nothing was said."""
+    found = own_growth(owner="StatefulSet/db", of_owner=2)
+    assert now_text(found).startswith("mend StatefulSet/db (if its last change")
+    assert "2 pods of StatefulSet/db were evicted here" in summary_text(found)
+    assert "were evicted here" not in summary_text(replace(found, of_owner=1))
+
+
+def test_who_has_a_budget_that_was_passed_over_is_to_be_told() -> None:
+    found = replace(incident(), host_filled=False, verdict=None)
+    assert now_text(replace(found, event=replace(found.event, past_budget=True))) == (
+        "the node is relieved; tell whose disruption budget guarded default/hog-old that evictd deleted it all the same"
+    )
+
+
+def test_the_number_of_pods_that_come_is_to_be_bound_where_they_alone_fill_the_node() -> None:
+    """Five pods went while others kept coming, and nothing was said of what to do (world 22)."""
+    verdict = EvictionVerdict(need=Need.NOTHING_SHORT, pod="default/hog-old", played=0)
+    arrivals = NewPods(before=7, over=35 * SECOND)
+    found = replace(incident(), host_filled=False, verdict=verdict, arrivals=arrivals, known_for=1)
+    assert now_text(found).startswith("7 pods came in the 35s before it: let the pods request what they use, or lower")
+    assert now_text(replace(found, arrivals=NewPods())) == ""
+    within = tuple(replace(row, request=1 << 40) for row in found.ranking)
+    assert now_text(replace(found, ranking=within)) == ""

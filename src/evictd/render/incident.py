@@ -11,7 +11,7 @@ from typing import Any
 
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.aftermath import (
@@ -202,6 +202,24 @@ class Incident:
         row = next((each for each in self.ranking if each.pod == grower.pod and not each.chosen), None)
         grew_within = row is not None and row.usage is not None and row.usage <= row.request
         return row if grew_within and (victim.usage or 0) > victim.request else None
+
+    @property
+    def own_cause(self) -> bool:
+        """Whether the evicted pod made the node short by its own growth, and not within its request."""
+        verdict, victim, pod = self.verdict, self.victim, self.event.pod
+        if (
+            verdict is None
+            or verdict.need is not Need.NEEDED
+            or victim is None
+            or not self.measured
+            or self.host_filled
+        ):
+            return False
+        if self.resource in WITH_REQUEST and (victim.usage or 0) <= victim.request:
+            return False
+        grew = verdict.grower is not None and verdict.grower.pod == pod
+        filled = not verdict.growers and self.pods_filled and self.main_grower == pod
+        return grew or filled or verdict.hastened_by is not None
 
     @property
     def protected_grower(self) -> str:

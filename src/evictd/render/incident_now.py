@@ -1,12 +1,12 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
-from evictd.core.model.signal import Resource
+from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.avoidance import held_by_page_cache, other_growers
 from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_remedy
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
-from evictd.render.owners import AGAIN, mend_owner
+from evictd.render.owners import AGAIN, TWICE, mend_owner
 from evictd.render.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
@@ -28,17 +28,34 @@ _ON_HOST: dict[Resource | None, str] = {
 
 def now_text(found: Incident) -> str:
     """Return what to do now as a clause; empty where that is not known."""
-    return left_to_do(found) or _relieved_text(found)
+    if found.event.dry_run:
+        return left_to_do(found)
+    return left_to_do(found) or _relieved_text(found) or "; ".join(_of_pod(found))
 
 
 def _relieved_text(found: Incident) -> str:
-    """Write that nothing is to do while the node stays relieved; empty where it is not known to be."""
-    if not found.relieved or found.event.dry_run:
+    """Write that nothing is to do while the node stays relieved, or for whom; empty where it is not known to be."""
+    if not found.relieved:
         return ""
     shown = _ON_HOST.get(found.resource, "") if found.host_filled and not held_by_page_cache(found) else ""
     if shown:
         return f"the node is relieved; if it is short again, look at the host: {shown}"
+    if of_pod := _of_pod(found):
+        return f"the node is relieved; {'; '.join(of_pod)}"
     return "the node is relieved: nothing to do, unless it is short again"
+
+
+def _of_pod(found: Incident) -> list[str]:
+    """Return what to do about a pod whose growth was the cause, and to whom a budget that was passed over belongs."""
+    pod, texts = found.event.pod, list[str]()
+    if found.own_cause and not held_by_page_cache(found):
+        mend = "mend" if found.resource is Resource.INODES else "mend or limit"  # no limit counts inodes
+        size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
+        of_owner = f"{mend} what {found.event.owner} runs{size}: its next pod may fill its node as well"
+        texts.append(of_owner if found.event.owner else f"{mend} {pod}{size} before it runs again")
+    if found.event.past_budget:
+        texts.append(f"tell whose disruption budget guarded {pod} that evictd deleted it all the same")
+    return texts
 
 
 def left_to_do(found: Incident) -> str:
@@ -60,15 +77,31 @@ def left_to_do(found: Incident) -> str:
         used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
         return f"keep {found.event.owner} off this node; {less} or lower the threshold: {used}"
     needed = found.verdict is not None and found.verdict.need is Need.NEEDED
-    if found.of_owner >= AGAIN and needed and not found.host_filled:
+    again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
+    if again and needed and not found.host_filled and not held_by_page_cache(found):
         return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
         return f"the node is still short: {LOWER_THRESHOLD}"
     if found.host_filled:
         return ""
-    held_back, growing = held_back_remedy(found) if found.still_met else "", _still_growing(found)
+    if arriving := _of_arrivals(found):
+        return arriving
+    too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
+    held_back, growing = held_back_remedy(found) if found.still_met or too_little else "", _still_growing(found)
+    if held_back and not found.still_met:
+        return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
     short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
     return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
+
+
+def _of_arrivals(found: Incident) -> str:
+    """Write what bounds the number of pods where only those that came filled the node; empty where nothing is known to."""
+    victim, verdict = found.victim, found.verdict
+    if verdict is None or verdict.need is not Need.NOTHING_SHORT or found.relieved or not (came := found.arrivals.text):
+        return ""
+    if victim is None or found.resource not in WITH_REQUEST or (victim.usage or 0) <= victim.request:
+        return ""
+    return f"{came}: let the pods request what they use, or lower maxPods of the kubelet, so that fewer are placed here"
 
 
 def _still_growing(found: Incident) -> str:

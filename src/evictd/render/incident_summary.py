@@ -13,7 +13,7 @@ from evictd.render.hastened import hastened_cause
 from evictd.render.held_back import held_back_text
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import Incident
-from evictd.render.owners import AGAIN
+from evictd.render.owners import AGAIN, TWICE
 from evictd.render.relief import unsettled_text
 from evictd.render.text import amount_text, clean, counted, first_of, usage_text
 from evictd.render.verdict import Need
@@ -100,8 +100,9 @@ def _shortened_text(found: Incident) -> str:
 
 
 def _again_text(found: Incident) -> str:
-    """Write that pods of its owner go again and again."""
-    return f"{found.of_owner} pods of {found.event.owner} were evicted here" if found.of_owner >= AGAIN else ""
+    """Write that pods of its owner go again and again; a second one counts where its own growth was the cause."""
+    least = TWICE if found.own_cause else AGAIN
+    return f"{found.of_owner} pods of {found.event.owner} were evicted here" if found.of_owner >= least else ""
 
 
 def _cause_text(found: Incident) -> str:

@@ -10,6 +10,8 @@ Document = Mapping[str, Any]
 
 AGAIN = 3
 """From how many evictions on an owner is named as what has to be changed."""
+TWICE = 2
+"""From how many on, where the last evicted pod made the node short by its own growth."""
 _UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 """Kinds whose last change `kubectl rollout undo` takes back."""
 
