@@ -18,7 +18,10 @@ def test_pods_that_are_skipped_for_one_reason_share_a_line() -> None:
     """Eight lines differed in the number of a replica only."""
     text = page(incident_snapshot("20-fork-bomb", 58.5), 0)
     assert text.count("is skipped") + text.count("are skipped") == 1
-    assert "pid.available: default/web-0, default/web-1, default/web-2 and 5 more (8 pods) are skipped: another" in text
+    assert (
+        "pid.available: default/web-0, default/web-1, default/web-2 and 5 more (8 pods) are skipped: the eviction of another"
+        in text
+    )
     one = ["pid.available: default/a is skipped: x", "default/b is skipped: x", "default/c is skipped: x"]
     assert folded_notes(one, status_of(calm(), calm().at)) == [
         "pid.available: default/a is skipped: x",

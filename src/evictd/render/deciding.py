@@ -27,7 +27,7 @@ PASSED_OVER = {
     SkipReason.USES_NOTHING: "as far as it was measured it uses none of what is short",
     SkipReason.BUDGET: "a disruption budget refused its eviction",
     SkipReason.OWNER: "its owner recreates it here after each eviction",
-    SkipReason.UNNECESSARY: "another pod that holds more makes its eviction unnecessary",
+    SkipReason.UNNECESSARY: "the eviction of another pod makes its own unnecessary",
     SkipReason.STALLS_LITTLE: "no pod stalls as much as the node does, pods at their own limit apart, so no end of one helps",
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
