@@ -40,11 +40,12 @@ from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
-from evictd.render.history import HistoryEvent, event_line, folded_events, history
+from evictd.render.history import HistoryEvent, folded_events, history
 from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
 from evictd.render.incident_filled import fills_host
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.kill_cause import kill_cause, kill_lines
+from evictd.render.listed_incident import listed_lines
 from evictd.render.no_eviction import no_eviction_text
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -158,9 +159,10 @@ def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool) -> 
         if isinstance(each, str):
             print_line(console, "", each)
             continue
-        print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", each.why or event_line(each))
-        if each.filled:
-            print_line(console, "  ", each.filled)
+        first, *others = listed_lines(each)
+        print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", first)
+        for line in others:
+            print_line(console, "  ", line)
     return ExitCode.DONE
 
 
