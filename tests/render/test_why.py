@@ -192,6 +192,8 @@ def test_a_pod_that_no_eviction_concerned_is_told_the_last_reason_for_none() -> 
     known = PodWhy(pod="default/reader", pods=frozenset({"default/reader"}), no_action=stop)
     assert list(why_lines(known))[1:] == ["2026-01-01T00:01:09Z: only page cache holds it met"]
     assert not any("page cache" in line for line in why_lines(replace(known, pods=frozenset())))
+    behind = "at 5 evictions of other pods default/reader was behind the first 20"
+    assert next(why_lines(replace(known, unrecorded=behind))) == behind
 
 
 def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:

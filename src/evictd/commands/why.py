@@ -20,6 +20,7 @@ from evictd.render.history import EventKind, history, history_document
 from evictd.render.kill_cause import kill_cause, kill_lines
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
+from evictd.render.unrecorded_place import unrecorded_place
 from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
 from evictd.render.why_cause import cause_lines
 
@@ -84,6 +85,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         evicted=evicted,
         passed=places_then(records or (), pod, {(each.at, each.uid) for each in evicted}),
         causes=(*cause_lines(records or (), pod), *kill_lines(kill_cause(records or ()), pod)),
+        unrecorded=unrecorded_place(records or (), pod),
         pods=pods_of(records or ()),
         no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
         asked=bool(args.address or not args.journal),

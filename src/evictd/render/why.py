@@ -48,6 +48,8 @@ class PodWhy:
     """The journal's last reason for which no pod was evicted."""
     explained: Plain | None = None
     status: Plain | None = None
+    unrecorded: str = ""
+    """At which evictions its place was not recorded (`unrecorded_place`)."""
     pods: frozenset[str] = frozenset()
     """All pods of the journal, by `namespace/name`."""
     asked: bool = True
@@ -170,6 +172,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
 def _unnamed(why: PodWhy) -> str:
     """Write that nothing is known of the pod, and the pods that it may have been mistaken for."""
     pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
+    if why.pod in why.pods and why.unrecorded:
+        return why.unrecorded
     if why.pod in why.pods:
         return f"{why.pod} was active, and no eviction of the journal concerned it; `evictd history` says what else was decided"
     evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
