@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.units.duration import MINUTE
+from evictd.render.arrivals import NewPods
 from evictd.render.grower_rate import grower_rate
 from evictd.render.verdict import EvictionVerdict, Grower, Need
 from tests.render.test_incident import incident
@@ -38,3 +39,14 @@ def test_the_rate_of_the_line_of_the_eviction_is_taken_where_it_agrees() -> None
     verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=(grower,), played=5 * MINUTE)
     assert grower_rate(replace(found, verdict=verdict), grower) == FELL + MI
     assert grower_rate(replace(found, verdict=None), grower) == grower.rate
+
+
+def test_what_pods_held_that_came_is_no_part_of_the_growth_of_another() -> None:
+    """9.4Mi a second were written of a pod that grew by 8Mi, while six others came."""
+    grower = Grower(pod="default/hog-old", rate=60 * MI)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=(grower,), played=5 * MINUTE)
+    came = NewPods(before=6, over=MINUTE, held=1500 * MI)
+    found = replace(incident(), verdict=verdict)
+    assert grower_rate(found, grower) == FELL
+    assert grower_rate(replace(found, arrivals=came), grower) == 60 * MI
+    assert grower_rate(replace(found, arrivals=replace(came, held=MI)), grower) == FELL, "next to nothing"

@@ -1,5 +1,6 @@
 """Returns by how much a second a pod grew before an eviction: one report has one rate."""
 
+from evictd.core.units.duration import SECOND
 from evictd.render.incident import Incident
 from evictd.render.verdict import Grower
 
@@ -19,6 +20,8 @@ def grower_rate(found: Incident, grower: Grower) -> int:
     """
     growers = () if found.verdict is None else found.verdict.growers
     total, fell = sum(each.rate for each in growers), found.rate or 0
+    if found.arrivals.held * SECOND * _NEARLY > max(fell, 0) * found.arrivals.over > 0:
+        return grower.rate  # the signal fell by what the pods held that came, too
     decided = found.event.evidence.get("because", {}).get("fillRate")
     if len(growers) == 1 and isinstance(decided, int) and abs(decided - fell) * _NEARLY <= fell:
         return decided  # the line of the eviction names it
