@@ -11,6 +11,7 @@ from evictd.core.model.state import PhaseName
 from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
+from evictd.render.proposed import asked_text
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, is_guarded_by_budget, past_its_budget, paused_until
@@ -164,6 +165,9 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
     if leaving:
         return _while_leaving(status, leaving, hard or met, falls)
+    if asked := status.get("asked"):  # an older daemon does not say it
+        short = f"{_below(hard or met, falls)}; " if met else ""
+        return Headline(text=f"{short}{asked_text(asked)}.", level="hard" if hard else "soft")
     if hard:
         return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
     if met:

@@ -44,6 +44,7 @@ from evictd.render.stopped import name_last, stop_text
 from evictd.render.text import (
     clean,
     counted,
+    first_of,
     pods_text,
     seconds_text,
     usage_text,
@@ -104,7 +105,7 @@ def node_page(
         "pods": f"{counted(status['pods'], 'pod')} {listed}" if listed else pods_text(status),
         "absent": [entry["signal"] for entry in shown_entries(status) if entry.get("absent")],
         "conditions": [_condition(entry, dry_run=status["dryRun"], tested=tested) for entry in status["conditions"]],
-        "phase": "" if _awaits_end(status) else _phase(status["phase"]),
+        "phase": "" if _awaits_end(status) or status.get("asked") else _phase(status["phase"]),
         "read": _time(status["at"]),
         "clock": rfc3339(now)[11:19],
         "old": status["ageSeconds"] >= _OLD_SECONDS,
@@ -253,7 +254,9 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     leaves = [row["pod"] for row in status["leaving"] if not row["gone"]]
     # If it does not end, evictd may refuse the next pod in its place (law Blame).
     end = f"the end of {leaves[0]}" if len(leaves) == 1 else "their end"
+    asked = [clean(row["pod"]) for row in status.get("asked", ())]
     would = f"would be evicted next, if {end} is not enough" if leaves else "would be evicted first"
+    would = f"is asked for next, if {first_of(asked, _SHOWN_NEXT)} may not go" if asked and not leaves else would
     queues = [queue for queue in explained["queues"] if queue["next"]]
     near = [each for each in queues if any(signal in named for signal in each["signals"])]
     for queue in near if near or _is_short(status) else queues:

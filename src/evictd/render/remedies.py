@@ -138,6 +138,8 @@ def remedies(status: Document) -> list[str]:
     of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
     of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
     found = dict.fromkeys((*_of_overdue(status), *of_owners, *of_signals))
+    if any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in text for text in found):
+        found[LOOK_AT_BUDGETS] = None
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in _open(status):

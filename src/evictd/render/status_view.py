@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.proposed import asked_text
 from evictd.render.remedies import to_do
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import stop_text
@@ -255,6 +256,8 @@ def _leaving(document: Document) -> Iterator[Text]:
     for row in document["leaving"]:
         how = "gone, its bytes are awaited" if row["gone"] else f"grace period {max(row['gracePeriodSeconds'], 0)}s"
         yield Text(f"being evicted: {clean(row['pod'])}, {how}", style="yellow")
+    if asked := document.get("asked"):  # an older daemon does not say it
+        yield Text(asked_text(asked), style="yellow")
 
 
 def _problems(document: Document) -> Iterator[Text]:

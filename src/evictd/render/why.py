@@ -72,6 +72,11 @@ class PodWhy:
         return next((row for row in rows if clean(row["pod"]) == self.pod), None)
 
     @property
+    def proposed(self) -> bool:
+        """Whether the API server is asked to evict it, and has not agreed."""
+        return any(clean(row["pod"]) == self.pod for row in (self.status or {}).get("asked", ()))
+
+    @property
     def remembered(self) -> tuple[Plain, ...]:
         """The daemon's last decisions about the pod, where the journal could not be read."""
         rows = self.status["decisions"] if self.unreadable and self.status is not None else ()
@@ -102,8 +107,8 @@ class PodWhy:
     @property
     def known(self) -> bool:
         """Whether anything is known of the pod."""
-        seen = self.events or self.places or self.leaving or self.replaced or self.remembered or self.passed
-        return bool(seen or self.causes)
+        of_daemon = (self.places, self.leaving, self.proposed, self.remembered)
+        return any((*of_daemon, self.events, self.replaced, self.passed, self.causes))
 
 
 @frozen
@@ -217,6 +222,9 @@ def _now(why: PodWhy) -> Iterator[str]:
     if why.leaving is not None:
         gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
         yield f"it is being evicted{_for(why.leaving)}: {gone}"
+        return
+    if why.proposed:
+        yield "the API server is asked to evict it, and has not agreed yet"
         return
     if not why.places:
         yield f"whether it is active now is unknown: {_BLIND}" if unknown else "it is not active on this node now"

@@ -93,7 +93,7 @@ class RecentDecisions:
         since = min((each.since for each in earlier if each.times), default=wall)
         text = _refused_text(refusal, times, since)
         kept = [each for each in self._entries if each.uid != uid]
-        shown = Decided(wall=wall, kind=REFUSED, text=text)
+        shown = Decided(wall=wall, kind=REFUSED, text=text, refused=times, refused_since=since)
         self._entries = deque([*kept, _Entry(shown=shown, uid=uid, times=times, since=since)], maxlen=REMEMBERED)
 
     def all(self) -> tuple[Decided, ...]:

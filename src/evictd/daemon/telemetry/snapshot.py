@@ -41,6 +41,10 @@ class Decided:
     """How many pods of this owner were evicted by then, each within ten minutes after the one before; 0 for a bare pod."""
     of_owner_since: int = 0
     """The time of the first of them, on the wall clock."""
+    refused: int = 0
+    """A refusal: how often the API server refused to evict the pod."""
+    refused_since: int = 0
+    """The time of the first refusal, on the wall clock."""
 
 
 @frozen

@@ -5,6 +5,7 @@ pod for each signal, victims, the last decisions. Pods are ranked when the docum
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +23,7 @@ from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
+from evictd.daemon.telemetry.proposals import asked_document, is_certain, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
@@ -40,7 +42,7 @@ _FRESH_PART = 4
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
-    state, node = snapshot.state, snapshot.observation.node
+    state, node, asked = snapshot.state, snapshot.observation.node, proposed(snapshot)
     problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
     if reload_fault:
         problems.insert(0, {"source": "reload", "detail": reload_fault})
@@ -67,17 +69,21 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
                 "missing": victim.missing,
             }
             for victim in state.in_flight
+            if victim.uid not in asked
         ],
+        "asked": asked_document(snapshot),
         "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
         "owners": _owners(snapshot),
-        "decisions": [_decided(decided) for decided in snapshot.recent],
+        "decisions": [_decided(decided, asked) for decided in snapshot.recent],
     }
 
 
-def _decided(decided: Decided) -> dict[str, Any]:
-    """Return a decision; an eviction has its pod, signal and the name of its incident."""
+def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
+    """Return a decision; an eviction has its pod, signal and the name of its incident, unless it is only asked for."""
+    if not is_certain(decided, asked):
+        decided = replace(decided, why="", filled="", pod="", uid="")
     return {
         "at": rfc3339(decided.wall),
         "kind": decided.kind,
@@ -97,7 +103,9 @@ def _owners(snapshot: Snapshot) -> list[dict[str, Any]]:
 
     `filled`: the last evicted pod took most of what was short. A pod that was here at that eviction is not a new one.
     """
-    last = {each.owner: each for each in snapshot.recent if each.owner and snapshot.wall - each.wall <= OWNER_QUIET}
+    asked = proposed(snapshot)
+    certain = [each for each in snapshot.recent if is_certain(each, asked)]
+    last = {each.owner: each for each in certain if each.owner and snapshot.wall - each.wall <= OWNER_QUIET}
     found = []
     for owner, decided in sorted(last.items(), key=lambda each: each[1].wall):
         namespace, _, name = owner.partition("/")

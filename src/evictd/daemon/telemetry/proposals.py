@@ -1,0 +1,46 @@
+"""Tells the evictions that the API server has not agreed to: those are asked for, and no pod leaves yet (law Consent)."""
+
+from itertools import takewhile
+from typing import Any
+
+from evictd.codec.times import rfc3339
+from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS, is_proposal
+from evictd.core.model.state import Victim
+from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+
+
+def proposed(snapshot: Snapshot) -> frozenset[str]:
+    """Return the uids of the pods that the API server is asked to evict, and has not agreed to."""
+    return frozenset(victim.uid for victim in snapshot.state.in_flight if _is_proposed(victim, snapshot))
+
+
+def _is_proposed(victim: Victim, snapshot: Snapshot) -> bool:
+    """Whether a victim awaits an answer: of this cycle's choice none is known yet, which counts where a budget refused some."""
+    if is_proposal(victim, snapshot.observation.outcomes):
+        return True
+    soft = victim.grace_period_seconds > IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    new = victim.chosen_at == snapshot.at and not victim.counted and victim.gone_at is None
+    return soft and new and bool(snapshot.state.backoff.budgets)
+
+
+def asked_document(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Make the rows of the pods that the API server is asked to evict, with how often it refused since the last eviction."""
+    uids = proposed(snapshot)
+    others = (each for each in reversed(snapshot.recent) if each.uid not in uids)
+    refused = [each for each in takewhile(lambda each: not each.uid, others) if each.refused] if uids else []
+    since = min((each.refused_since for each in refused), default=None)
+    return [
+        {
+            "pod": victim.full_name,
+            "signal": "" if victim.cause is None else victim.cause.value,
+            "refusals": sum(each.refused for each in refused),
+            "refusedSince": None if since is None else rfc3339(since),
+        }
+        for victim in snapshot.state.in_flight
+        if victim.uid in uids
+    ]
+
+
+def is_certain(decided: Decided, uids: frozenset[str]) -> bool:
+    """Whether a decision is none of the evictions that the API server has not agreed to."""
+    return not decided.uid or decided.uid not in uids
