@@ -11,6 +11,7 @@ Document = Mapping[str, Any]
 
 BUDGET_GUARD = "disruption budget"
 """What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
+_AUTO = "Auto"
 _NO_POD_MEASURED = "NoPodMeasured"
 _NOT_SHORT = "NotShortOfMemory"
 """Its second part says why: page cache."""
@@ -54,13 +55,25 @@ def is_guarded_by_budget(entry: Document) -> bool:
 
 
 def past_its_budget(status: Document, entry: Document) -> str:
-    """Return when evictd deletes a pod whose eviction a disruption budget refuses; empty where none holds up evictions."""
+    """Return when evictd deletes a pod whose eviction a disruption budget refuses, or takes another one in its place.
+
+    Empty where none holds up evictions.
+    """
     if not is_guarded_by_budget(entry):
         return ""
     hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
     at = _at(status, entry)
-    auto, when = "" if hard else "with podTermination Auto ", f"from {at} on" if at else "at the next attempt"
-    return f"{auto}evictd deletes that pod {when}"
+    when = f"from {at} on" if at else "at the next attempt"
+    if hard:
+        return f"evictd deletes that pod {when}"
+    termination = status.get("podTermination", _AUTO)  # an older daemon does not say it
+    if termination == _AUTO:
+        return f"with podTermination {_AUTO} evictd deletes that pod {when}"
+    never, instead = f"with podTermination {termination} evictd does not delete that pod", entry.get("stopInstead")
+    if not instead:
+        return never
+    at = _time(status, instead["inSeconds"])
+    return f"{never}; {clean(instead['pod'])} may go in its place {f'from {at} on' if at else 'at the next attempt'}"
 
 
 def stop_text(status: Document, entry: Document) -> str:
@@ -74,7 +87,11 @@ def stop_text(status: Document, entry: Document) -> str:
 
 def _at(status: Document, entry: Document) -> str:
     """Write the time of the node's clock at which a stop ends; empty where none is known, or it is over."""
-    left = entry.get("stopEndsInSeconds")  # an older daemon does not say it
+    return _time(status, entry.get("stopEndsInSeconds"))  # an older daemon does not say it
+
+
+def _time(status: Document, left: float | None) -> str:
+    """Write the time of the node's clock in so many seconds; empty where it is not known, or over."""
     if left is None or left <= 0:
         return ""
     at = datetime.fromisoformat(status["at"]) + timedelta(seconds=status["ageSeconds"] + left)

@@ -101,7 +101,9 @@ class Pages:
         return json_page({**document, "faults": [each.kind.value for each in self._faults(snapshot)]})
 
     def _status_document(self, snapshot: Snapshot, view: NodeView) -> dict[str, object]:
-        return status_document(view, snapshot, self._clock(), reload_fault=self._board.reload_fault)
+        termination = self._configuration.settings.evictd.cluster.pod_termination
+        fault = self._board.reload_fault
+        return status_document(view, snapshot, self._clock(), reload_fault=fault, termination=termination)
 
     def _explain(self) -> Page:
         if self._board.latest is None:

@@ -12,6 +12,7 @@ from typing import Any
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import owner_of, patience_with_budget
 from evictd.core.eviction.effect import has_begun
+from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
@@ -23,6 +24,7 @@ from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
+from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.daemon.telemetry.proposals import asked_document, is_certain, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
@@ -40,7 +42,14 @@ _SHOWN_GROWERS = 3
 _FRESH_PART = 4
 
 
-def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
+def status_document(
+    view: NodeView,
+    snapshot: Snapshot,
+    now: int,
+    *,
+    reload_fault: str = "",
+    termination: EvictionMethod = EvictionMethod.AUTO,
+) -> dict[str, Any]:
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
     state, node, asked = snapshot.state, snapshot.observation.node, proposed(snapshot)
     problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
@@ -56,6 +65,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
         "policy": snapshot.config.policy.value,
         "dryRun": snapshot.observation.outcomes.dry_run,
         "phase": {"name": state.activity.value, **_phase_detail(snapshot, now)},
+        "podTermination": termination.value,
         "signals": _signals(view, snapshot, now),
         "conditions": [_condition(snapshot, condition, now) for condition in NodeCondition],
         "leaving": [
@@ -327,17 +337,19 @@ def _stop(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]
     """Return why no pod would go, and for how long.
 
     `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
-    evictd may pass over it. A pause that begins when the threshold acts has a length and no end yet.
+    evictd may pass over it, and `stopInstead` is the pod that may go then if it may not. A pause that begins when the
+    threshold acts has a length and no end yet.
     """
     if stop is None:
         return {"stop": "", "stopReason": "", "stopEndsInSeconds": None, "stopLastsSeconds": None,
-                "stopPod": "", "stopPodGuard": ""}  # fmt: skip
+                "stopPod": "", "stopPodGuard": "", "stopInstead": None}  # fmt: skip
     culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
-    guard, until = "" if culprit is None else protection(culprit, snapshot.config), stop.until
+    guard, until, instead = "" if culprit is None else protection(culprit, snapshot.config), stop.until, None
     budget = None if culprit is None else snapshot.state.backoff.budgets.get(culprit.uid)
     if budget is not None and not guard:
         hard = stop.threshold is not None and stop.threshold.hard
         guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
+        instead = goes_instead(stop, snapshot, now)
     begun = has_begun(stop, snapshot.state)
     lasts = None if until is None or begun else round((until - snapshot.at) / SECOND, 1)
     return {
@@ -347,6 +359,7 @@ def _stop(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]
         "stopLastsSeconds": lasts,
         "stopPod": "" if culprit is None else culprit.full_name,
         "stopPodGuard": guard,
+        "stopInstead": instead,
     }
 
 
