@@ -15,6 +15,7 @@ from evictd.core.model.state import State
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import SECOND, parse_duration
 from tests.playbook import Playbook, as_kubelet, config, node, pod, usage
+from tests.render.snapshots import incident_snapshot
 
 STATIC = pod("static", source=PodSource.STATIC)
 A, B = pod("a"), pod("b")
@@ -158,3 +159,17 @@ def test_growth_of_a_past_shortage_does_not_count_on_a_calm_disk() -> None:
     assert disk.stop is None
     assert disk.victim is not None
     assert disk.victim.name == "a"
+
+
+def test_what_a_victim_that_has_ended_gives_back_is_not_of_no_pod() -> None:
+    """`88.9Gi in use belong to no pod` stood above `20Gi belong to no pod`, and 68.8Gi of the victim were in neither sum."""
+    ended = incident_snapshot("12-container-log", 471)
+    (victim,) = ended.state.in_flight
+    assert victim.gone_at is not None
+    answers = {each.signal: each for each in who_is_next(ended.state, ended.observation, ended.config, ended.at)}
+    disk = answers[Signal.NODEFS_AVAILABLE]
+    assert disk.held is not None
+    shares = disk.held.shares.values()
+    assert disk.held.leaving.held == victim.owed[Signal.NODEFS_AVAILABLE]
+    assert sum(each.held or 0 for each in shares) == disk.held.used
+    assert disk.not_of_pods == disk.held.elsewhere.held

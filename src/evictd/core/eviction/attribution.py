@@ -12,6 +12,7 @@ no threshold is met any more, so a calm node keeps and computes nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from evictd.core.eviction.holdings import owed_by_ended
 from evictd.core.eviction.ledger import SUPPLY_OF, bytes_of
 from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share
@@ -73,6 +74,8 @@ def attribution_of(
     immovable = {pod.uid for pod in observation.pods if pod.critical} | config.protected_pods
     measured = [pod.uid for pod in observation.pods if pod.uid in holdings.used]
     leaving = [uid for uid in measured if uid in ending] if ending else []
+    seen = _seen_of(supply, seen, observation)
+    awaited = owed_by_ended(state.in_flight, supply, seen, now)
     protected = [uid for uid in measured if uid in immovable and uid not in ending] if immovable else []
     grower, grower_grown = _grower(measured, observation, holdings, crossing)
     others = measured
@@ -80,11 +83,11 @@ def attribution_of(
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
     return Attribution(
         signal=supply,
-        used=_used(supply, seen, observation),
+        used=(seen.capacity - seen.available).value(),
         over=None if crossing is None else now - crossing.at,
         evictable=_share(others, holdings, crossing),
         protected=_share(protected, holdings, crossing),
-        leaving=_share(leaving, holdings, crossing),
+        leaving=_with_awaited(_share(leaving, holdings, crossing), awaited),
         unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
         outdated=len(holdings.last_measured.keys() & set(measured)),
         reclaimable=_reclaimable(supply, observation, layout_of(state.filesystems or Filesystems())),
@@ -94,11 +97,14 @@ def attribution_of(
     )
 
 
-def _used(supply: Signal, seen: SignalObservation, observation: Observation) -> int:
-    """Return how much of a supply is used: by the signal that stands for it, since others count the pods' part only."""
-    if observation.node is not None:
-        seen = signal_observations(observation.node).get(supply, seen)
-    return (seen.capacity - seen.available).value()
+def _seen_of(supply: Signal, seen: SignalObservation, observation: Observation) -> SignalObservation:
+    """Return the reading of the signal that stands for a supply, since others count the pods' part only."""
+    return seen if observation.node is None else signal_observations(observation.node).get(supply, seen)
+
+
+def _with_awaited(leaving: Share, awaited: int) -> Share:
+    """Return the share of the pods that leave with what those are still to give back that have ended."""
+    return replace(leaving, held=(leaving.held or 0) + awaited) if awaited else leaving
 
 
 def _grower(

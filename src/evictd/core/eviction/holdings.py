@@ -105,7 +105,7 @@ def _read(
     if rest is not None and len(unmeasured) == 1:
         used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
         measured, rest = measured + rest, None
-    owed = _owed_by_ended(state.in_flight, supply, seen, now)
+    owed = owed_by_ended(state.in_flight, supply, seen, now)
     remembered = sum([used[uid] for uid in last_measured])
     counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
     elsewhere = seen.capacity.value() - seen.available.value() - counted - (rest or 0) - owed
@@ -237,7 +237,8 @@ def _given_back_while_leaving(
     return min(leaving, max(before.used - elsewhere, 0))
 
 
-def _owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:
+def owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:
+    """Return what victims that have ended are still to give back of a supply; `seen` is the reading of it."""
     if not victims:
         return 0
     ended = [victim for victim in victims if supply_released_at(victim, supply) is not None]

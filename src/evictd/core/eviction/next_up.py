@@ -10,6 +10,8 @@ from dataclasses import replace
 from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.choose import choose_victim, ranked
 from evictd.core.eviction.chooser import Choice
+from evictd.core.eviction.holdings import owed_by_ended
+from evictd.core.eviction.ledger import SUPPLY_OF
 from evictd.core.eviction.page_cache import not_short_of_memory, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, layout_of
@@ -94,7 +96,7 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
         rows=tuple(with_file_pages(row, threshold.signal, observation.pod_stats) for row in rows),
         victim=victim,
         measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
-        not_of_pods=_not_of_pods(threshold.signal, rows, observation, layout),
+        not_of_pods=_not_of_pods(threshold.signal, rows, observation, state, now),
         held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
         findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution)),
     )
@@ -108,7 +110,10 @@ def _page_cache(threshold: Threshold, observation: Observation, config: Eviction
     return not_short_of_memory(threshold, observation, seen, config)
 
 
-def _not_of_pods(signal: Signal, rows: tuple[RankedPod, ...], observation: Observation, layout: Layout) -> int | None:
+def _not_of_pods(
+    signal: Signal, rows: tuple[RankedPod, ...], observation: Observation, state: State, now: int
+) -> int | None:
+    layout = layout_of(state.filesystems or Filesystems())
     if SIGNALS[signal].resource is not Resource.EPHEMERAL_STORAGE or observation.node is None:
         return None
     if observation.pods_unknown:
@@ -116,7 +121,8 @@ def _not_of_pods(signal: Signal, rows: tuple[RankedPod, ...], observation: Obser
     if not all(_measured(row, signal, observation, layout) for row in rows):
         return None
     seen = signal_observations(observation.node)[signal]
-    return max(0, (seen.capacity - seen.available).value() - sum(row.usage or 0 for row in rows))
+    of_pods = sum(row.usage or 0 for row in rows) + owed_by_ended(state.in_flight, SUPPLY_OF[layout][signal], seen, now)
+    return max(0, (seen.capacity - seen.available).value() - of_pods)
 
 
 def _measured(row: RankedPod, signal: Signal, observation: Observation, layout: Layout) -> bool:
