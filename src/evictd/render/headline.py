@@ -8,6 +8,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
+from evictd.render.awaited import awaited_pods, awaited_text
 from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
@@ -15,7 +16,7 @@ from evictd.render.proposed import asked_text
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import brief_stop, is_guarded_by_budget, past_its_budget, paused_until
-from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
+from evictd.render.text import capital, clean, first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import (
     FORESEEN_SECONDS,
     Approach,
@@ -271,6 +272,8 @@ def unread(status: Document) -> list[str]:
 
 
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
+    if is_due(entry) and (pods := awaited_pods(status, entry)):
+        return f" {capital(awaited_text(pods))}."
     if entry["next"] is not None:
         return f" {entry['next']['pod']} would be evicted {when}."
     then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
@@ -285,6 +288,8 @@ def _stopped(status: Document, entry: Document) -> str:
 
 def _now(status: Document, entry: Document) -> str:
     """Write what evictd does first below a hard threshold, after its name, or why it evicts no pod."""
+    if pods := awaited_pods(status, entry):
+        return f"; {awaited_text(pods)}."
     if status["phase"]["name"] != PhaseName.RECLAIMING.value:
         if entry["next"] is not None:
             write = _would_be if status["dryRun"] else _after_last

@@ -256,6 +256,8 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     end = f"the end of {leaves[0]}" if len(leaves) == 1 else "their end"
     asked = [clean(row["pod"]) for row in status.get("asked", ())]
     would = f"would be evicted next, if {end} is not enough" if leaves else "would be evicted first"
+    if not leaves and (gone := [clean(row["pod"]) for row in status["leaving"]]):
+        would = f"would be evicted next, if what {first_of(gone, _SHOWN_NEXT)} should free is not enough"
     would = f"is asked for next, if {first_of(asked, _SHOWN_NEXT)} may not go" if asked and not leaves else would
     queues = [queue for queue in explained["queues"] if queue["next"]]
     near = [each for each in queues if any(signal in named for signal in each["signals"])]

@@ -9,9 +9,10 @@ from evictd.core.model.amount_text import amount_with
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
+from evictd.render.awaited import awaited_pods
 from evictd.render.remedies import grew_elsewhere
 from evictd.render.text import clean, first_of, gap_text, seconds_text, usage_text
-from evictd.render.timing import FORESEEN_SECONDS, End, is_overdue
+from evictd.render.timing import FORESEEN_SECONDS, End, is_due, is_overdue
 
 Document = Mapping[str, Any]
 
@@ -32,7 +33,7 @@ def about_leaving(status: Document) -> str:
 
     Empty where its incident is not known.
     """
-    leaving = [row for row in status["leaving"] if not row["gone"]]
+    leaving = [row for row in status["leaving"] if not row["gone"]] or _awaited(status)
     pods = {row["pod"] for row in leaving}
     newest = (each for each in reversed(status["decisions"]) if each.get("pod") in pods and each.get("incident"))
     incident = next((clean(each["incident"]) for each in newest), "")
@@ -40,8 +41,16 @@ def about_leaving(status: Document) -> str:
         return ""
     enough = all(row["held"] and row["missing"] and row["held"] >= row["missing"] for row in leaving)
     names = first_of([clean(row["pod"]) for row in leaving], _NAMED)
-    nothing = f"nothing, if {names} {'ends' if len(leaving) == 1 else 'end'} in time; " if enough else ""
+    ends = "ends in time" if len(leaving) == 1 else "end in time"
+    back = f"what {names} held comes back" if leaving and leaving[0]["gone"] else f"{names} {ends}"
+    nothing = f"nothing, if {back}; " if enough else ""
     return f"{nothing}`evictd incident {incident}` says what would have avoided this eviction"
+
+
+def _awaited(status: Document) -> list[Document]:
+    """Return the pods that have ended while a threshold is met, and that still owe what they held."""
+    pods = {pod for entry in status["signals"] if is_due(entry) for pod in awaited_pods(status, entry)}
+    return [row for row in status["leaving"] if row["pod"] in pods]
 
 
 def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: bool) -> Document:

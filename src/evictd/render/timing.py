@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.render.awaited import awaited_pods
 from evictd.render.signal_entry import shown_entries
 from evictd.render.text import clean, gap_text, seconds_text, signal_amount
 
@@ -182,6 +183,7 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
     """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
 
     The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
+    None is said either while what an ended pod held comes back.
     """
     found: dict[str, End] = {}
     for entry in shown_entries(status):
@@ -189,7 +191,7 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
         over, fall = _last_fall(trends.get(entry["signal"], ()))
         then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
         short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-        if not short or not then or mean is None:
+        if not short or not then or mean is None or awaited_pods(status, entry):
             continue
         if fall <= 0:
             if over >= _STEADY_SECONDS and mean > 0:
