@@ -12,8 +12,19 @@ from evictd.core.model.finding import SkipReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
-from evictd.render.deciding import evicted_because, passed_over_because, place_then, reasons_of, refused_before
+from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.deciding import (
+    evicted_because,
+    instead_of_others,
+    is_tie,
+    passed_over_because,
+    place_then,
+    reasons_of,
+    refused_before,
+)
 from tests.playbook import config, node, pod, usage
+from tests.render.snapshots import incident_snapshot
+from tests.render.test_node_page import page
 
 MI = 2**20
 
@@ -217,3 +228,26 @@ def evictions() -> list[EvictPod]:
     seen = Observation(node=node(memory="100Mi of 8Gi"), pods=(leak,), pod_stats={"leak": usage(leak, memory="6Gi")})
     step = synchronize(State(), seen, config(hard={"memory.available": "500Mi"}), 0)
     return [each for each in step.decisions if isinstance(each, EvictPod)]
+
+
+def test_the_next_pod_is_explained_by_what_decides() -> None:
+    """A pod in place 7 of the order was first because it `exceeds its request by 2.91Gi`, which puts it in place 7."""
+    for name, seconds, others in (
+        ("17-daemon-sets-a-little-over", 200, "default/agent-5 (110Mi) and 5 other pods"),
+        ("46-control-recreated-fork-bomb", 220, "default/web-7 (31 processes) and 7 other pods"),
+    ):
+        near = incident_snapshot(name, seconds)
+        why = f"its eviction makes that of {others}, which rank before it, unnecessary"
+        assert f"Why that pod is first: {why}." in page(near, 0)
+
+
+def test_a_name_is_no_reason_to_show() -> None:
+    """`Why that pod is first: is equal to default/batch-1, so the name decides` told nothing."""
+    near = incident_snapshot("42-budget-of-one", 60)
+    queue = next(each for each in snapshot_view(near).queues if each.victim is not None)
+    first, second, *_, last = queue.rows
+    assert (is_tie(first, second), is_tie(first, last)) == (True, False)
+    assert not is_tie(first, second._replace(usage=None))
+    assert is_tie(first._replace(usage=None), second._replace(usage=None))
+    assert instead_of_others(queue.rows, first, {}, queue.resource) == ""
+    assert "Why that pod is first" not in page(near, 0)

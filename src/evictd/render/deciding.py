@@ -6,6 +6,7 @@ decided. Nothing is ranked here. `why`, `history`, `status`, the page, the log a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from evictd.codec.decision import encode_decision, encode_finding
@@ -309,6 +310,24 @@ def _why(
     if (rival := _rival(rows, index, skipped)) is None:
         return "no other pod of this node may be evicted for it" if complete else ""
     return _against(rows[index], rival, resource)
+
+
+def instead_of_others(
+    rows: Iterable[RankedPod], victim: RankedPod, skipped: Mapping[str, SkipReason], resource: Resource
+) -> str:
+    """Return why the pods that rank before a victim are passed over, by their uids; empty where none is."""
+    before = [row for row in takewhile(lambda row: row.uid != victim.uid, rows) if row.uid in skipped]
+    return _instead([contender(row) for row in before], resource, skipped) if before else ""
+
+
+def is_tie(row: RankedPod, rival: RankedPod) -> bool:
+    """Whether two pods are equal in every key of a ranking but their names."""
+    pod, other = contender(row), contender(rival)
+    if pod.exceeds != other.exceeds or not _same_but_usage(pod, other):
+        return False
+    if pod.usage is None or other.usage is None:
+        return pod.usage is other.usage
+    return pod.usage - pod.request == other.usage - other.request
 
 
 def _rival(rows: Sequence[Contender], index: int, skipped: Mapping[str, SkipReason]) -> Contender | None:

@@ -264,7 +264,7 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     for queue in near if near or _is_short(status) else queues:
         row = next((row for row in queue["rows"] if full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
-        why = f": {row['why']}" if row is not None and measured and row["why"] else ""
+        why = f": {queue['nextWhy']}" if queue["nextWhy"] else ""
         if queue["next"] not in said:
             used = usage_text(row["usage"], Resource(queue["resource"])) if row is not None and measured else ""
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]

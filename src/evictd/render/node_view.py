@@ -21,6 +21,7 @@ from evictd.core.model.finding import (
     RankedPod,
     Ranking,
     SignalUnobserved,
+    SkipReason,
     ThresholdFinding,
 )
 from evictd.core.model.observation import Observation, Problem
@@ -28,6 +29,7 @@ from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
 from evictd.render.attribution import attribution_document
+from evictd.render.deciding import instead_of_others, is_tie
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
 from evictd.render.sentences import finding_text, goes_before, passed_over_text, place_text, rivals
 from evictd.render.text import protection
@@ -50,6 +52,8 @@ class Queue:
     """The holders of the supply that the signals observe, and who took it since it became short; `None`: unknown."""
     passed_over: Mapping[str, str] = field(default_factory=dict)
     """Why a pod that ranks before the victim would not be evicted, by its uid."""
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
+    """The reasons of these."""
 
 
 @frozen
@@ -129,7 +133,7 @@ def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
             answer.victim and answer.victim.uid,
             *((*row[:_POD], row.stall) for row in answer.rows),
         )
-        same = queues.get(key)
+        same, skips = queues.get(key), _skips(answer)
         queues[key] = Queue(
             signals=(*(() if same is None else same.signals), answer.signal),
             resource=answer.resource,
@@ -138,15 +142,15 @@ def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
             not_of_pods=answer.not_of_pods if same is None else same.not_of_pods,
             stop=answer.stop if same is None else same.stop,
             held=answer.held if same is None else same.held,
-            passed_over=_passed_over(answer),
+            passed_over={each.pod.uid: passed_over_text(each) for each in skips},
+            skipped={each.pod.uid: each.reason for each in skips if each.reason is not SkipReason.IN_FLIGHT},
         )
     return tuple(queues.values())
 
 
-def _passed_over(answer: NextUp) -> dict[str, str]:
-    """Return why pods are passed over for another one; where no pod would go, `NextUp.stop` says why."""
-    skipped = () if answer.victim is None else answer.findings
-    return {each.pod.uid: passed_over_text(each) for each in skipped if isinstance(each, PodSkipped)}
+def _skips(answer: NextUp) -> list[PodSkipped]:
+    """Return which pods are passed over for another one; where no pod would go, `NextUp.stop` says why."""
+    return [] if answer.victim is None else [each for each in answer.findings if isinstance(each, PodSkipped)]
 
 
 class PlacedRow(NamedTuple):
@@ -157,6 +161,8 @@ class PlacedRow(NamedTuple):
     """Why the pod is never evicted; empty if it may be."""
     why: str
     """The key that sets it apart from the next pod that may be evicted, or all its keys."""
+    tied: bool
+    """Whether only its name sets it apart."""
 
 
 def placed_rows(
@@ -165,7 +171,9 @@ def placed_rows(
     """Return the first rows of a ranking, all for `most` of `None`, with the reason for each place."""
     protections = [protection(row.pod, config) for row in rows]
     return [
-        PlacedRow(row, protected, place_text(row, resource) if rival is None else goes_before(row, rival, resource))
+        PlacedRow(row, protected, place_text(row, resource), tied=False)
+        if rival is None
+        else PlacedRow(row, protected, goes_before(row, rival, resource), is_tie(row, rival))
         for row, rival, protected in zip(rows[:most], rivals(rows, protections), protections, strict=False)
     ]
 
@@ -197,10 +205,12 @@ def explanation_document(explained: NodeView, *, rows: int | None = TOP_ROWS) ->
 
 
 def _queue(queue: Queue, explained: NodeView, rows: int | None) -> Document:
+    placed = placed_rows(queue.rows, queue.resource, explained.config, rows)
     return {
         "signals": [signal.value for signal in queue.signals],
         "resource": queue.resource.value,
         "next": None if queue.victim is None else queue.victim.pod.full_name,
+        "nextWhy": _next_why(queue, placed),
         "stop": None if queue.stop is None else finding_text(queue.stop, explained.config),
         "notOfPods": queue.not_of_pods,
         "attribution": attribution_document(queue.held, explained.wall),
@@ -213,9 +223,18 @@ def _queue(queue: Queue, explained: NodeView, rows: int | None) -> Document:
                 "why": each.why,
                 "passedOver": queue.passed_over.get(each.row.uid, ""),
             }
-            for each in placed_rows(queue.rows, queue.resource, explained.config, rows)
+            for each in placed
         ],
     }
+
+
+def _next_why(queue: Queue, placed: Iterable[PlacedRow]) -> str:
+    """Return why the next pod goes and no other one; empty where it was not measured, or only its name decides."""
+    if queue.victim is None or queue.victim.usage is None:
+        return ""
+    if passed := instead_of_others(queue.rows, queue.victim, queue.skipped, queue.resource):
+        return passed
+    return next((each.why for each in placed if each.row.uid == queue.victim.uid and not each.tied), "")
 
 
 def _oom_score(difference: OomScoreDifference) -> Document:

@@ -299,7 +299,7 @@ def ranking_table(
 def _row_cells(
     number: int, placed: PlacedRow, resource: Resource, *, passed_over: str
 ) -> tuple[str, str, str, str, str, str]:
-    row, guarded, why = placed
+    row, guarded, why, _ = placed
     deduced = "" if row.pod.spec_known else "?"
     request = amount_text(-(-row.request // NANO), resource) + deduced
     return (
