@@ -266,3 +266,13 @@ def test_the_protected_pod_that_the_headline_blames_is_the_one_to_limit_where_no
     blamed = {"stopReason": "ProtectedCulprit", "stopPod": "default/etcd", "stopPodGuard": "static pod", "next": None}
     (text,) = remedies({**status, "signals": [{**memory, **blamed, "growing": None}]})
     assert text == "limit default/etcd or move it to another node (change its manifest)"
+
+
+def test_below_a_hard_threshold_without_a_leaving_pod_there_is_something_to_do() -> None:
+    """With nine seconds to 0 inodes, while evictd waited for a measurement, the page named no step."""
+    for incident, seconds, pod in (("12-container-log", 465, "chatty"), ("09-inodes-of-a-volume", 239, "files")):
+        waits = incident_snapshot(incident, seconds)
+        status = status_of(waits, waits.at)
+        keeps = f"`evictd why default/{pod}` says what would keep that pod"
+        assert remedies(status) == [f"end, move or limit default/{pod}, which grew the most; {keeps}"]
+        assert remedies({**status, "asked": [{"pod": "a/b", "refusals": 0}]}) == []

@@ -156,12 +156,13 @@ def remedies(status: Document) -> list[str]:
 def _open(status: Document) -> list[Document]:
     """Return the signals for which more pods may have to go, each once.
 
-    A threshold is near, a grace period runs, it is not known yet whether a collection frees enough, or too little leaves.
+    A threshold is near, a grace period runs, it is not known yet whether a collection frees enough, no pod leaves, or too little.
     """
     found = [*(each.entry for each in approaches(status)), *(each.entry for each in graces(status))]
     for entry in status["signals"]:
         collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
-        if is_due(entry) and not _reason(entry) and (collected or _is_too_little(status["leaving"], entry["signal"])):
+        late = collected or _is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)
+        if is_due(entry) and not _reason(entry) and late:
             found.append(entry)
     return list({entry["signal"]: entry for entry in found}.values())
 
@@ -173,6 +174,11 @@ def _of_overdue(status: Document) -> list[str]:
         return []
     verb = "does" if len(late) == 1 else "do"
     return [_OVERDUE.format(pods=first_of([clean(each) for each in late], _NAMED), verb=verb)]
+
+
+def _is_waiting(status: Document) -> bool:
+    """Whether no pod is being evicted, or asked for: evictd waits for a collection or a measurement before it chooses one."""
+    return not (status["dryRun"] or status["leaving"] or status.get("asked"))
 
 
 def _is_named(entry: Document, found: Iterable[str]) -> bool:
