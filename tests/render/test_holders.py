@@ -1,7 +1,7 @@
 """Who fills and who holds what is short or will be soon."""
 
 from evictd.render.headline import headline
-from evictd.render.holders import filled, growers, held_by
+from evictd.render.holders import filled, growers, held_by, measured_before
 from evictd.render.text import capital
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
@@ -75,3 +75,13 @@ def test_amounts_of_processes_say_what_they_count() -> None:
     status = status_of(forked, forked.at)
     assert "reaches its hard threshold 3276 processes in" in headline(status).text
     assert list(growers(status)) == ["In the last 50s default/bomb-1 grew by 10000 processes."]
+
+
+def test_an_earlier_measurement_is_shown_with_its_age() -> None:
+    """`4.69Gi` was half a minute old, and only `no stats` near the end of the page hinted at it."""
+    unread = incident_snapshot("24-unmeasured-hog", 270)
+    text = page(unread, 0)
+    assert "default/leak (4.69Gi, measured 30s before, place 1), default/web-0 (250Mi, place 2)" in text
+    assert "while default/web-0 does not exceed its own (measured 30s before)." in text
+    assert "4.69Gi, measured 30s before</td>" in text
+    assert measured_before({"usage": 1}) == ""

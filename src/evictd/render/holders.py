@@ -61,7 +61,14 @@ def _large(number: int, row: Document, resource: Resource) -> str:
     """Write a pod with what it uses and its place in the order of eviction, or why it has none."""
     priority = f", priority {row['priority']}" if row["priority"] else ""
     place = f"never evicted: {row['protected']}" if row["protected"] else f"place {number}{priority}"
-    return f"{full_name(row)} ({usage_text(row['usage'], resource)}, {place})"
+    used = ", ".join(filter(None, (usage_text(row["usage"], resource), measured_before(row), place)))
+    return f"{full_name(row)} ({used})"
+
+
+def measured_before(row: Document) -> str:
+    """Write how old a usage is that the last reading did not have; empty for a present one."""
+    age = row.get("usageAgeSeconds")
+    return f"measured {seconds_text(age)} before" if age else ""
 
 
 def full_name(row: Document) -> str:

@@ -31,7 +31,7 @@ from evictd.render.headline import (
     nearest,
     unread,
 )
-from evictd.render.holders import filled, full_name, growers, held_by
+from evictd.render.holders import filled, full_name, growers, held_by, measured_before
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
 from evictd.render.page_leaving import about_leaving, leaving_rows
@@ -264,7 +264,8 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     for queue in near if near or _is_short(status) else queues:
         row = next((row for row in queue["rows"] if full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
-        why = f": {queue['nextWhy']}" if queue["nextWhy"] else ""
+        before = "" if row is None else measured_before(row)
+        why = f": {queue['nextWhy']}{f' ({before})' if before else ''}" if queue["nextWhy"] else ""
         if queue["next"] not in said:
             used = usage_text(row["usage"], Resource(queue["resource"])) if row is not None and measured else ""
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]

@@ -28,6 +28,7 @@ from evictd.core.model.observation import Observation, Problem
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
 from evictd.render.attribution import attribution_document
 from evictd.render.deciding import instead_of_others, is_tie
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
@@ -205,7 +206,7 @@ def explanation_document(explained: NodeView, *, rows: int | None = TOP_ROWS) ->
 
 
 def _queue(queue: Queue, explained: NodeView, rows: int | None) -> Document:
-    placed = placed_rows(queue.rows, queue.resource, explained.config, rows)
+    placed, ages = placed_rows(queue.rows, queue.resource, explained.config, rows), _usage_ages(queue, explained)
     return {
         "signals": [signal.value for signal in queue.signals],
         "resource": queue.resource.value,
@@ -222,10 +223,19 @@ def _queue(queue: Queue, explained: NodeView, rows: int | None) -> Document:
                 "protected": each.protected,
                 "why": each.why,
                 "passedOver": queue.passed_over.get(each.row.uid, ""),
+                "usageAgeSeconds": ages.get(each.row.uid),
             }
             for each in placed
         ],
     }
+
+
+def _usage_ages(queue: Queue, explained: NodeView) -> dict[str, float]:
+    """Return by uid for how many seconds the usage of pods is old that were measured before, but not in this reading."""
+    holdings = None if queue.held is None else explained.state.holdings.get(queue.held.signal)
+    if holdings is None:
+        return {}
+    return {uid: round((holdings.at - at) / SECOND, 1) for uid, at in holdings.last_measured.items()}
 
 
 def _next_why(queue: Queue, placed: Iterable[PlacedRow]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
-from evictd.render.holders import full_name, row_numbers
+from evictd.render.holders import full_name, measured_before, row_numbers
 from evictd.render.stopped import name_last
 from evictd.render.text import MEASURED_LATER, amount_text, capital, not_of_pods_text, usage_text
 
@@ -74,7 +74,7 @@ def _row(number: str, row: Document, resource: Resource) -> dict[str, Any]:
     return {
         "number": number,
         "pod": f"{row['namespace']}/{row['name']}",
-        "usage": usage,
+        "usage": ", ".join(filter(None, (usage, measured_before(row)))),
         "request": amount_text(row["request"], resource) if row["request"] else "none",
         "priority": row["priority"],
         "why": f"never evicted: {row['protected']}" if row["protected"] else "; passed over: ".join(reasons),
