@@ -1,7 +1,9 @@
 """The last decisions of the page: what became of an eviction, and nothing twice."""
 
+from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.page_decisions import page_decisions
 from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import page, pressed, recovered
 
 
@@ -45,3 +47,12 @@ def test_an_eviction_says_what_filled_the_supply_unless_that_stands_above() -> N
 
 def test_the_end_of_a_condition_is_named() -> None:
     assert "report node conditions: MemoryPressure ended</span>" in page(recovered())
+
+
+def test_what_was_left_is_said_of_the_time_that_has_passed() -> None:
+    """`8.8Gi were left within a minute` stood there in the second in which the pod ended."""
+    for seconds, left in ((471, "; it ended 0.0s later"), (472, " 1.0s after that")):
+        ended = incident_snapshot("12-container-log", seconds)
+        trends = recent_readings(ended.trends, now=ended.at)
+        (eviction,) = [each for each in page_decisions(status_of(ended, ended.at), (), trends) if each["pod"]]
+        assert eviction["text"].endswith(left)

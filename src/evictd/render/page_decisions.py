@@ -39,14 +39,16 @@ def page_decisions(
 
 
 def _end(decision: Document, status: Document, trend: Sequence[tuple[float, int]]) -> str:
-    """Write when an evicted pod ended, and how much was left within a minute; empty where it has not ended."""
+    """Write when an evicted pod ended, and how much was left within a minute, or by now; empty where it has not ended."""
     if not decision["ended"]:
         return ""
     begun, ended = seconds_ago(status, decision["at"]), seconds_ago(status, decision["ended"])
     if begun is None or ended is None:
         return ""
     text = f"; it ended {seconds_text(max(begun - ended, 0))} later"
-    after = [amount for ago, amount in trend if ended - _RELIEF_SECONDS <= ago <= ended]
+    after = [(ended - ago, amount) for ago, amount in trend if ended - _RELIEF_SECONDS <= ago < ended]
     if not after:
         return text
-    return f"{text}, and {signal_amount(after[-1], Signal(decision['signal']))} were left within a minute of that"
+    passed, amount = after[-1]
+    when = "within a minute of that" if ended >= _RELIEF_SECONDS else f"{seconds_text(passed)} after that"
+    return f"{text}, and {signal_amount(amount, Signal(decision['signal']))} were left {when}"
