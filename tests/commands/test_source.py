@@ -10,14 +10,18 @@ from evictd.cli import main
 from evictd.commands.source import (
     add_config_arguments,
     compared_config,
+    compared_file,
     own_config,
     read_scenario,
     read_story,
     scenario_config,
+    world_under,
 )
+from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.config import ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
+from evictd.world.file import WorldFile
 from tests.commands.test_replay import journal_of
 from tests.stories import SCENARIOS, memory_step, memory_story
 
@@ -142,3 +146,23 @@ def test_a_journal_is_no_configuration(tmp_path: Path, capsys: pytest.CaptureFix
     journal = journal_of("min-reclaim", tmp_path / "journal.jsonl")
     assert main(["check", str(journal)]) == 2
     assert "journal.jsonl: is a journal; `evictd replay` decides it again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "ended"),
+    [("Auto", EvictionMethod.AUTO), ("EvictionAPI", EvictionMethod.EVICTION_API), ("", EvictionMethod.DELETE)],
+)
+def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: str, ended: EvictionMethod) -> None:
+    """The configuration's `podTermination` was ignored without a word; without one the world's own is kept."""
+    path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
+    path.write_text("kind: World\nevictd: {cluster: {podTermination: Delete}}\n")
+    cluster = f"{{podTermination: {given}}}" if given else "{evictionTimeout: 2m}"
+    file.write_text(f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {cluster}\n")
+    story = read_story(path)
+    assert isinstance(story, WorldFile)
+    assert world_under(story, file).api_server.termination is ended
+    assert world_under(story, None).api_server.termination is EvictionMethod.DELETE
+    beside = argparse.Namespace(config=None, compare=file)
+    assert world_under(story, compared_file(beside)).api_server.termination is ended
+    by_policy = argparse.Namespace(config=file, compare=Path("kubelet"))
+    assert compared_file(by_policy) == file

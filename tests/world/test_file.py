@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from evictd.config.file import load_yaml
+from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.oom import node_critical
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
@@ -224,3 +225,21 @@ def test_a_pod_that_writes_to_memory_has_a_volume_in_memory() -> None:
         [("memory", "Memory")],
         [("own", "Memory")],
     ]
+
+
+@pytest.mark.parametrize(
+    ("evictd", "api_server", "ended"),
+    [
+        ("{}", "{}", EvictionMethod.AUTO),
+        ("{}", "{podTermination: Delete}", EvictionMethod.DELETE),
+        ("{cluster: {podTermination: EvictionAPI}}", "{}", EvictionMethod.EVICTION_API),
+        ("{cluster: {podTermination: Auto}}", "{podTermination: Delete}", EvictionMethod.AUTO),
+        ("{cluster: {evictionTimeout: 1m}}", "{podTermination: Delete}", EvictionMethod.DELETE),
+    ],
+)
+def test_pods_are_ended_as_the_world_s_configuration_says(evictd: str, api_server: str, ended: EvictionMethod) -> None:
+    """The configuration's `podTermination` was ignored without a word."""
+    document = load_yaml(f"kind: World\nevictd: {evictd}\napiServer: {api_server}\n")
+    assert isinstance(document, dict)
+    world = decode_world(document).world
+    assert world.api_server.termination is ended

@@ -271,7 +271,9 @@ class OutageFields(WorldPart, frozen=True):
 class ApiServerFields(WorldPart, frozen=True):
     """How pods are ended, and what the API server answers."""
 
-    pod_termination: Annotated[EvictionMethod, _about("As `cluster.podTermination`.")] = EvictionMethod.AUTO
+    pod_termination: Annotated[
+        EvictionMethod, _about("As `cluster.podTermination`, which decides where a configuration sets it.")
+    ] = EvictionMethod.AUTO
     kubelet: Annotated[bool, _about("Whether a kubelet runs the pods.")] = True
     retry_after: Annotated[Span | None, _about("The Retry-After of a refusal.")] = Span(10 * SECOND)
     budgets: Annotated[tuple[DisruptionBudgetFields, ...], _about("PodDisruptionBudgets.")] = ()

@@ -25,6 +25,7 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.errors import InputError, did_you_mean, missing_package
 from evictd.world.file import WorldFile, decode_world
+from evictd.world.model import World
 
 Story = Scenario | WorldFile
 
@@ -141,12 +142,10 @@ def configuration_name(config: EvictionConfig, args: argparse.Namespace) -> str:
 
 def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
     """Return name and configuration of `--compare`: a file's, or the same one decided by the policy that is named."""
-    name, policies = str(args.compare), [policy.value for policy in Policy]
-    if name not in policies and not args.compare.exists():
-        name = _policy_name(name)
-        if name not in policies and not args.compare.suffix:
-            meant = did_you_mean(name.capitalize(), policies) or f"give a file or a policy: {' or '.join(policies)}"
-            raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
+    name, policies = _compared_name(args.compare), [policy.value for policy in Policy]
+    if name not in policies and not args.compare.exists() and not args.compare.suffix:
+        meant = did_you_mean(name.capitalize(), policies) or f"give a file or a policy: {' or '.join(policies)}"
+        raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
     if name in policies:
         same = argparse.Namespace(config=args.config, policy=name)
         config = scenario_config(scenario, path, same)
@@ -164,6 +163,28 @@ def _given_config(path: Path, scenario: Story) -> EvictionConfig:
         return settings.eviction
     taints = decode_evictd(scenario.evictd)[0].cluster.taints
     return replace(settings.eviction, keep_away=taints and settings.evictd.cluster.taints)
+
+
+def _compared_name(compare: Path) -> str:
+    """Return what `--compare` names: a policy in any case, or a file."""
+    return str(compare) if compare.exists() else _policy_name(str(compare))
+
+
+def compared_file(args: argparse.Namespace) -> Path | None:
+    """Return the configuration file behind `compared_config`: with a policy that of `--config`, if there is one."""
+    given: Path | None = args.compare
+    if given is None or _compared_name(given) in [policy.value for policy in Policy]:
+        given = args.config
+    return given
+
+
+def world_under(file: WorldFile, config: Path | None) -> World:
+    """Return the world, in which pods are ended as this configuration file says; where it does not say it, as the world does."""
+    settings = None if config is None else load(config)
+    if settings is None or "podTermination" not in settings.written.cluster:
+        return file.world
+    api = replace(file.world.api_server, termination=settings.evictd.cluster.pod_termination)
+    return replace(file.world, api_server=api)
 
 
 def _kind(text: str, path: Path) -> object:

@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -271,8 +271,14 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
         name = str(drop_in_path)
         texts[name] = read_text(drop_in_path)
         layers = drop_in(layers, *parse_documents(texts[name], name), name)
-    written = Written(texts=texts, kinds=layers.kinds, fields=frozenset(layers.evictd))
     made = settings(layers, flags)
+    cluster = layers.evictd.get("cluster")
+    written = Written(
+        texts=texts,
+        kinds=layers.kinds,
+        fields=frozenset(layers.evictd),
+        cluster=frozenset(cluster if isinstance(cluster, Mapping) else ()),
+    )
     cut = tuple(
         f"{name}: the last line has no end; a reload refuses such a file" for name in texts if ends_early(texts[name])
     )

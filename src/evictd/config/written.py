@@ -24,6 +24,8 @@ class Written:
     """Kinds of the main file's documents."""
     fields: frozenset[str] = frozenset()
     """Top-level fields of `EvictdConfiguration` that the file has, by their YAML names."""
+    cluster: frozenset[str] = frozenset()
+    """Fields of its `cluster`, by their YAML names."""
 
 
 def ends_early(text: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evictd.codec.config.evictd_config import decode_evictd
 from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
 from evictd.codec.strict import Amount, Rate, Span, decode, struct_fields
@@ -18,6 +19,7 @@ from evictd.codec.world_fields import (
     WorldPart,
     WorldPodFields,
 )
+from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.oom import SYSTEM_NODE_CRITICAL, SYSTEM_NODE_CRITICAL_PRIORITY
@@ -128,7 +130,7 @@ class _Reader:
             api_server=_made(
                 ApiServer,
                 api,
-                termination=api.pod_termination,
+                termination=_termination(fields),
                 budgets=tuple(_made(DisruptionBudget, each, pods=frozenset(each.pods)) for each in api.budgets),
                 outages=tuple(_made(Outage, each) for each in api.outages),
             ),
@@ -280,6 +282,13 @@ def _made(kind: type[T], fields: WorldPart, /, **parts: Any) -> T:
 def _plain(value: object) -> object:
     """Return an amount, a time or a rate as the `int` that it is: a journal of the world has plain numbers."""
     return int(value) if isinstance(value, Amount | Rate | Span) else value
+
+
+def _termination(fields: WorldFields) -> EvictionMethod:
+    """Return how pods are ended: as the configuration of the world says, or else its API server."""
+    cluster = fields.evictd.get("cluster")
+    said = isinstance(cluster, Mapping) and "podTermination" in cluster
+    return decode_evictd(fields.evictd)[0].cluster.pod_termination if said else fields.api_server.pod_termination
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
