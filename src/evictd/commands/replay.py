@@ -9,7 +9,7 @@ afterwards is as it was recorded.
 import argparse
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.sooner import sooner_settings
 from evictd.core.model.state import State
 from evictd.core.model.stats import MemoryStats
+from evictd.core.model.threshold import Threshold
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
@@ -121,13 +122,27 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         if state is None or entry.now < last:  # the first entry, or the first one after a boot
             state = entry.state
         # Cycles without a decision are not in the journal; evictd was absent only where it was when the entry was made.
-        seen = replace(state, last_cycle_at=entry.state.last_cycle_at, started_at=entry.state.started_at)
+        seen = replace(
+            state,
+            last_cycle_at=entry.state.last_cycle_at,
+            started_at=entry.state.started_at,
+            thresholds_first_observed_at=_met_since(state, entry, config),
+        )
         observation = _by_formula_of(config, entry)
         step = synchronize(seen, observation or entry.observation, config, entry.now)
         state, last = step.state, entry.now
         formula = memory_formula(entry.config) if observation is None else None
         same, sooner = decided_alike(entry, step), tuple(sooner_settings(entry.config, config))
         yield Replayed(entry=entry, step=step, same=same, formula=formula, sooner=sooner)
+
+
+def _met_since(state: State, entry: JournalEntry, config: EvictionConfig) -> Mapping[Threshold, int]:
+    """Return since when each threshold is met: of one that was recorded too the recorded time, for most cycles are no entry."""
+    if memory_formula(config) is not memory_formula(entry.config):
+        return state.thresholds_first_observed_at
+    both = {*config.thresholds} & {*entry.config.thresholds}
+    own = {each: at for each, at in state.thresholds_first_observed_at.items() if each not in both}
+    return own | {each: at for each, at in entry.state.thresholds_first_observed_at.items() if each in both}
 
 
 def _by_formula_of(config: EvictionConfig, entry: JournalEntry) -> Observation | None:
