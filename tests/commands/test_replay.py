@@ -357,3 +357,28 @@ def test_a_threshold_that_acts_sooner_is_said_before_what_is_the_same(
     assert main([*arguments, "--output", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["unrecorded"], document["victims"]) == (["memory.available<1Gi (soft, 30s)"], same)
+
+
+def test_a_timer_that_began_in_a_cycle_without_an_entry_is_the_recorded_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under the same thresholds a soft eviction after a refused one came out as nothing: its grace period began anew."""
+    world, file, journal = tmp_path / "world.yaml", tmp_path / "config.yaml", tmp_path / "journal"
+    fields = (
+        "evictionHard: {memory.available: 300Mi}, evictionSoft: {memory.available: 1Gi}, "
+        "evictionSoftGracePeriod: {memory.available: 1m}, evictionMaxPodGracePeriod: 30"
+    )
+    world.write_text(
+        f"kind: World\nconfig: {{{fields}}}\nduration: 20m\nnode: {{memory: 8Gi}}\npods:\n"
+        "- {name: leak, behaviours: [{hold: {of: memory, amount: 400Mi}}, {grow: {of: memory, rate: 3Mi}}]}\n"
+        "- {name: cache, requests: {memory: 500Mi}, behaviours: [{hold: {of: memory, amount: 900Mi}}]}\n"
+        "- {name: web, requests: {memory: 4500Mi}, behaviours: [{hold: {of: memory, amount: 4000Mi}}]}\n"
+        "apiServer: {budgets: [{pods: [default/leak], allowed: 0}]}\n"
+    )
+    file.write_text(f"{{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, {fields}}}\n")
+    assert main(["simulate", str(world), "--journal", str(journal)]) == 0
+    assert capsys.readouterr().out.count("evict default/leak ") == 2
+    assert main(["replay", str(journal), "--config", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "0 would have been decided differently" in out
+    assert "The API server refused then: default/leak at" in out

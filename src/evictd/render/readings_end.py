@@ -18,6 +18,7 @@ from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replayed import Replayed
+from evictd.render.replayed_refusals import recorded_refusals
 from evictd.render.text import clean, counted, first_of, threshold_text
 
 if TYPE_CHECKING:
@@ -60,10 +61,12 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     """Yield the evictions after which the readings are those without the pod; a dry run ends none."""
     since: dict[str, str] = {}
     """When each pod is evicted now."""
+    known = recorded_refusals([one.entry for one in replayed])
     for one in replayed:
         begun = list(begun_evictions(one.step.decisions))
         for each in begun:
-            since.setdefault(each.pod.uid, one.entry.wall)
+            if not known.may_stay(one.entry.wall, each.pod.uid):
+                since.setdefault(each.pod.uid, one.entry.wall)
         if (one.entry.extra or {}).get("dryRun") or begun:
             continue
         for plain in one.entry.decisions:
@@ -72,6 +75,8 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
             except InputError:  # a damaged decision, which the difference shows
                 continue
             for each in begun_evictions([then]):
+                if known.may_stay(one.entry.wall, each.pod.uid):
+                    continue  # it stayed, so the readings after it have it
                 yield ReadingsEnd(
                     wall=one.entry.wall,
                     evicted=each,

@@ -22,6 +22,7 @@ from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.replayed_refusals import recorded_refusals
 from evictd.render.sentences import decision_text
 from evictd.render.text import clean, counted, duration_text, first_of, threshold_text
 
@@ -231,7 +232,14 @@ def _earlier_text(replayed: Iterable[Replayed]) -> str:
 
 def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
-    pairs = [(recorded_victims(one.entry.decisions), recorded_victims(plain_decisions(one.step))) for one in replayed]
+    known = recorded_refusals([one.entry for one in replayed])
+    pairs = [
+        (
+            recorded_victims(known.ended(one.entry.wall, one.entry.decisions)),
+            recorded_victims(known.ended(one.entry.wall, plain_decisions(one.step))),
+        )
+        for one in replayed
+    ]
     then, now = (list(dict.fromkeys(pod for pair in pairs for pod in pair[side])) for side in (0, 1))
     if not then and not now:
         where = " in the recorded cycles" if sooner else ""
@@ -316,6 +324,8 @@ def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, s
         print_line(to, "", victims_text(replayed, sooner=sooner), "bold")
     if earlier := _earlier_text(replayed):
         print_line(to, "", earlier, "bold yellow")
+    if other and (refused := recorded_refusals([one.entry for one in replayed]).text()):
+        print_line(to, "", refused, "bold yellow")
     if not different:
         return
     as_recorded = (
@@ -338,6 +348,10 @@ def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()
         "different": sum(not one.same for one in replayed),
         "unrecorded": list(unrecorded),
         "victims": victims_text(replayed, sooner=bool(unrecorded)),
+        "refused": [
+            {"wall": wall, "pod": pod}
+            for (wall, _), pod in recorded_refusals([one.entry for one in replayed]).refused.items()
+        ],
         "entries": [
             {
                 "wall": one.entry.wall,

@@ -1,0 +1,70 @@
+"""Tells the evictions of a replay that the API server refused, or whose answer is not recorded, from those that ended a pod."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evictd.codec.journal import JournalEntry
+from evictd.core.frozen import frozen
+from evictd.core.model.observation import EvictionAnswerKind
+from evictd.render.text import clean, first_of
+
+Plain = Mapping[str, Any]
+_SHOWN = 3
+
+
+@frozen
+class RecordedRefusals:
+    """What a journal has of refused evictions."""
+
+    asked: frozenset[tuple[str, str]]
+    """Time and uid of the recorded evictions."""
+    refused: Mapping[tuple[str, str], str]
+    """The pod by time and uid of those that were refused."""
+
+    def may_stay(self, wall: str, uid: str) -> bool:
+        """Whether an eviction at that time was refused; or was not asked for then, of a pod that was refused at another time."""
+        asked = wall, uid
+        return asked in self.refused or (asked not in self.asked and any(uid == each for _, each in self.refused))
+
+    def ended(self, wall: str, decisions: Iterable[Plain]) -> Iterator[Plain]:
+        """Yield the decisions of a cycle without the evictions of pods that may stay."""
+        return (each for each in decisions if not self.may_stay(wall, _uid(each)))
+
+    def text(self) -> str:
+        """Write which evictions were refused, and that the journal has no other answers; empty without one."""
+        if not self.refused:
+            return ""
+        found = first_of([f"{clean(pod)} at {clean(wall)}" for (wall, _), pod in self.refused.items()], _SHOWN)
+        return (
+            f"The API server refused then: {found}. How it answers at other times, or to another podTermination, is not "
+            "recorded."
+        )
+
+
+def recorded_refusals(entries: Sequence[JournalEntry]) -> RecordedRefusals:
+    """Return the evictions of a journal that the API server refused: its answers are in the entries after them."""
+    asked, refused = set[tuple[str, str]](), dict[tuple[str, str], str]()
+    pending: dict[str, tuple[int, str, str]] = {}
+    """The last eviction of each pod that was not answered: `now`, time and name."""
+    for entry in entries:
+        for answer in entry.observation.outcomes.answers:
+            if answer.uid in pending and answer.at >= pending[answer.uid][0]:
+                _, wall, name = pending.pop(answer.uid)
+                if answer.kind is EvictionAnswerKind.REFUSED:
+                    refused[wall, answer.uid] = name
+        for each in entry.decisions:
+            if uid := _uid(each):
+                asked.add((entry.wall, uid))
+                pending[uid] = entry.now, entry.wall, _name(each)
+    return RecordedRefusals(asked=frozenset(asked), refused=refused)
+
+
+def _uid(decision: Plain) -> str:
+    """Return the uid of the pod that is evicted; empty for another decision, or a damaged one."""
+    pod = decision.get("pod")
+    evicts = decision.get("kind") == "EvictPod" and isinstance(pod, Mapping)
+    return str(pod.get("uid", "")) if evicts and isinstance(pod, Mapping) else ""
+
+
+def _name(decision: Plain) -> str:
+    return "/".join(str(decision["pod"][part]) for part in ("namespace", "name") if decision["pod"].get(part))
