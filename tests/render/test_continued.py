@@ -5,8 +5,9 @@ from dataclasses import replace
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State, Step
+from evictd.core.model.stats import NodeStats
 from evictd.core.units.duration import MINUTE
-from evictd.render.continued import continued_texts
+from evictd.render.continued import continued_texts, unusable_texts
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.continuation import world_of
@@ -76,3 +77,9 @@ def test_a_threshold_that_was_met_before_the_last_reading_is_named_with_its_time
     met, at_once = continued_texts([before], run)
     assert met == "Met at the readings before 1m0s: memory.available<2Gi since 0s."
     assert at_once == "Evicted pods end at once here: a reading does not say how long they take."
+
+
+def test_that_unusable_memory_is_not_known_is_said() -> None:
+    (text,) = unusable_texts(node(memory="3Gi of 8Gi"))
+    assert text.startswith("The reading does not say how much memory no process can allocate; with 0, as here, ")
+    assert unusable_texts(NodeStats()) == ()

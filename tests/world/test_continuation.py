@@ -7,11 +7,13 @@ import pytest
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.world.behaviours import Grow, Usage
-from evictd.world.continuation import world_of
+from evictd.world.behaviours import Grow, Hold, Usage
+from evictd.world.continuation import takes_unusable_as_none, world_of
 from evictd.world.loop import play
+from evictd.world.model import HostUse, NodeSpec, World, WorldPod
 from tests.playbook import DEDICATED, SINGLE, SPLIT, config, empty_dir, node, pod, usage
 
+GI = 1 << 30
 PODS = (pod("a", volumes=[empty_dir("v")]), pod("b", deletion_grace_period_seconds=40), pod("c"))
 STATS = {
     "a": usage(PODS[0], memory="1Gi", rootfs="2Gi", logs="1Gi", volumes={"v": "3Gi"}, processes=7),
@@ -122,3 +124,35 @@ def test_clean_file_pages_of_a_pod_are_dropped_before_the_kernel_kills(formula: 
     assert first.memory.available_bytes == reading.memory.available_bytes
     assert first.memory.unallocatable_bytes == reading.memory.unallocatable_bytes
     assert not run.kills
+
+
+@pytest.mark.parametrize("cache", [0, 3 * GI // 2])
+@pytest.mark.parametrize("formula", [MemoryFormula.AUTO, MemoryFormula.LOWEST, MemoryFormula.WORKING_SET])
+def test_what_no_process_can_allocate_is_derived_beside_page_cache(formula: MemoryFormula, cache: int) -> None:
+    """With page cache it was taken as none: the OOM killer came that much too late."""
+    hold = (Hold(of=Usage.MEMORY, amount=2 * GI), Hold(of=Usage.PAGE_CACHE, amount=cache))
+    true = World(
+        name="w",
+        node=NodeSpec(memory=8 * GI, unusable_memory=GI // 8),
+        pods=(WorldPod(pod=PODS[0], behaviours=hold),),
+        host=(HostUse(name="host", behaviours=(Hold(of=Usage.MEMORY, amount=GI),)),),
+        duration=SECOND,
+    )
+    settings = replace(config(), memory_formula=formula)
+    seen = play(true, settings).cycles[0].observation
+    assert seen.node is not None
+    world = world_of(seen.node, seen.pods, seen.pod_stats, name="w", filesystems=SINGLE, behaviours={}, duration=SECOND)
+    known = formula is not MemoryFormula.LOWEST or cache > 0
+    assert world.node.unusable_memory == (GI // 8 if known else 0)
+    again = play(world, settings).cycles[0].observation.node
+    assert again is not None
+    assert again.memory is not None
+    assert seen.node.memory is not None
+    assert again.memory.available_bytes == seen.node.memory.available_bytes
+    assert again.memory.mem_available_bytes == seen.node.memory.mem_available_bytes
+    assert not takes_unusable_as_none(seen.node)
+
+
+def test_a_reading_without_the_kernels_estimate_does_not_tell_it() -> None:
+    assert takes_unusable_as_none(READING)
+    assert not takes_unusable_as_none(replace(READING, memory=None))

@@ -29,7 +29,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode
 from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
-from evictd.render.continued import continued_texts
+from evictd.render.continued import continued_texts, unusable_texts
 from evictd.render.documents import TOP_ROWS, Document
 from evictd.render.outlook import (
     Outlook,
@@ -88,10 +88,12 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     if args.compare is not None:
         name, other = compared_config(scenario, path, args)
         configs[name] = other
+    summary = scenario.steps[-1].summary
+    unusable = () if summary is None else unusable_texts(summary[0])
     sides, cycles = [], []
     for name, each in configs.items():
         before, run = grown(scenario, each, growths)
-        sides.append(replace(_played(name, run), before=continued_texts(before, run)))
+        sides.append(replace(_played(name, run), before=(*continued_texts(before, run), *unusable)))
         cycles.append((*before, *cycles_to_draw(run)))
     drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]
     _draw(drawn, args.plot, begin=scenario.begin)

@@ -6,11 +6,12 @@ from evictd.core.model.config import own_thresholds
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS
-from evictd.core.model.stats import PodStats
+from evictd.core.model.stats import NodeStats, PodStats
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
 from evictd.render.text import clean, duration_text, first_of, pod_name, signal_amount
 from evictd.simulation import SimulatedCycle
+from evictd.world.continuation import takes_unusable_as_none
 from evictd.world.loop import Run
 
 
@@ -19,6 +20,17 @@ def continued_texts(before: Sequence[SimulatedCycle], run: Run) -> tuple[str, ..
     if not before:
         return tuple(_at_once_texts(run))
     return (*_evicted_texts(before, run), *_met_texts(before, run), *_still_texts(before, run), *_at_once_texts(run))
+
+
+def unusable_texts(reading: NodeStats) -> tuple[str, ...]:
+    """Write that the world is played as if processes could allocate all memory, where the reading does not tell."""
+    if not takes_unusable_as_none(reading):
+        return ()
+    text = (
+        "The reading does not say how much memory no process can allocate; with 0, as here, MemAvailable is too high and the OOM "
+        "killer may come too late."
+    )
+    return (text,)
 
 
 def _met_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:

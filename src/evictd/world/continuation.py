@@ -101,7 +101,8 @@ def _of_host(node: NodeStats, pods: Collection[Mapping[Usage, int]], count: int)
     swapped = 0 if node.swap is None else node.swap.usage_bytes or 0
     if used is not None:
         of_pods = sum(each.get(Usage.MEMORY, 0) for each in pods) + _cache_counted(node, pods)
-        of_pods += _unusable(node, pods)
+        if node.memory is not None and _by_kernels_estimate(node.memory):
+            of_pods += _unusable(node, pods)  # the working set, capacity minus what is available, has it
         yield Hold(of=Usage.MEMORY, amount=max(used + swapped - of_pods, 0))
     if node.rlimit is not None and node.rlimit.current is not None:
         of_pods = sum(each.get(Usage.PROCESSES, 0) for each in pods) + count
@@ -110,16 +111,30 @@ def _of_host(node: NodeStats, pods: Collection[Mapping[Usage, int]], count: int)
 
 def _cache_counted(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
     """Return the page cache of pods that the node's working set counts: none where it is the capacity minus `MemAvailable`."""
-    if node.memory is None or node.memory.available_bytes == node.memory.mem_available_bytes:
+    if node.memory is None or _by_kernels_estimate(node.memory):
         return 0
     return sum(each.get(Usage.PAGE_CACHE, 0) for each in pods)
 
 
+def _by_kernels_estimate(memory: MemoryStats) -> bool:
+    """Whether what is available is `MemAvailable`: without what no process can allocate, with what the kernel can drop."""
+    return memory.available_bytes == memory.mem_available_bytes
+
+
 def _unusable(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
-    """Return the memory that no process can allocate, of a reading that says by how much it lowers what is available."""
-    if node.memory is None or not node.memory.unallocatable_bytes:
+    """Return the memory that no process can allocate: by it `MemAvailable` is less than the documented formula and the cache."""
+    memory = node.memory
+    if memory is None or memory.available_bytes is None or memory.mem_available_bytes is None:
         return 0
-    return node.memory.unallocatable_bytes + sum(each.get(Usage.PAGE_CACHE, 0) for each in pods)
+    if _by_kernels_estimate(memory) and not memory.unallocatable_bytes:
+        return 0  # what the documented formula gives is not known; nothing that counts as available is unusable
+    documented = memory.available_bytes + (memory.unallocatable_bytes or 0)
+    return max(documented + sum(each.get(Usage.PAGE_CACHE, 0) for each in pods) - memory.mem_available_bytes, 0)
+
+
+def takes_unusable_as_none(node: NodeStats) -> bool:
+    """Whether a reading does not tell the memory that no process can allocate: it has the documented formula alone."""
+    return node.memory is not None and node.memory.mem_available_bytes is None
 
 
 def _capacity(memory: MemoryStats | None) -> int | None:
