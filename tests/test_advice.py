@@ -174,10 +174,10 @@ def test_lead_and_grace() -> None:
     """A leak that outruns a quick stop needs an earlier begin; soft evictions say how long pods take."""
     quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])
     assert advise(copies(quick, LEAST_EVICTIONS), 99).lead
-    soft = node_evidence("n", [reading(0, 900, evict="a", rate=MI, hard=False), reading(22, 4000, gone="a")])
+    soft = node_evidence("n", [reading(0, 900, evict="a", rate=3 * MI, hard=False), reading(22, 4000, gone="a")])
     found = advise(copies(soft, LEAST_EVICTIONS), 99)
     assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 25, LEAST_EVICTIONS)
-    assert found.signals[0].soft == round_up(found.signals[0].hard + 55 * MI)
+    assert found.signals[0].soft == round_up(found.signals[0].hard + 3 * 55 * MI)
 
 
 def test_nothing_is_proposed_from_few_evictions() -> None:
@@ -198,11 +198,11 @@ def test_a_victim_whose_end_was_not_recorded_asks_for_no_grace_period() -> None:
 
 def test_of_a_dry_run_only_the_fill_rates_count() -> None:
     """Its pods stay: what is used up after a decision, and between two, says nothing of an eviction. A stop of 5 s is counted."""
-    dry = [reading(10 * i, 480 - 4 * i, evict="a", rate=MI, hard=False) for i in range(60)]
+    dry = [reading(10 * i, 480 - 4 * i, evict="a", rate=3 * MI, hard=False) for i in range(60)]
     dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
     found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
-    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(5 * MI + KEPT), 0)
-    assert found.signals[0].soft == round_up(round_up(5 * MI + KEPT) + (30 + 30) * MI)
+    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(15 * MI + KEPT), 0)
+    assert found.signals[0].soft == round_up(round_up(15 * MI + KEPT) + 3 * (30 + 30) * MI)
     assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)
 
 

@@ -34,6 +34,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evictd.advice_episode import Episode, shortages_of
 from evictd.advice_evidence import NodeEvidence, OutsidePods, Uncovered
+from evictd.advice_soft import soft_need
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -289,7 +290,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     others = [episode for episode in every if episode is not neediest]
     limits = [node.hard[signal] for node in nodes if all_of[node.node] and signal in node.hard]
     rate = _quantile(filter(None, (max(e.rate for e in by_node[name]) for name in worst)), cover)
-    soft = round_up(hard + rate * (SOFT_GRACE // SECOND + pod_grace))
+    soft = round_up(soft_need(signal, nodes, hard + rate * (SOFT_GRACE // SECOND + pod_grace)))
     has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
     back = [node.came_back[signal] for node in nodes if node.came_back.get(signal, 0) > 0]
     came_back = round_up(_quantile(back, cover)) if back else 0

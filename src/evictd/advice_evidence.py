@@ -65,6 +65,8 @@ class NodeEvidence:
     derived: frozenset[Signal] = frozenset()
     """The signals whose hard threshold is derived from that of another one: no configuration names it."""
     capacity: dict[Signal, int] = field(default_factory=dict)
+    unallocatable: int = 0
+    """The most memory that soft thresholds counted as available although no process can allocate it."""
     outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
     """The most that the system and the Kubernetes daemons used."""
     outside_readings: dict[Resource, int] = field(default_factory=dict)
@@ -121,6 +123,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
         derived=frozenset(signal for signal, level in levels.items() if level.derived),
         capacity={signal: level.capacity for signal, level in levels.items()},
+        unallocatable=max((reading.unallocatable for reading in readings), default=0),
         outside_pods=_most_outside_pods(node, readings),
         outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
         stalls=stalls,

@@ -73,6 +73,8 @@ class RecordedCycle:
     """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
     capacity: dict[Resource, int] = field(default_factory=dict)
     """Capacity of the node for each of these."""
+    unallocatable: int = 0
+    """Memory that soft thresholds count as available although no process can allocate it."""
     in_vain: frozenset[Signal] = frozenset()
     """Signals for which evictions were paused, because the last ones did not help."""
     rates: dict[Signal, int] = field(default_factory=dict)
@@ -132,6 +134,7 @@ class _Decision(_Part, frozen=True):
 class _Memory(_Part, frozen=True):
     working_set_bytes: int | None = None
     available_bytes: int | None = None
+    unallocatable_bytes: int | None = None
 
 
 class _PodStats(_Part, frozen=True):
@@ -213,6 +216,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
+            unallocatable=wire.observation.summary.node.memory.unallocatable_bytes or 0,
             in_vain=frozenset(_in_vain(wire.findings)),
             rates=_rates(earlier, levels),
             earlier=earlier,
