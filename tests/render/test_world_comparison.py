@@ -4,6 +4,7 @@ import io
 import re
 from dataclasses import replace
 
+from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.config import Policy
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
@@ -131,3 +132,20 @@ def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
     assert (
         "none: 1 pod lost (1 killed by the kernel): 1 as the cause, 0 needed for relief, 0 innocent" in out.getvalue()
     )
+
+
+def test_that_a_kubelet_ignores_budgets_is_said_where_the_world_has_one() -> None:
+    """`Policy Kubelet decides as a kubelet does` stood below a refusal, which a kubelet never gets."""
+    budgets = (DisruptionBudget(pods=frozenset({"default/hog"})),)
+    text = "A kubelet ignores disruption budgets"
+    for policy, server, said in (
+        (Policy.KUBELET, ApiServer(budgets=budgets), True),
+        (Policy.STANDARD, ApiServer(budgets=budgets), False),
+        (Policy.KUBELET, ApiServer(budgets=budgets, termination=EvictionMethod.DELETE), False),
+        (Policy.KUBELET, ApiServer(), False),
+    ):
+        made = world(hog(rate=20 << 20), api_server=server, duration=MINUTE)
+        side = played(made, policy)
+        out = io.StringIO()
+        print_worlds("w", [side, side], make_console(out))
+        assert (text in " ".join(out.getvalue().split())) is said

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from evictd.core.eviction.eviction_method import EvictionMethod, choose_eviction_method
 from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.finding import ThresholdFinding
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _WATCH = (
     "Policy Kubelet decides as a kubelet does, but as soon as a threshold is crossed; a kubelet looks every 10 s only, so on "
     "fast growth it acts later. `watch: false` in the world shows that, of both."
+)
+_BUDGETS = (
+    "A kubelet ignores disruption budgets (docs/parity.md); under policy Kubelet, too, a soft threshold asks them."
 )
 
 
@@ -78,8 +82,18 @@ def print_worlds(
     print_line(to, "", _earlier_text(sides, columns))
     for sentence in _measures_texts(sides):
         print_line(to, "", sentence)
-    if any(side.run.config.policy is Policy.KUBELET and side.run.world.watch for side in sides):
-        print_line(to, "", _WATCH)
+    for sentence in _kubelet_texts([side.run for side in sides if side.run.config.policy is Policy.KUBELET]):
+        print_line(to, "", sentence)
+
+
+def _kubelet_texts(runs: Sequence[Run]) -> Iterator[str]:
+    """Write in what a run under policy Kubelet differs from a kubelet."""
+    if any(run.world.watch for run in runs):
+        yield _WATCH
+    servers = [run.world.api_server for run in runs if run.world.api_server.budgets]
+    methods = [choose_eviction_method(each.termination, hard=False, kubelet=each.kubelet) for each in servers]
+    if EvictionMethod.EVICTION_API in methods:
+        yield _BUDGETS
 
 
 _VERDICTS = {Verdict.CULPRIT: "as the cause", Verdict.NEEDED: "needed for relief", Verdict.INNOCENT: "innocent"}
