@@ -169,3 +169,22 @@ def test_a_pod_that_goes_earlier_is_no_eviction_that_would_not_have_been() -> No
         "Would have been evicted earlier: default/hog at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
     )
     assert ends_document(both) == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "growth"),
+    [
+        (MemoryStats(available_bytes=400 * MI, mem_available_bytes=1700 * MI), "+3400Mi/34s"),
+        (
+            MemoryStats(available_bytes=400 * MI, mem_available_bytes=400 * MI, unallocatable_bytes=200 * MI),
+            "+1200Mi/12s",
+        ),
+        (MemoryStats(available_bytes=400 * MI), "+800Mi/8s"),
+    ],
+)
+def test_the_suggested_growth_reaches_a_threshold_by_any_formula(memory: MemoryStats, growth: str) -> None:
+    """With 1500Mi of page cache the growth ended long before the threshold by MemAvailable, and no pod was evicted."""
+    one = replayed(eviction(rate=100 * MI))
+    seen = replace(one.entry.observation, node=NodeStats(memory=memory))
+    *_, simulate = readings_end_text([replace(one, entry=replace(one.entry, observation=seen))], WHAT_IF)
+    assert growth in simulate

@@ -53,6 +53,8 @@ class ReadingsEnd:
     evicted: EvictPod
     growing: tuple[tuple[str, int], ...] | None = None
     """The pods whose memory grew the fastest then, and by how many bytes a second; `None`: not known."""
+    left: int = 0
+    """Bytes of memory that were left, by the formula by which the most was left: another configuration may go by any."""
     earlier: str = ""
     """When this pod is evicted now, if that is in an earlier cycle: then the journal need not be played on for it."""
 
@@ -81,6 +83,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                     wall=one.entry.wall,
                     evicted=each,
                     growing=_growing(one),
+                    left=_left(one, each),
                     earlier=since.get(each.pod.uid, ""),
                 )
 
@@ -99,6 +102,17 @@ def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
     rates = {uid: each.rate for uid, each in holdings.growing.items() if uid in names and each.rate}
     fastest = sorted(rates, key=lambda uid: (-rates[uid], names[uid]))[:_MOST_GROWING]
     return tuple((names[uid], rates[uid]) for uid in fastest if rates[uid] * _LITTLE_PART >= rates[fastest[0]])
+
+
+def _left(one: Replayed, evicted: EvictPod) -> int:
+    """Return how much memory was left at an eviction: with page cache that the kernel drops, or what no process can allocate."""
+    counted = evicted.because.available
+    node = one.entry.observation.node
+    memory = None if node is None else node.memory
+    found = [0 if counted is None else counted.value()]
+    if memory is not None:
+        found += [(memory.available_bytes or 0) + (memory.unallocatable_bytes or 0), memory.mem_available_bytes or 0]
+    return max(found)
 
 
 def _grows_no_more(one: Replayed) -> bool:
@@ -173,7 +187,7 @@ def _growths(end: ReadingsEnd) -> tuple[list[str], str]:
     The pods that grew share it by their growth; where that is not known, the evicted pod takes all of it.
     """
     cause = end.evicted.because
-    left = 0 if cause.available is None else cause.available.value()
+    left = end.left
     amount = max(2 * left // _MI, 1)
     filled = cause.fill_rate or sum(rate for _, rate in end.growing or ())
     if not filled:
