@@ -62,12 +62,13 @@ def test_another_configuration_replaces_it_whole(tmp_path: Path) -> None:
         ("{cluster: {taints: false}}", "{kubeconfig: in-cluster}", True),
     ],
 )
-def test_a_world_keeps_its_taints_under_a_configuration_without_a_cluster(
-    tmp_path: Path, of_world: str, given: str, kept: bool
+@pytest.mark.parametrize("kind", ["World\nduration: 1m\nnode: {memory: 1Gi}", "scenario\nsteps: [{at: 0s}]"])
+def test_a_story_keeps_its_taints_under_a_configuration_without_a_cluster(
+    tmp_path: Path, of_world: str, given: str, kept: bool, kind: str
 ) -> None:
     """`--config` with thresholds alone counted as standalone: pods that a taint kept away came back without a word."""
     path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
-    path.write_text(f"kind: World\nduration: 1m\nnode: {{memory: 1Gi}}\nevictd: {of_world or '{}'}\n")
+    path.write_text(f"kind: {kind}\nevictd: {of_world or '{}'}\n")
     file.write_text(
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n---\n"
         f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {given or '{}'}\n"

@@ -22,8 +22,9 @@ from evictd.commands.journals import (
     read_journals,
     report_skipped,
 )
-from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot
+from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot, with_taints
 from evictd.config.file import load
+from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import (
     EvictionConfig,
@@ -113,7 +114,7 @@ def replay(entries: Iterable[JournalEntry]) -> Iterator[Replayed]:
 
 def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> Iterator[Replayed]:
     """Decide each entry by the configuration that was asked for, starting from the state recorded first."""
-    given = None if args.config is None else load(Path(args.config)).eviction
+    given = None if args.config is None else load(Path(args.config))
     policy = None if args.policy is None else Policy(args.policy)
     state: State | None = None
     last = 0
@@ -176,8 +177,10 @@ def _documented(memory: MemoryStats, recorded: MemoryFormula) -> int | None:
     return available + (memory.unallocatable_bytes or 0)
 
 
-def _other(recorded: EvictionConfig, given: EvictionConfig | None, policy: Policy | None) -> EvictionConfig:
-    config = recorded if given is None else replace(given, protected_pods=recorded.protected_pods)
+def _other(recorded: EvictionConfig, given: Settings | None, policy: Policy | None) -> EvictionConfig:
+    config = recorded
+    if given is not None:
+        config = replace(with_taints(given, keep_away=recorded.keep_away), protected_pods=recorded.protected_pods)
     return config if policy is None else replace(config, policy=policy)
 
 

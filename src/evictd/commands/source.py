@@ -157,12 +157,15 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
 
 
 def _given_config(path: Path, scenario: Story) -> EvictionConfig:
-    """Return the configuration of a file; a world has an API server, so it keeps its own taints where the file names none."""
-    settings = load(path)
-    if not isinstance(scenario, WorldFile) or not settings.evictd.cluster.standalone:
-        return settings.eviction
-    taints = decode_evictd(scenario.evictd)[0].cluster.taints
-    return replace(settings.eviction, keep_away=taints and settings.evictd.cluster.taints)
+    return with_taints(load(path), keep_away=decode_evictd(scenario.evictd)[0].cluster.taints)
+
+
+def with_taints(settings: Settings, *, keep_away: bool) -> EvictionConfig:
+    """Return the core's configuration; what was recorded or described keeps its taints where a file names no API server."""
+    cluster = settings.evictd.cluster
+    return (
+        replace(settings.eviction, keep_away=keep_away and cluster.taints) if cluster.standalone else settings.eviction
+    )
 
 
 def _compared_name(compare: Path) -> str:
