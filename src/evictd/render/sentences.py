@@ -42,7 +42,7 @@ from evictd.core.model.finding import (
 )
 from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
-from evictd.core.units.approximate import bytes_text, share_text
+from evictd.core.units.approximate import bytes_text, share_text, size_text
 from evictd.core.units.quantity import NANO, Quantity
 from evictd.render.culprit import culprit_text
 from evictd.render.deciding import contender, deciding_key, passed_over_because
@@ -135,7 +135,7 @@ def decision_text(decision: Decision, before: Sequence[NodeCondition] = ()) -> s
             return f"{decision.type} event {decision.reason}: {clean(decision.message)}"
         case ReclaimNode():
             what = " and ".join(action.value for action in decision.actions)
-            wanted = "" if decision.wanted_bytes is None else f", {bytes_text(decision.wanted_bytes)} wanted"
+            wanted = "" if decision.wanted_bytes is None else f", {size_text(decision.wanted_bytes)} wanted"
             return f"delete unused {what} for {decision.threshold.signal.value}{wanted}"
         case EvictPod():
             return _eviction_text(decision)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.units.approximate import bytes_text, count_text
+from evictd.core.units.approximate import bytes_text, count_text, size_text
 from evictd.core.units.quantity import NANO, parse_quantity
 
 
@@ -51,3 +51,14 @@ def test_bytes_are_never_wrong_by_more_than_a_hundredth(count: int) -> None:
 )
 def test_counts_are_exact_up_to_five_digits(count: int, text: str) -> None:
     assert count_text(count) == text
+
+
+def test_a_size_below_a_ki_has_its_unit() -> None:
+    """`160 wanted` stood in a sentence that named no unit."""
+    assert [size_text(each) for each in (0, 1, 160, 1024, 62 << 20)] == [
+        "0 bytes",
+        "1 byte",
+        "160 bytes",
+        "1Ki",
+        "62Mi",
+    ]

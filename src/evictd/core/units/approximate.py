@@ -14,6 +14,11 @@ def bytes_text(count: int) -> str:
     return _scaled(count, 1024, _BINARY_UNITS)
 
 
+def size_text(count: int) -> str:
+    """Write bytes as `bytes_text` does, and less than 1Ki with their unit: `160 bytes`, in a sentence without other amounts."""
+    return bytes_text(count) if abs(count) >= 1024 else f"{count} byte{'' if count == 1 else 's'}"
+
+
 def count_text(count: int) -> str:
     """Write a count in full up to five digits, above with three significant ones and a decimal suffix: `655k`."""
     return str(count) if abs(count) <= _EXACT_COUNT else _scaled(count, 1000, _DECIMAL_UNITS)
