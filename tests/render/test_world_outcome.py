@@ -335,6 +335,15 @@ def test_a_growth_that_is_over_is_not_said_to_go_on() -> None:
     assert any("needed to clear the threshold" in each for each in text)
 
 
+def test_a_cause_that_was_deleted_is_not_said_to_stay() -> None:
+    side = agent_beside_a_database(15)
+    pods = tuple(replace(each, deleted_at=1400 * SECOND) for each in side.run.world.pods if each.pod.name == "agent")
+    others = tuple(each for each in side.run.world.pods if each.pod.name != "agent")
+    gone = played(replace(side.run.world, pods=(*others, *pods), duration=1500 * SECOND))
+    assert gone.account.culprits == {"default/agent"}
+    assert not any("default/agent, the cause, was not" in each for each in outcome_text(gone.run, gone.account))
+
+
 def test_a_calm_world_needs_no_eviction() -> None:
     side = played(world(*quiet(3)))
     assert outcome_text(side.run, side.account, side.unattended) == [

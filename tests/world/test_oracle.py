@@ -69,6 +69,15 @@ def test_images_are_collected_first_also_those_of_the_pods_that_go() -> None:
     assert found.slots == {"default/user"}
 
 
+def test_what_a_pod_wrote_into_a_host_path_volume_stays_when_the_pod_is_deleted() -> None:
+    """Its files were taken for gone with it, so that no pod had to go."""
+    node = NodeSpec(memory=GI, nodefs=Disk(capacity=20 * GI))
+    behaviours = (Grow(of=Usage.HOST_PATH, rate=100 * MI),)
+    writer = WorldPod(pod=pod("writer", source=PodSource.STATIC), behaviours=behaviours, deleted_at=155 * SECOND)
+    web = WorldPod(pod=pod("web"), behaviours=(Hold(of=Usage.LAYER, amount=3 * GI),))
+    assert ideal_ends(world(writer, web, node=node), config(hard={"nodefs.available": "10%"})).slots == {"default/web"}
+
+
 def test_a_burst_counts_while_it_lasts() -> None:
     burst = Burst(of=Usage.MEMORY, amount=4 * GI, start=60 * SECOND, duration=60 * SECOND)
     found = ideal_ends(world(WorldPod(pod=pod("burst"), behaviours=(burst,))), config(hard=HARD))

@@ -72,7 +72,8 @@ def _stayed_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterat
     """Write which causes were not evicted: those that the kernel killed apart."""
     if account.ideal.crossed_at is None:
         return
-    stayed = account.culprits - account.culprit_gone_at.keys()
+    deleted = {each.pod.full_name for each in run.world.pods if each.deleted_at is not None}
+    stayed = account.culprits - account.culprit_gone_at.keys() - deleted
     killed = stayed & {each.event.slot for each in run.happened if isinstance(each.event, OomKill)}
     of_use = [each for each in evicted if not of_no_use(each, run, account)]
     for names, was_killed in ((sorted(stayed - killed), False), (sorted(killed), True)):

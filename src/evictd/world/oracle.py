@@ -222,7 +222,7 @@ def _play(
         ]
         if {each.pod.uid for each in present} != node.pods.keys():
             node.pods = {each.pod.uid: node.pods.get(each.pod.uid) or _running(each) for each in present}
-            node.left = {} if end is None else _left(world, ended, end)
+            node.left = _left(world, ended, end, now)
             used = {each.image for each in present}
             node.images = {each.name: each for each in world.node.images if each.name in used or each.pinned}
             node.changed()
@@ -247,9 +247,13 @@ def _end_of(spec: WorldPod) -> int:
     return min((*exits, *deleted), default=2**63)
 
 
-def _left(world: World, ended: frozenset[str], at: int) -> dict[Usage, int]:
-    """Return what these pods have left on the node's disk when they were ended."""
+def _left(world: World, ended: frozenset[str], end: int | None, now: int) -> dict[Usage, int]:
+    """Return what the pods that are gone have left on the node's disk, ended by the observer or by themselves."""
     kinds = (Usage.HOST_PATH, Usage.HOST_PATH_INODES)
-    gone = [each for each in world.pods if each.pod.full_name in ended and each.start <= at]
-    held = [Process(each.behaviours, each.start).held(at) for each in gone]
+    held = []
+    for each in world.pods:
+        own = _end_of(each)
+        at = own if end is None or each.pod.full_name not in ended else min(own, end)
+        if each.start <= at <= now:
+            held.append(Process(each.behaviours, each.start).held(at))
     return {kind: sum(each.get(kind, 0) for each in held) for kind in kinds}
