@@ -197,6 +197,15 @@ def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None
     assert now_text(replace(replaced, event=replace(replaced.event, dry_run=True))) == ""
 
 
+def test_a_pod_that_was_not_measured_and_held_what_was_missing_is_to_be_mended() -> None:
+    """Nothing was to do, while the report said that the pod, 4.4Gi over its request, held what was missing (world 24)."""
+    no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    found = replace(own_growth(), measured=False, verdict=no_pod)
+    assert now_text(found) == "the node is relieved; mend or limit default/hog-old before it runs again"
+    within = tuple(replace(row, request=1 << 40) for row in found.ranking)
+    assert "mend" not in now_text(replace(found, ranking=within))
+
+
 def test_a_second_pod_of_an_owner_that_filled_the_node_is_enough_to_mend_it() -> None:
     """Of the second eviction of one StatefulSet within six minutes nothing was said."""
     found = own_growth(owner="StatefulSet/db", of_owner=2)

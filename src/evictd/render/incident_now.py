@@ -4,6 +4,7 @@ from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.avoidance import held_by_page_cache, other_growers
 from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_remedy
+from evictd.render.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
 from evictd.render.owners import AGAIN, TWICE, mend_owner
@@ -48,7 +49,7 @@ def _relieved_text(found: Incident) -> str:
 def _of_pod(found: Incident) -> list[str]:
     """Return what to do about a pod whose growth was the cause, and to whom a budget that was passed over belongs."""
     pod, texts = found.event.pod, list[str]()
-    if found.own_cause and not held_by_page_cache(found):
+    if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
         mend = "mend" if found.resource is Resource.INODES else "mend or limit"  # no limit counts inodes
         size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
         of_owner = f"{mend} what {found.event.owner} runs{size}: its next pod may fill its node as well"

@@ -17,6 +17,7 @@ from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.held_unmeasured import held_unmeasured
 from evictd.render.history import HistoryEvent, event_line
 from evictd.render.incident import Incident
 from evictd.render.incident_events import dated_lines
@@ -121,7 +122,7 @@ def verdict_text(found: Incident) -> str:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
     if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
         return f"its end relieved the node; {row.pod} grew {within_text(found)}"
-    if found.relieved and not found.measured and found.verdict.need is Need.NO_POD_HELPS and found.signal is not None:
+    if held_unmeasured(found) and found.signal is not None:
         came_back = signal_amount(found.came_back or 0, found.signal)
         return (
             f"{found.event.pod} was not measured; up to {came_back} came back with its end, so it held what was missing"
