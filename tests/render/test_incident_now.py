@@ -130,6 +130,22 @@ def test_the_cause_that_grew_within_its_request_is_named() -> None:
     assert left_to_do(replace(found, known_for=400)) == "", "the eviction relieved the node"
 
 
+def test_the_cause_that_was_evicted_after_this_pod_is_to_be_mended() -> None:
+    """Three pods of an owner went before the agent that leaked, and nothing was said of what to do about the agent."""
+    grower = Grower(pod="default/web", rate=3 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, running=frozenset())
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    went = HistoryEvent(at="2026-01-01T00:03:30Z", kind=EventKind.EVICTED, pod="default/web", uid="uid-web", text="")
+    found = replace(found, ranking=rows, after=(replace(went, owner="DaemonSet/agent"),))
+    grew = "default/web grew by 3Mi a second and was evicted after this pod"
+    assert now_text(found) == f"mend or limit what DaemonSet/agent runs: {grew}"
+    assert left_to_do(replace(found, after=(went,))) == f"mend or limit default/web before it runs again: {grew}"
+    assert left_to_do(replace(found, after=())) == ""
+    within = tuple(replace(row, request=1 << 40) for row in rows)
+    assert left_to_do(replace(found, ranking=within)) == "", "one within its request"
+
+
 def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -> None:
     verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
     points = tuple((seconds, 1 << 29) for seconds in (-60.0, -30.0, 0.0))

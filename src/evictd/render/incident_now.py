@@ -5,6 +5,7 @@ from evictd.render.avoidance import held_by_page_cache, other_growers
 from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_remedy
 from evictd.render.held_unmeasured import exceeded_unmeasured
+from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
 from evictd.render.owners import AGAIN, TWICE, mend_owner
@@ -48,15 +49,24 @@ def _relieved_text(found: Incident) -> str:
 
 def _of_pod(found: Incident) -> list[str]:
     """Return what to do about a pod whose growth was the cause, and to whom a budget that was passed over belongs."""
-    pod, texts = found.event.pod, list[str]()
+    texts = list[str]()
     if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
-        mend = "mend" if found.resource is Resource.INODES else "mend or limit"  # no limit counts inodes
         size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
-        of_owner = f"{mend} what {found.event.owner} runs{size}: its next pod may fill its node as well"
-        texts.append(of_owner if found.event.owner else f"{mend} {pod}{size} before it runs again")
+        then = ": its next pod may fill its node as well" if found.event.owner else ""
+        texts.append(f"{_mend_text(found, found.event, size)}{then}")
     if found.event.past_budget:
-        texts.append(f"tell whose disruption budget guarded {pod} that evictd deleted it all the same")
+        texts.append(f"tell whose disruption budget guarded {found.event.pod} that evictd deleted it all the same")
     return texts
+
+
+def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
+    """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it."""
+    mend = "mend" if found.resource is Resource.INODES else "mend or limit"  # no limit counts inodes
+    return (
+        f"{mend} what {evicted.owner} runs{size}"
+        if evicted.owner
+        else f"{mend} {evicted.pod}{size} before it runs again"
+    )
 
 
 def left_to_do(found: Incident) -> str:
@@ -88,7 +98,10 @@ def left_to_do(found: Incident) -> str:
     if arriving := _of_arrivals(found):
         return arriving
     too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
-    held_back, growing = held_back_remedy(found) if found.still_met or too_little else "", _still_growing(found)
+    held_back, growing = (
+        held_back_remedy(found) if found.still_met or too_little else "",
+        _still_growing(found) or _went_later(found),
+    )
     if held_back and not found.still_met:
         return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
     short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
@@ -129,3 +142,17 @@ def _still_growing(found: Incident) -> str:
     names = [f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in alike]
     runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"
     return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
+
+
+def _went_later(found: Incident) -> str:
+    """Write to mend the pod that made most of the growth beyond its request and was evicted after this one; else empty."""
+    grower = None if found.verdict is None else found.verdict.grower
+    row = next((each for each in found.ranking if grower is not None and each.pod == grower.pod), None)
+    if grower is None or row is None or row.chosen or found.resource is None or (row.usage or 0) <= row.request:
+        return ""
+    evicted = (each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run)
+    later = next((each for each in evicted if each.pod == grower.pod), None)
+    if later is None:
+        return ""
+    grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
+    return f"{_mend_text(found, later)}: {grew} and was evicted after this pod"
