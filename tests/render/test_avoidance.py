@@ -300,6 +300,10 @@ def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (
         "ReplicaSet/hog mended or kept off this node: 117 of its pods were evicted here"
     )
+    grower = Grower(pod="default/web", rate=5 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    victims = replace(incident(), of_owner=3, verdict=verdict, successors=())
+    assert not any("mended or kept off" in each for each in avoidance(victims).by), "another pod grew"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,10 @@ def test_nothing_is_to_do_where_the_owner_is_not_the_cause_or_lost_few_pods() ->
     assert left_to_do(again("DaemonSet/leak", need=Need.NO_POD_HELPS)) == ""
     assert left_to_do(replace(again("DaemonSet/leak"), host_filled=True)) == ""
     assert left_to_do(replace(again("DaemonSet/leak"), verdict=None)) == ""
+    victims = replace(again("ReplicaSet/api"), successors=(), running=frozenset())
+    grower = Grower(pod="default/web", rate=5 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=victims.event.pod, growers=(grower,), played=0)
+    assert left_to_do(replace(victims, verdict=verdict)) == "", "another pod grew"
 
 
 def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_the_measured_pods() -> None:

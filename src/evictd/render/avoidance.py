@@ -11,6 +11,7 @@ from evictd.render.hastened import hastened_text
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_ranking import IncidentRow
 from evictd.render.outside_pods import outside_pods_text
+from evictd.render.owner_growth import only_others_grew
 from evictd.render.owners import AGAIN
 from evictd.render.requested import requested_with
 from evictd.render.same_choice import why_the_same
@@ -174,7 +175,7 @@ def formula_remedy(found: Incident) -> Avoidance:
 
 def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
-    if found.of_owner < AGAIN:
+    if found.of_owner < AGAIN or only_others_grew(found):
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
     return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))

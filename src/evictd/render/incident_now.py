@@ -8,6 +8,7 @@ from evictd.render.held_unmeasured import exceeded_unmeasured
 from evictd.render.history import EventKind, HistoryEvent
 from evictd.render.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident_summary import filled_name
+from evictd.render.owner_growth import only_others_grew
 from evictd.render.owners import AGAIN, TWICE, mend_owner
 from evictd.render.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
@@ -89,7 +90,8 @@ def left_to_do(found: Incident) -> str:
         return f"keep {found.event.owner} off this node; {less} or lower the threshold: {used}"
     needed = found.verdict is not None and found.verdict.need is Need.NEEDED
     again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
-    if again and needed and not found.host_filled and not held_by_page_cache(found):
+    blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))
+    if again and needed and blamed:
         return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
         return f"the node is still short: {LOWER_THRESHOLD}"
