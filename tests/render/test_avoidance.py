@@ -410,15 +410,11 @@ def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:
     )
 
 
-def test_requests_that_fit_on_the_node_are_no_advice() -> None:
-    """They were the only advice where the scheduler would have placed the same pods (world 44)."""
+def test_of_requests_that_fit_on_the_node_nothing_is_said() -> None:
+    """They were said to avoid nothing: played again with them, the pod that grew went first, and all of the owner stayed."""
     found = replace(with_request("default/web"), siblings=frozenset({"default/web"}), capacity=16 * GI)
     every = "a request of what they use in all pods of ReplicaSet/hog"
-    assert not any(each.startswith(every) for each in avoidance(found).by)
-    assert (
-        f"{every}: the pods here would request 11Gi of the 16Gi of the node, so all of them may still be placed on it"
-        in avoidance(found).not_by
-    )
+    assert not any(each.startswith(every) for each in (*avoidance(found).by, *avoidance(found).not_by))
 
 
 def test_a_fall_that_ended_proposes_no_soft_threshold() -> None:

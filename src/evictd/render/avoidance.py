@@ -338,9 +338,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         whole, too_much = requested_with(found, lambda row: row.chosen or row.pod in found.siblings)
         if too_much:
             return Avoidance(by=(f"{every}: {whole}{_NOT_ALL_PLACED}",), not_by=(same,))
-        return Avoidance(
-            not_by=(same, *((f"{every}: {whole}, so all of them may still be placed on it",) if whole else ()))
-        )
+        return Avoidance(not_by=(same,))  # which pod goes with all these requests is not known
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
     others = [
