@@ -185,7 +185,9 @@ def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_i
     """A burst of the host ended, and nothing said which service to look for, or that there was nothing to do."""
     found = replace(incident(), host_filled=False, verdict=None)
     assert found.relieved
-    assert now_text(found) == "the node is relieved: nothing to do, unless it is short again"
+    assert now_text(replace(found, ranking=())) == "the node is relieved: nothing to do, unless it is short again"
+    avoided = "the node is relieved: nothing to do now; to avoid the next one, see what would have avoided it"
+    assert now_text(found) == avoided, "a request that was too small was listed below"
     assert now_text(replace(found, host_filled=True)).startswith(
         "the node is relieved; if it is short again, look at the host: `systemd-cgtop -m` shows"
     )
@@ -213,7 +215,7 @@ def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None
     in_memory = replace(replaced, in_memory=True)
     assert "runs (sizeLimit bounds its emptyDir in memory): its next pod" in now_text(in_memory)
     within = tuple(replace(row, request=1 << 40) for row in replaced.ranking)
-    assert now_text(replace(replaced, ranking=within)).endswith("nothing to do, unless it is short again")
+    assert now_text(replace(replaced, ranking=within)).startswith("the node is relieved: nothing to do")
     assert now_text(replace(replaced, event=replace(replaced.event, dry_run=True))) == ""
 
 

@@ -1,7 +1,7 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
 from evictd.core.model.signal import WITH_REQUEST, Resource
-from evictd.render.avoidance import held_by_page_cache, other_growers
+from evictd.render.avoidance import avoidance, held_by_page_cache, other_growers
 from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_remedy
 from evictd.render.held_unmeasured import exceeded_unmeasured
@@ -45,6 +45,8 @@ def _relieved_text(found: Incident) -> str:
         return f"the node is relieved; if it is short again, look at the host: {shown}"
     if of_pod := _of_pod(found):
         return f"the node is relieved; {'; '.join(of_pod)}"
+    if avoidance(found).by:
+        return "the node is relieved: nothing to do now; to avoid the next one, see what would have avoided it"
     return "the node is relieved: nothing to do, unless it is short again"
 
 
