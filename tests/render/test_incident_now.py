@@ -228,6 +228,14 @@ def test_a_pod_that_was_not_measured_and_held_what_was_missing_is_to_be_mended()
     assert "mend" not in now_text(replace(found, ranking=within))
 
 
+def test_a_limit_is_no_remedy_where_most_is_in_deleted_files() -> None:
+    """It was said to be limited, above "which no limit and no `du` counts": with a limit it was the same eviction (world 04)."""
+    usage = own_growth().ranking[0].usage or 0
+    found = own_growth(signal=Signal.NODEFS_AVAILABLE, deleted=usage)
+    assert now_text(found) == "the node is relieved; mend default/hog-old before it runs again"
+    assert "mend or limit default/hog-old" in now_text(replace(found, deleted=usage // 3))
+
+
 def test_a_second_pod_of_an_owner_that_filled_the_node_is_enough_to_mend_it() -> None:
     """Of the second eviction of one StatefulSet within six minutes nothing was said."""
     found = own_growth(owner="StatefulSet/db", of_owner=2)

@@ -62,9 +62,16 @@ def _of_pod(found: Incident) -> list[str]:
     return texts
 
 
+def _mend(found: Incident, evicted: HistoryEvent) -> str:
+    """Write to mend, and to limit where a limit counts what filled the supply: none counts inodes or deleted files."""
+    usage = 0 if found.victim is None or found.victim.pod != evicted.pod else found.victim.usage or 0
+    deleted = found.resource is Resource.EPHEMERAL_STORAGE and 0 < usage <= found.deleted * 2
+    return "mend" if deleted or found.resource is Resource.INODES else "mend or limit"
+
+
 def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
     """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it."""
-    mend = "mend" if found.resource is Resource.INODES else "mend or limit"  # no limit counts inodes
+    mend = _mend(found, evicted)
     return (
         f"{mend} what {evicted.owner} runs{size}"
         if evicted.owner
