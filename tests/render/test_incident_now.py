@@ -236,6 +236,19 @@ def test_a_limit_is_no_remedy_where_most_is_in_deleted_files() -> None:
     assert "mend or limit default/hog-old" in now_text(replace(found, deleted=usage // 3))
 
 
+def test_a_pod_has_no_limit_of_its_processes_and_the_kubelet_has() -> None:
+    """A fork bomb was to be limited: no field of a pod does that (world 20)."""
+    found = own_growth(signal=Signal.PID_AVAILABLE)
+    bound = "or bound it by podPidsLimit of the kubelet"
+    assert now_text(found) == f"the node is relieved; mend default/hog-old, {bound}, before it runs again"
+    owned = own_growth(signal=Signal.PID_AVAILABLE, owner="ReplicaSet/api")
+    assert f"mend what ReplicaSet/api runs, {bound}: its next pod" in now_text(owned)
+    leaks = (Grower(pod="default/hog-old", rate=30), Grower(pod="default/web", rate=30))
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=leaks, played=0)
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    assert left_to_do(replace(found, verdict=verdict, ranking=rows)).endswith("it still runs: mend or end it")
+
+
 def test_a_second_pod_of_an_owner_that_filled_the_node_is_enough_to_mend_it() -> None:
     """Of the second eviction of one StatefulSet within six minutes nothing was said."""
     found = own_growth(owner="StatefulSet/db", of_owner=2)

@@ -63,20 +63,18 @@ def _of_pod(found: Incident) -> list[str]:
 
 
 def _mend(found: Incident, evicted: HistoryEvent) -> str:
-    """Write to mend, and to limit where a limit counts what filled the supply: none counts inodes or deleted files."""
+    """Write to mend, and to limit where a limit counts what filled the supply: none counts inodes, PIDs or deleted files."""
     usage = 0 if found.victim is None or found.victim.pod != evicted.pod else found.victim.usage or 0
     deleted = found.resource is Resource.EPHEMERAL_STORAGE and 0 < usage <= found.deleted * 2
-    return "mend" if deleted or found.resource is Resource.INODES else "mend or limit"
+    return "mend" if deleted or found.resource not in WITH_REQUEST else "mend or limit"
 
 
 def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
     """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it."""
-    mend = _mend(found, evicted)
-    return (
-        f"{mend} what {evicted.owner} runs{size}"
-        if evicted.owner
-        else f"{mend} {evicted.pod}{size} before it runs again"
-    )
+    bound = ", or bound it by podPidsLimit of the kubelet" if found.resource is Resource.PIDS else size
+    what = f"what {evicted.owner} runs" if evicted.owner else evicted.pod
+    before = "" if evicted.owner else f"{',' if found.resource is Resource.PIDS else ''} before it runs again"
+    return f"{_mend(found, evicted)} {what}{bound}{before}"
 
 
 def left_to_do(found: Incident) -> str:
@@ -151,7 +149,8 @@ def _still_growing(found: Incident) -> str:
         if each.rate * 2 >= own and each.pod in found.running & beyond - found.steady
     ]
     names = [f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in alike]
-    runs = "it still runs: limit or end it" if len(names) == 1 else "they still run: limit or end them"
+    limit = "limit" if resource in WITH_REQUEST else "mend"
+    runs = f"it still runs: {limit} or end it" if len(names) == 1 else f"they still run: {limit} or end them"
     return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
 
 
