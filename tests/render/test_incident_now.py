@@ -208,11 +208,16 @@ def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None
     """Nothing was to do, while the pod of a leaking ReplicaSet was replaced on another node."""
     relieved = "the node is relieved; "
     assert now_text(own_growth()) == f"{relieved}mend or limit default/hog-old before it runs again"
-    next_pod = "its next pod may fill its node as well"
+    next_pod = "default/hog-new runs here and may fill this node as well"
     replaced = own_growth(owner="ReplicaSet/api")
     assert now_text(replaced) == f"{relieved}mend or limit what ReplicaSet/api runs: {next_pod}"
     assert now_text(replace(replaced, known_for=10)) == f"mend or limit what ReplicaSet/api runs: {next_pod}"
-    in_memory = replace(replaced, in_memory=True)
+    elsewhere = replace(replaced, successors=())
+    assert (
+        now_text(elsewhere)
+        == f"{relieved}mend or limit what ReplicaSet/api runs: its next pod may fill its node as well"
+    )
+    in_memory = replace(elsewhere, in_memory=True)
     assert "runs (sizeLimit bounds its emptyDir in memory): its next pod" in now_text(in_memory)
     within = tuple(replace(row, request=1 << 40) for row in replaced.ranking)
     assert now_text(replace(replaced, ranking=within)).startswith("the node is relieved: nothing to do")
@@ -242,7 +247,7 @@ def test_a_pod_has_no_limit_of_its_processes_and_the_kubelet_has() -> None:
     bound = "or bound it by podPidsLimit of the kubelet"
     assert now_text(found) == f"the node is relieved; mend default/hog-old, {bound}, before it runs again"
     owned = own_growth(signal=Signal.PID_AVAILABLE, owner="ReplicaSet/api")
-    assert f"mend what ReplicaSet/api runs, {bound}: its next pod" in now_text(owned)
+    assert f"mend what ReplicaSet/api runs, {bound}: default/hog-new runs here" in now_text(owned)
     leaks = (Grower(pod="default/hog-old", rate=30), Grower(pod="default/web", rate=30))
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=leaks, played=0)
     rows = tuple(replace(row, request=0) for row in found.ranking)

@@ -55,7 +55,10 @@ def _of_pod(found: Incident) -> list[str]:
     texts = list[str]()
     if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
         size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
-        then = ": its next pod may fill its node as well" if found.event.owner else ""
+        here = next(
+            (f"{name} runs here and may fill this" for name, _ in found.successors if name in found.running), ""
+        )
+        then = f": {here or 'its next pod may fill its'} node as well" if found.event.owner else ""
         texts.append(f"{_mend_text(found, found.event, size)}{then}")
     if found.event.past_budget:
         texts.append(f"tell whose disruption budget guarded {found.event.pod} that evictd deleted it all the same")
