@@ -39,6 +39,8 @@ LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namesp
 _MISSING = os.strerror(errno.ENOENT)
 _OUTSIDE = "{outside}"
 _NAMED = 3
+_LITTLE = 10
+"""A pod that grew by less than this part of what is missing is no cause of it."""
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 
 _OVERDUE = (
@@ -253,8 +255,13 @@ def _is_beyond_pods(entry: Document) -> bool:
     """Whether all pods together hold less than is missing, so that moving them does not help; False where it is not known."""
     held = entry.get("attribution") or {}
     amounts = [held[kind]["held"] for kind in ("evictable", "protected", "leaving", "unmeasured") if kind in held]
+    return bool(amounts) and None not in amounts and sum(amounts) < _missing(entry)
+
+
+def _missing(entry: Document) -> int:
+    """Return what is missing to the threshold that is met; below 1 where it is met no more, or none is."""
     limits = [each["limit"] for each in entry["thresholds"] if is_pressed(each)]
-    return bool(amounts) and None not in amounts and sum(amounts) < max(limits, default=0) - entry["available"]
+    return int(max(limits, default=0) - entry["available"])
 
 
 def host_path_remedy(pods: Sequence[str]) -> str:
@@ -301,8 +308,9 @@ def _before(entry: Document, status: Document) -> str:
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
         evictable = (entry.get("attribution") or {}).get("evictable")
-        largest = "end, move or limit one of the largest pods that may be evicted, or "
-        return f"{largest if evictable is None or evictable['pods'] else ''}{outside}{keeps}"
+        may_help = (evictable is None or evictable["pods"]) and not _is_beyond_pods(entry)
+        largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
+        return f"{largest}{outside}{keeps}"
     if protected:
         guard = "" if first is None else first["protected"]
         return f"{_of_culprit(REMEDIES['ProtectedCulprit'], grower, guard)}: it grew the most{keeps}"
@@ -323,9 +331,14 @@ def _of_pods_grown(held: Document) -> int:
 
 
 def _grower(entry: Document) -> tuple[str, bool]:
-    """Return the pod that grew the most since the supply became short, empty if unknown, and whether it is protected."""
+    """Return the pod that grew the most since the supply became short, and whether it is protected.
+
+    Empty if unknown, and where it grew by little of what is missing: its end or a limit would not help.
+    """
     held = entry.get("attribution")
     if not held or held["overNanoseconds"] is None:
+        return "", False
+    if held.get("growerGrown", _of_pods_grown(held)) * _LITTLE < _missing(entry) or _is_beyond_pods(entry):
         return "", False
     return held.get("grower", ""), held["protected"]["grown"] > max(
         held["evictable"]["grown"], held["leaving"]["grown"]
