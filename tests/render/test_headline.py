@@ -257,3 +257,15 @@ def test_between_two_evictions_the_headline_has_the_last_and_the_next_pod() -> N
     )
     before = incident_snapshot("06-collection-frees-nothing", 655)
     assert headline(status_of(before, before.at)).text.endswith("; default/web-0 would be evicted first.")
+
+
+def test_of_a_disk_the_headline_says_that_what_no_pod_needs_goes_first() -> None:
+    """It said that a pod would be evicted; evictd removed dead containers then, and no pod went."""
+    near = incident_snapshot("28-control-dead-containers", 240)
+    status = status_of(near, near.at)
+    at = "nodefs.available reaches its hard threshold 10Gi in 43s at the present rate."
+    removes = "Then evictd would remove what no pod needs, and evict default/app if that is too little."
+    assert headline(status).text == f"{at} {removes}"
+    for fault in (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS):
+        text = headline({**status, "faults": [fault.value]}).text
+        assert text == f"{at} default/app would be evicted then.", "without the runtime nothing can be removed"

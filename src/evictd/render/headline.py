@@ -274,10 +274,18 @@ def unread(status: Document) -> list[str]:
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if is_due(entry) and (pods := awaited_pods(status, entry)):
         return f" {capital(awaited_text(pods))}."
+    if entry["next"] is not None and _reclaims_first(status, entry):
+        return f" {capital(when)} evictd would remove what no pod needs, and evict {entry['next']['pod']} if that is too little."
     if entry["next"] is not None:
         return f" {entry['next']['pod']} would be evicted {when}."
     then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
     return f" No pod {then}{_stopped(status, entry)}." if brief_stop(entry) else ""
+
+
+def _reclaims_first(status: Document, entry: Document) -> bool:
+    """Whether evictd removes what no pod needs before a pod goes; without the runtime it cannot."""
+    without_runtime = {OwnFaultKind.PODS.value, OwnFaultKind.LISTED_PODS.value} & set(status.get("faults", ()))
+    return bool(entry.get("reclaimsFirst")) and not without_runtime  # an older daemon does not say it
 
 
 def _stopped(status: Document, entry: Document) -> str:

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.next_up import who_is_next
-from evictd.core.model.config import Policy
+from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import PodSource
-from evictd.core.model.signal import Signal
-from evictd.core.model.state import State
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import Collection, State
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import SECOND, parse_duration
 from tests.playbook import Playbook, as_kubelet, config, node, pod, usage
@@ -173,3 +173,21 @@ def test_what_a_victim_that_has_ended_gives_back_is_not_of_no_pod() -> None:
     assert disk.held.leaving.held == victim.owed[Signal.NODEFS_AVAILABLE]
     assert sum(each.held or 0 for each in shares) == disk.held.used
     assert disk.not_of_pods == disk.held.elsewhere.held
+
+
+def test_what_no_pod_needs_goes_before_a_pod_once_in_a_shortage() -> None:
+    snapshot = incident_snapshot("28-control-dead-containers", 240)
+
+    def reclaims_first(state: State, settings: EvictionConfig = snapshot.config) -> dict[Signal, bool]:
+        found = who_is_next(state, snapshot.observation, settings, snapshot.at)
+        return {each.signal: each.reclaims_first for each in found}
+
+    assert reclaims_first(snapshot.state)[Signal.NODEFS_AVAILABLE]
+    collected = replace(snapshot.state, collections={Filesystem.NODEFS: Collection(begun=0, until=0)})
+    assert not reclaims_first(collected)[Signal.NODEFS_AVAILABLE]
+    off = replace(
+        snapshot.config, reclaim_containers=False, reclaim_images=ImageReclaim.OFF, reclaim_rotated_logs=False
+    )
+    assert not reclaims_first(snapshot.state, off)[Signal.NODEFS_AVAILABLE]
+    memory, pids = who_is_next(State(), observation(), SETTINGS, 0)
+    assert (memory.reclaims_first, pids.reclaims_first) == (False, False)

@@ -14,7 +14,7 @@ from evictd.core.eviction.holdings import owed_by_ended
 from evictd.core.eviction.ledger import SUPPLY_OF
 from evictd.core.eviction.page_cache import not_short_of_memory, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
-from evictd.core.eviction.reclaim import Layout, layout_of
+from evictd.core.eviction.reclaim import Layout, device_of, layout_of, node_reclaim_actions
 from evictd.core.eviction.synchronize import may_only_report, with_own_pods
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
@@ -43,6 +43,8 @@ class NextUp:
     and where a pod was not measured."""
     held: Attribution | None = None
     """The holders of the supply that the signal observes; `None` for a stall and under policy Kubelet."""
+    reclaims_first: bool = False
+    """Whether evictd removes what no pod needs before the pod goes; `False` where it already did in this shortage."""
     findings: tuple[Finding, ...] = ()
     """Findings that say which pods are passed over and why, and why no pod would go."""
 
@@ -98,6 +100,8 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
         measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
         not_of_pods=_not_of_pods(threshold.signal, rows, observation, state, now),
         held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
+        reclaims_first=bool(node_reclaim_actions(threshold.signal, layout, config))
+        and device_of(threshold.signal, layout) not in state.collections,
         findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution)),
     )
 

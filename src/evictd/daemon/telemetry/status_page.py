@@ -194,6 +194,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "signal": signal.value,
                 **reading,
                 **stated,
+                "reclaimsFirst": answer is not None and answer.reclaims_first,
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 "growing": _growing(None if answer is None else answer.held, stated["thresholds"], snapshot),
