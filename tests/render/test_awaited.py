@@ -1,6 +1,6 @@
 """What is said while the amount that an ended pod held comes back."""
 
-from evictd.render.awaited import awaited_pods, awaited_text
+from evictd.render.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.headline import headline
 from evictd.render.page_leaving import about_leaving
 from evictd.render.timing import ends
@@ -45,3 +45,14 @@ def test_the_signals_of_one_supply_await_the_same_pods() -> None:
     assert awaited_pods({"leaving": [row]}, {"signal": "memory.available", "attribution": None}) == []
     assert awaited_pods({"leaving": [{**row, "held": 4}]}, entry) == [], "another one may have to go"
     assert awaited_text(["a/b", "a/c"]) == "evictd waits for what a/b, a/c should free"
+
+
+def test_a_measurement_that_holds_back_an_eviction_has_its_time_in_the_headline() -> None:
+    """It said which pod would be evicted and not when; the wait stood below without what was left of it."""
+    waits = incident_snapshot("33-control-containers-of-a-daemon-set", 365)
+    status = status_of(waits, waits.at)
+    assert headline(status).text == (
+        "imagefs.available is below its hard threshold (7.01Gi left, limit 7.5Gi); default/writer would be evicted first, "
+        "once the pods are measured (in 25s at most)."
+    )
+    assert awaited_measurement({}) == "", "of an older daemon"

@@ -1,9 +1,9 @@
-"""Says of a signal that what evicted pods held comes back: they have ended, from the document of `/statusz`."""
+"""Says for what evictd waits before a pod goes: what ended pods held, or a measurement, from the document of `/statusz`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evictd.render.text import clean, first_of
+from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
 
@@ -24,3 +24,9 @@ def awaited_pods(status: Document, entry: Document) -> list[str]:
 def awaited_text(pods: Sequence[str]) -> str:
     """Write that evictd waits for what these pods should free."""
     return f"evictd waits for what {first_of([clean(pod) for pod in pods], _NAMED)} should free"
+
+
+def awaited_measurement(entry: Document) -> str:
+    """Write after the pod that would go that evictd measures the pods before, and for how long; empty where it does not."""
+    left = entry.get("measuresForSeconds")  # an older daemon does not say it
+    return f", once the pods are measured (in {seconds_text(left)} at most)" if left else ""

@@ -8,7 +8,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
-from evictd.render.awaited import awaited_pods, awaited_text
+from evictd.render.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
@@ -301,7 +301,7 @@ def _now(status: Document, entry: Document) -> str:
     if status["phase"]["name"] != PhaseName.RECLAIMING.value:
         if entry["next"] is not None:
             write = _would_be if status["dryRun"] else _after_last
-            return f"; {write(status, entry['next']['pod'])}."
+            return f"; {write(status, entry['next']['pod'])}{awaited_measurement(entry)}."
         verb = "would evict" if status["dryRun"] else "evicts"
         return f". evictd {verb} no pod{_stopped(status, entry)}." if brief_stop(entry) else "."
     now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")

@@ -16,7 +16,7 @@ from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding
+from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
@@ -194,6 +194,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "signal": signal.value,
                 **reading,
                 **stated,
+                "measuresForSeconds": _measures_for(snapshot, signal, now),
                 "reclaimsFirst": answer is not None and answer.reclaims_first,
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
@@ -203,6 +204,14 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
             }
         )
     return entries
+
+
+def _measures_for(snapshot: Snapshot, signal: Signal, now: int) -> float | None:
+    """Return how long at most a measurement of pods holds back an eviction; `None` where none does."""
+    waits = (each for each in snapshot.findings if isinstance(each, WaitingForMeasurement))
+    return next(
+        (round(max(each.until - now, 0) / SECOND, 1) for each in waits if each.threshold.signal is signal), None
+    )
 
 
 def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[str, Any]:
