@@ -23,7 +23,7 @@ Plain = Mapping[str, Any]
 """Resources that pods request; usage is compared with the request."""
 
 PASSED_OVER = {
-    SkipReason.IN_FLIGHT: "it is being evicted already",
+    SkipReason.IN_FLIGHT: "it ends already",
     SkipReason.NOT_MEASURED: "its usage of what is short is not known",
     SkipReason.USES_NOTHING: "as far as it was measured it uses none of what is short",
     SkipReason.BUDGET: "a disruption budget refused its eviction",
