@@ -15,6 +15,7 @@ from evictd.render.page_leaving import cut_at_hard
 from evictd.render.proposed import asked_text
 from evictd.render.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.signal_entry import is_pressed, shown_entries
+from evictd.render.steps_before import steps_before
 from evictd.render.stopped import brief_stop, is_guarded_by_budget, past_its_budget, paused_until
 from evictd.render.text import capital, clean, first_of, gap_text, seconds_text, signal_amount
 from evictd.render.timing import (
@@ -274,18 +275,12 @@ def unread(status: Document) -> list[str]:
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if is_due(entry) and (pods := awaited_pods(status, entry)):
         return f" {capital(awaited_text(pods))}."
-    if entry["next"] is not None and _reclaims_first(status, entry):
-        return f" {capital(when)} evictd would remove what no pod needs, and evict {entry['next']['pod']} if that is too little."
+    if entry["next"] is not None and (before := steps_before(status, entry)):
+        return f" {capital(when)} evictd would {before}, and evict {entry['next']['pod']} if that is too little."
     if entry["next"] is not None:
         return f" {entry['next']['pod']} would be evicted {when}."
     then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
     return f" No pod {then}{_stopped(status, entry)}." if brief_stop(entry) else ""
-
-
-def _reclaims_first(status: Document, entry: Document) -> bool:
-    """Whether evictd removes what no pod needs before a pod goes; without the runtime it cannot."""
-    without_runtime = {OwnFaultKind.PODS.value, OwnFaultKind.LISTED_PODS.value} & set(status.get("faults", ()))
-    return bool(entry.get("reclaimsFirst")) and not without_runtime  # an older daemon does not say it
 
 
 def _stopped(status: Document, entry: Document) -> str:

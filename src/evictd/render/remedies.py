@@ -286,10 +286,12 @@ def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
 def _before(entry: Document, status: Document) -> str:
     """Return what to do before enough pods are evicted; empty where the pod that grew the most is being evicted.
 
-    Where the soft one before it is met by page cache alone, no pod is to be ended.
+    Where the soft one before it is met by page cache alone, no pod is to be ended, nor where a pod leaves that holds enough.
     """
     if entry["stopReason"] == _PAGE_CACHE:
         return REMEDIES[_PAGE_CACHE]
+    if entry.get("leavesFirst"):
+        return ""  # the end of a pod that was deleted relieves the node
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
     outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
     if (growing["elsewhere"] or 0) > growing["ofPods"]:

@@ -191,3 +191,20 @@ def test_what_no_pod_needs_goes_before_a_pod_once_in_a_shortage() -> None:
     assert not reclaims_first(snapshot.state, off)[Signal.NODEFS_AVAILABLE]
     memory, pids = who_is_next(State(), observation(), SETTINGS, 0)
     assert (memory.reclaims_first, pids.reclaims_first) == (False, False)
+
+
+def test_pods_that_were_deleted_leave_before_another_pod_goes() -> None:
+    """A hard threshold shortens their grace periods: the page named the new pod of an update, which was spared."""
+    near = incident_snapshot("11-leaving-pod", 115)
+
+    def leaves_first(state: State, settings: EvictionConfig = near.config) -> tuple[str, ...]:
+        found = who_is_next(state, near.observation, settings, near.at)
+        return next(each.leaves_first for each in found if each.signal is Signal.MEMORY_AVAILABLE)
+
+    assert leaves_first(near.state) == ("default/old",)
+    (old,) = near.state.leaving
+    little = replace(near.state, leaving=(replace(old, owed={Signal.MEMORY_AVAILABLE: 0}),))
+    assert leaves_first(little) == (), "it holds less than will be missing"
+    assert leaves_first(replace(near.state, leaving=(replace(old, gone_at=near.at),))) == ()
+    assert leaves_first(near.state, replace(near.config, policy=Policy.KUBELET)) == ()
+    assert leaves_first(near.state, replace(near.config, protected_pods=frozenset({old.uid}))) == ()

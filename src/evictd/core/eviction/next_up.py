@@ -11,11 +11,13 @@ from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.choose import choose_victim, ranked
 from evictd.core.eviction.chooser import Choice
 from evictd.core.eviction.holdings import owed_by_ended
+from evictd.core.eviction.leaving import worth_shortening
 from evictd.core.eviction.ledger import SUPPLY_OF
 from evictd.core.eviction.page_cache import not_short_of_memory, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, device_of, layout_of, node_reclaim_actions
 from evictd.core.eviction.synchronize import may_only_report, with_own_pods
+from evictd.core.eviction.time_left import missing_to_target
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy
@@ -45,6 +47,9 @@ class NextUp:
     """The holders of the supply that the signal observes; `None` for a stall and under policy Kubelet."""
     reclaims_first: bool = False
     """Whether evictd removes what no pod needs before the pod goes; `False` where it already did in this shortage."""
+    leaves_first: tuple[str, ...] = ()
+    """Full names of pods that another component has deleted, and whose grace periods evictd shortens before the pod goes; none
+    where they hold less than is missing."""
     findings: tuple[Finding, ...] = ()
     """Findings that say which pods are passed over and why, and why no pod would go."""
 
@@ -102,8 +107,24 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
         held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
         reclaims_first=bool(node_reclaim_actions(threshold.signal, layout, config))
         and device_of(threshold.signal, layout) not in state.collections,
+        leaves_first=_leaves_first(threshold, state, observation, config),
         findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution)),
     )
+
+
+def _leaves_first(
+    threshold: Threshold, state: State, observation: Observation, config: EvictionConfig
+) -> tuple[str, ...]:
+    """Return the leaving pods that a hard threshold shortens before another pod goes, if they hold what is missing then."""
+    if not threshold.hard or config.policy is Policy.KUBELET or observation.node is None or not state.leaving:
+        return ()
+    supply = SUPPLY_OF[layout_of(state.filesystems or Filesystems())][threshold.signal]
+    missing = max(missing_to_target(threshold, signal_observations(observation.node)[threshold.signal], config), 1)
+    guarded = {pod.uid for pod in observation.pods if pod.critical or config.protects(pod)}
+    may = [victim for victim in state.leaving if victim.can_shorten(0) and victim.uid not in guarded]
+    found = worth_shortening(may, state.leaving, supply, missing)
+    enough = sum(victim.owed.get(supply, 0) for victim in found) >= missing
+    return tuple(victim.full_name for victim in found) if enough else ()
 
 
 def _page_cache(threshold: Threshold, observation: Observation, config: EvictionConfig) -> NoAction | None:

@@ -196,6 +196,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 **stated,
                 "measuresForSeconds": _measures_for(snapshot, signal, now),
                 "reclaimsFirst": answer is not None and answer.reclaims_first,
+                "leavesFirst": [] if answer is None else list(answer.leaves_first),
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 "growing": _growing(None if answer is None else answer.held, stated["thresholds"], snapshot),
