@@ -202,8 +202,7 @@ def _past(oldest: bytes, found: Incident) -> Past:
 def _retaking(entry: JournalEntry, state: State, past: Past, found: Incident) -> frozenset[str]:
     """Return the uids of the pods that hold again what they had held before the kernel killed their processes."""
     held = None if found.signal is None else holdings_of(state, found.signal)
-    names = {each.uid: clean(each.full_name) for each in entry.observation.pods}
-    return frozenset() if held is None else retaking(held, past, names, found)
+    return frozenset() if held is None else retaking(held, past, _names(entry), found)
 
 
 def _verdict(
@@ -330,9 +329,14 @@ def verdict_of(
     return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), growers=growers, played=_PLAYED)
 
 
+def _names(entry: JournalEntry) -> dict[str, str]:
+    """Return `namespace/name` of each pod by its uid."""
+    return {each.uid: clean(each.full_name) for each in entry.observation.pods}
+
+
 def _growers(entry: JournalEntry, held: SupplyHoldings, past: Past) -> list[Grower]:
     """Return what grew, the fastest first."""
-    names = {each.uid: clean(each.full_name) for each in entry.observation.pods}
+    names = _names(entry)
     found = [
         Grower(pod=names.get(uid, uid), rate=each.rate, grown=past.grown(uid, each.used), over=past.over)
         for uid, each in held.growing.items()

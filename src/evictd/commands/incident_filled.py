@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from evictd.core.eviction.attribution import grown_since
+from evictd.commands.incident_holdings import grown_since_crossing
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.render.text import clean
 
@@ -18,11 +18,7 @@ def filling_owner(pods: Iterable[Pod], state: State | None, signal: Signal | Non
     """Return `Kind/name` of the owner whose pods took nearly all since the supply became short; empty where there is none."""
     if signal is None or state is None:
         return ""
-    resource = SIGNALS[signal].resource
-    supply = next((key for key in state.crossings if SIGNALS[key].resource is resource), None)
-    if supply is None or (held := state.holdings.get(supply)) is None:
-        return ""
-    grown = {uid: grown_since(uid, held, state.crossings[supply]) for uid in held.used}
+    grown = grown_since_crossing(state, signal)
     of_owner: dict[tuple[str, str], list[int]] = {}
     for pod in pods:
         if grown.get(pod.uid, 0) > 0:

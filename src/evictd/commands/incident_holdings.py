@@ -1,5 +1,8 @@
 """Finds who holds what is short in the state of an incident, by its resource."""
 
+from collections.abc import Mapping
+
+from evictd.core.eviction.attribution import grown_since
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
@@ -9,3 +12,12 @@ def holdings_of(state: State, signal: Signal) -> SupplyHoldings | None:
     """Return who holds the supply of the signal's resource; `None` where that was not kept."""
     resource = SIGNALS[signal].resource
     return next((each for key, each in state.holdings.items() if SIGNALS[key].resource is resource), None)
+
+
+def grown_since_crossing(state: State, signal: Signal) -> Mapping[str, int]:
+    """Return by uid how much pods grew since the supply of the signal's resource became short; empty where that was not kept."""
+    resource = SIGNALS[signal].resource
+    supply = next((key for key in state.crossings if SIGNALS[key].resource is resource), None)
+    if supply is None or (held := state.holdings.get(supply)) is None:
+        return {}
+    return {uid: grown_since(uid, held, state.crossings[supply]) for uid in held.used}

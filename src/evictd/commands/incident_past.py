@@ -9,17 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry
-from evictd.commands.incident_holdings import holdings_of
-from evictd.core.eviction.attribution import grown_since
+from evictd.commands.incident_holdings import grown_since_crossing, holdings_of
 from evictd.core.frozen import frozen
 from evictd.core.model.holdings import SupplyHoldings
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import HOUR, MINUTE
 from evictd.render.aftermath import time_of
-from evictd.render.history import EventKind
+from evictd.render.history import killed_of
 from evictd.render.incident import Incident
-from evictd.render.text import clean
 
 _LEAST = 2 * MINUTE
 """The least time over which growth says more than that of the last minute."""
@@ -75,8 +73,7 @@ def past_of(entry: JournalEntry, state: State | None, found: Incident) -> Past:
 
 def retaking(held: SupplyHoldings, past: Past, names: Mapping[str, str], found: Incident) -> frozenset[str]:
     """Return the uids of the pods that hold again what they had held before the kernel killed their processes."""
-    kills = [each for each in found.before if each.kind is EventKind.KERNEL]
-    killed = {each.pod or clean(str(each.evidence.get("where", ""))) for each in kills}
+    killed = set(killed_of(found.before))
     again = set[str]()
     for uid in (uid for uid in past.used if uid in held.used and names.get(uid) in killed):
         grown = past.grown(uid, held.used[uid])
@@ -94,7 +91,5 @@ def without(held: SupplyHoldings, uids: Iterable[str]) -> SupplyHoldings:
 
 def taken_by(uids: Iterable[str], state: State, signal: Signal) -> int:
     """Return how much pods took since the supply became short."""
-    supply = next((key for key in state.crossings if SIGNALS[key].resource is SIGNALS[signal].resource), None)
-    if supply is None or (held := state.holdings.get(supply)) is None:
-        return 0
-    return sum(max(grown_since(uid, held, state.crossings[supply]), 0) for uid in uids if uid in held.used)
+    grown = grown_since_crossing(state, signal)
+    return sum(max(grown.get(uid, 0), 0) for uid in uids)

@@ -88,6 +88,11 @@ class HistoryEvent:
     evidence: Plain = field(default_factory=dict)
     """Numbers behind it, as the journal has them."""
 
+    @property
+    def killed(self) -> str:
+        """Of what the kernel killed processes: the pod, or else the cgroup."""
+        return self.pod or clean(str(self.evidence.get("where", "")))
+
 
 @dataclass(slots=True)
 class _Reader:
@@ -339,6 +344,11 @@ _FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET
 """Events that are real in a dry run too."""
 
 
+def killed_of(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
+    """Return of what the kernel killed processes in these events, each once."""
+    return tuple(dict.fromkeys(each.killed for each in events if each.kind is EventKind.KERNEL))
+
+
 def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:
     """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last.
 
@@ -352,10 +362,8 @@ def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[H
             continue
         first, last = events[each.start], events[each.end - each.length]
         of = f" of {owners[first.uid]}" if first.uid in owners else ""
-        pods = {
-            event.pod or clean(str(event.evidence.get("where", ""))): None for event in events[each.start : each.end]
-        }
-        killed = f", of {first_of(tuple(pods), _NAMED)}" if first.kind is EventKind.KERNEL and len(pods) > 1 else ""
+        pods = () if first.kind is not EventKind.KERNEL else killed_of(events[each.start : each.end])
+        killed = f", of {first_of(pods, _NAMED)}" if len(pods) > 1 else ""
         often = f"{killed}{_interval(first.at, last.at, each.count - 1)}"
         yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time ({lists_each} lists each):"
 

@@ -55,7 +55,7 @@ _STOOD_STILL = 10
 CONTAINER_LOGS = "container logs"
 """The part of a pod's disk use that the kubelet rotates."""
 _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
-"""What is told of the evicted pod itself before its eviction."""
+"""What the report has of the evicted pod itself before its eviction."""
 
 
 @frozen

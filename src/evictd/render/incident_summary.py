@@ -11,11 +11,11 @@ from evictd.render.avoidance import held_by_page_cache
 from evictd.render.grower_rate import grower_rate
 from evictd.render.hastened import hastened_cause
 from evictd.render.held_back import held_back_text
-from evictd.render.history import EventKind, HistoryEvent
+from evictd.render.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident import Incident
 from evictd.render.owners import AGAIN, TWICE
 from evictd.render.relief import unsettled_text
-from evictd.render.text import amount_text, clean, counted, first_of, usage_text
+from evictd.render.text import amount_text, counted, first_of, usage_text
 from evictd.render.verdict import Need
 
 _A_WHILE = 10
@@ -57,9 +57,7 @@ def _killed_text(found: Incident) -> str:
 
 
 def _killed(found: Incident, events: Iterable[HistoryEvent]) -> tuple[str, ...]:
-    kills = (each for each in events if each.kind is EventKind.KERNEL)
-    pods = dict.fromkeys(each.pod or clean(str(each.evidence.get("where", ""))) for each in kills)
-    return tuple(each for each in pods if each != found.event.pod)
+    return tuple(each for each in killed_of(events) if each != found.event.pod)
 
 
 def within_text(found: Incident) -> str:
