@@ -6,7 +6,7 @@ from typing import Any
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS, is_proposal
 from evictd.core.model.state import Victim
-from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+from evictd.daemon.telemetry.snapshot import Snapshot
 
 
 def proposed(snapshot: Snapshot) -> frozenset[str]:
@@ -23,9 +23,8 @@ def _is_proposed(victim: Victim, snapshot: Snapshot) -> bool:
     return soft and new and bool(snapshot.state.backoff.budgets)
 
 
-def asked_document(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Make the rows of the pods that the API server is asked to evict, with how often it refused since the last eviction."""
-    uids = proposed(snapshot)
+def asked_document(snapshot: Snapshot, uids: frozenset[str]) -> list[dict[str, Any]]:
+    """Make the rows of these `proposed` pods, with how often the API server refused since the last eviction."""
     others = (each for each in reversed(snapshot.recent) if each.uid not in uids)
     refused = [each for each in takewhile(lambda each: not each.uid, others) if each.refused] if uids else []
     since = min((each.refused_since for each in refused), default=None)
@@ -39,8 +38,3 @@ def asked_document(snapshot: Snapshot) -> list[dict[str, Any]]:
         for victim in snapshot.state.in_flight
         if victim.uid in uids
     ]
-
-
-def is_certain(decided: Decided, uids: frozenset[str]) -> bool:
-    """Whether a decision is none of the evictions that the API server has not agreed to."""
-    return not decided.uid or decided.uid not in uids

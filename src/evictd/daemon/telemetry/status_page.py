@@ -10,13 +10,12 @@ from operator import itemgetter
 from typing import Any
 
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.backoff import owner_of, patience_with_budget
-from evictd.core.eviction.effect import has_begun
+from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding, WaitingForMeasurement
+from evictd.core.model.finding import KeptAway, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
@@ -24,16 +23,15 @@ from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
-from evictd.daemon.telemetry.past_budget import goes_instead
-from evictd.daemon.telemetry.proposals import asked_document, is_certain, proposed
+from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
 from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
-from evictd.render.sentences import kept_away_text, no_action_text
-from evictd.render.stopped import BUDGET_GUARD
+from evictd.render.sentences import kept_away_text
 from evictd.render.text import incident_id, protection
 from evictd.render.timing import SOON_SECONDS
 
@@ -81,18 +79,18 @@ def status_document(
             for victim in state.in_flight
             if victim.uid not in asked
         ],
-        "asked": asked_document(snapshot),
+        "asked": asked_document(snapshot, asked),
         "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
-        "owners": _owners(snapshot),
+        "owners": _owners(snapshot, asked),
         "decisions": [_decided(decided, asked) for decided in snapshot.recent],
     }
 
 
 def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
     """Return a decision; an eviction has its pod, signal and the name of its incident, unless it is only asked for."""
-    if not is_certain(decided, asked):
+    if decided.uid in asked:
         decided = replace(decided, why="", filled="", pod="", uid="")
     return {
         "at": rfc3339(decided.wall),
@@ -108,13 +106,12 @@ def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
     }
 
 
-def _owners(snapshot: Snapshot) -> list[dict[str, Any]]:
+def _owners(snapshot: Snapshot, asked: frozenset[str]) -> list[dict[str, Any]]:
     """Return the owners of which pods were evicted lately, the last evicted at the end, and the new pods that they have here.
 
     `filled`: the last evicted pod took most of what was short. A pod that was here at that eviction is not a new one.
     """
-    asked = proposed(snapshot)
-    certain = [each for each in snapshot.recent if is_certain(each, asked)]
+    certain = [each for each in snapshot.recent if each.uid not in asked]
     last = {each.owner: each for each in certain if each.owner and snapshot.wall - each.wall <= OWNER_QUIET}
     found = []
     for owner, decided in sorted(last.items(), key=lambda each: each[1].wall):
@@ -243,18 +240,18 @@ def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal
     times = [each["secondsToThreshold"] for each in thresholds]
     near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
     if rate is not None and (near or (trend.enough and trend.stands_out)):
-        lately = (
-            None
-            if trend.lately is None
-            else {
-                "overSeconds": round(trend.lately[0] / SECOND, 1),
-                "fillRate": round(trend.lately[1]),
-            }
-        )
         foreseen = [_foreseen(each, trend) for each in thresholds]
-        return {"fillRate": round(rate), "lately": lately, "thresholds": foreseen}
+        return {"fillRate": round(rate), "lately": _lately(trend), "thresholds": foreseen}
     untold = [{**each, "secondsToThreshold": None} for each in thresholds]
     return {"fillRate": 0 if rate is not None and trend.enough else None, "lately": None, "thresholds": untold}
+
+
+def _lately(trend: Trend) -> dict[str, Any] | None:
+    """Return the fill rate of the last seconds where it is much less than that of the last minute; else `None`."""
+    if (lately := trend.lately) is None:
+        return None
+    over, rate = lately
+    return {"overSeconds": round(over / SECOND, 1), "fillRate": round(rate)}
 
 
 def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
@@ -337,41 +334,11 @@ def _with_host_path(answer: NextUp, snapshot: Snapshot) -> list[str]:
 def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
     """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
     if answer is None or answer.victim is None:
-        return {"next": None, **_stop(None if answer is None else answer.stop, snapshot, now)}
+        return {"next": None, **stop_document(None if answer is None else answer.stop, snapshot, now)}
     row = answer.victim
     usage = row.usage if answer.measured else None
     candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
-    return {"next": candidate, **_stop(None, snapshot, now)}
-
-
-def _stop(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
-    """Return why no pod would go, and for how long.
-
-    `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
-    evictd may pass over it, and `stopInstead` is the pod that may go then if it may not. A pause that begins when the
-    threshold acts has a length and no end yet.
-    """
-    if stop is None:
-        return {"stop": "", "stopReason": "", "stopEndsInSeconds": None, "stopLastsSeconds": None,
-                "stopPod": "", "stopPodGuard": "", "stopInstead": None}  # fmt: skip
-    culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
-    guard, until, instead = "" if culprit is None else protection(culprit, snapshot.config), stop.until, None
-    budget = None if culprit is None else snapshot.state.backoff.budgets.get(culprit.uid)
-    if budget is not None and not guard:
-        hard = stop.threshold is not None and stop.threshold.hard
-        guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
-        instead = goes_instead(stop, snapshot, now)
-    begun = has_begun(stop, snapshot.state)
-    lasts = None if until is None or begun else round((until - snapshot.at) / SECOND, 1)
-    return {
-        "stop": no_action_text(stop),
-        "stopReason": stop.why.value,
-        "stopEndsInSeconds": None if until is None or not begun else round((until - now) / SECOND, 1),
-        "stopLastsSeconds": lasts,
-        "stopPod": "" if culprit is None else culprit.full_name,
-        "stopPodGuard": guard,
-        "stopInstead": instead,
-    }
+    return {"next": candidate, **stop_document(None, snapshot, now)}
 
 
 def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:

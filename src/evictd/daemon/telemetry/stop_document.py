@@ -1,0 +1,52 @@
+"""Makes the part of `/statusz` that says why no pod would go for a signal, and for how long."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.core.eviction.backoff import patience_with_budget
+from evictd.core.eviction.effect import has_begun
+from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.past_budget import goes_instead
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.sentences import no_action_text
+from evictd.render.stopped import BUDGET_GUARD
+from evictd.render.text import protection
+
+_NO_STOP: Mapping[str, Any] = {
+    "stop": "",
+    "stopReason": "",
+    "stopEndsInSeconds": None,
+    "stopLastsSeconds": None,
+    "stopPod": "",
+    "stopPodGuard": "",
+    "stopInstead": None,
+}
+
+
+def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
+    """Return why no pod would go, and for how long; `None`: one would.
+
+    `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
+    evictd may pass over it, and `stopInstead` is the pod that may go then if it may not. A pause that begins when the
+    threshold acts has a length and no end yet.
+    """
+    if stop is None:
+        return {**_NO_STOP}
+    culprit = stop.pod if stop.why is NoActionReason.PROTECTED_CULPRIT else None
+    guard, until, instead = "" if culprit is None else protection(culprit, snapshot.config), stop.until, None
+    budget = None if culprit is None else snapshot.state.backoff.budgets.get(culprit.uid)
+    if budget is not None and not guard:
+        hard = stop.threshold is not None and stop.threshold.hard
+        guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
+        instead = goes_instead(stop, snapshot, now)
+    begun = has_begun(stop, snapshot.state)
+    return {
+        "stop": no_action_text(stop),
+        "stopReason": stop.why.value,
+        "stopEndsInSeconds": None if until is None or not begun else round((until - now) / SECOND, 1),
+        "stopLastsSeconds": None if until is None or begun else round((until - snapshot.at) / SECOND, 1),
+        "stopPod": "" if culprit is None else culprit.full_name,
+        "stopPodGuard": guard,
+        "stopInstead": instead,
+    }
