@@ -41,18 +41,17 @@ def _is_jump(points: Sequence[_P], changes: Sequence[int], first: int, last: int
     others = [abs(change) for change in (*changes[:first], *changes[last:])]
     if not others or not height * _LEAST_PART >= points[last][1] > 0:
         return False
-    return height > max(others) * _LARGER or _is_steep(points, first, last)
+    return height > max(others) * _LARGER or _is_steep(points, changes, first, last)
 
 
-def _is_steep(points: Sequence[_P], first: int, last: int) -> bool:
+def _is_steep(points: Sequence[_P], changes: Sequence[int], first: int, last: int) -> bool:
     """Whether a rise is higher and much steeper than each fall, of which there is one: each of two evictions makes a rise.
 
     An eviction is followed by a reading within a second, a calm node is read each ten.
     """
     times = [max(abs(later[0] - earlier[0]), 0.1) for earlier, later in pairwise(points)]
-    changes = [later[1] - earlier[1] for earlier, later in pairwise(points)]
     falls = [(-change, time) for change, time in zip(changes, times, strict=True) if change < 0]
-    if not falls or points[last][1] - points[first][1] <= max(fall for fall, _ in falls):
+    if not falls or sum(changes[first:last]) <= max(fall for fall, _ in falls):
         return False
     slope = min((changes[each] / times[each] for each in range(first, last)), default=0.0)
     return slope > max(fall / time for fall, time in falls) * _STEEPER

@@ -12,7 +12,7 @@ from evictd.core.eviction.choose import choose_victim, ranked
 from evictd.core.eviction.chooser import Choice
 from evictd.core.eviction.holdings import owed_by_ended
 from evictd.core.eviction.leaving import worth_shortening
-from evictd.core.eviction.ledger import SUPPLY_OF
+from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.page_cache import not_short_of_memory, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, device_of, layout_of, node_reclaim_actions
@@ -103,22 +103,22 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
         rows=tuple(with_file_pages(row, threshold.signal, observation.pod_stats) for row in rows),
         victim=victim,
         measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
-        not_of_pods=_not_of_pods(threshold.signal, rows, observation, state, now),
+        not_of_pods=_not_of_pods(threshold.signal, rows, observation, state, layout=layout, now=now),
         held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
         reclaims_first=bool(node_reclaim_actions(threshold.signal, layout, config))
         and device_of(threshold.signal, layout) not in state.collections,
-        leaves_first=_leaves_first(threshold, state, observation, config),
+        leaves_first=_leaves_first(threshold, state, observation, config, layout=layout),
         findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution)),
     )
 
 
 def _leaves_first(
-    threshold: Threshold, state: State, observation: Observation, config: EvictionConfig
+    threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, *, layout: Layout
 ) -> tuple[str, ...]:
     """Return the leaving pods that a hard threshold shortens before another pod goes, if they hold what is missing then."""
     if not threshold.hard or config.policy is Policy.KUBELET or observation.node is None or not state.leaving:
         return ()
-    supply = SUPPLY_OF[layout_of(state.filesystems or Filesystems())][threshold.signal]
+    supply = supply_of(threshold.signal, layout)
     missing = max(missing_to_target(threshold, signal_observations(observation.node)[threshold.signal], config), 1)
     guarded = {pod.uid for pod in observation.pods if pod.critical or config.protects(pod)}
     may = [victim for victim in state.leaving if victim.can_shorten(0) and victim.uid not in guarded]
@@ -136,9 +136,14 @@ def _page_cache(threshold: Threshold, observation: Observation, config: Eviction
 
 
 def _not_of_pods(
-    signal: Signal, rows: tuple[RankedPod, ...], observation: Observation, state: State, now: int
+    signal: Signal,
+    rows: tuple[RankedPod, ...],
+    observation: Observation,
+    state: State,
+    *,
+    layout: Layout,
+    now: int,
 ) -> int | None:
-    layout = layout_of(state.filesystems or Filesystems())
     if SIGNALS[signal].resource is not Resource.EPHEMERAL_STORAGE or observation.node is None:
         return None
     if observation.pods_unknown:
@@ -146,7 +151,7 @@ def _not_of_pods(
     if not all(_measured(row, signal, observation, layout) for row in rows):
         return None
     seen = signal_observations(observation.node)[signal]
-    of_pods = sum(row.usage or 0 for row in rows) + owed_by_ended(state.in_flight, SUPPLY_OF[layout][signal], seen, now)
+    of_pods = sum(row.usage or 0 for row in rows) + owed_by_ended(state.in_flight, supply_of(signal, layout), seen, now)
     return max(0, (seen.capacity - seen.available).value() - of_pods)
 
 
