@@ -244,6 +244,19 @@ def _next(status: Document, explained: Document, head: Headline, faults: Sequenc
     return list(_firsts(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
 
 
+def _would_go(status: Document) -> str:
+    """Write of the next pod when it would go: after which others, if any."""
+    if leaves := [row["pod"] for row in status["leaving"] if not row["gone"]]:
+        # If it does not end, evictd may refuse the next pod in its place (law Blame).
+        end = f"the end of {leaves[0]}" if len(leaves) == 1 else "their end"
+        return f"would be evicted next, if {end} is not enough"
+    if asked := [clean(row["pod"]) for row in status.get("asked", ())]:  # an older daemon does not say it
+        return f"is asked for next, if {first_of(asked, _SHOWN_NEXT)} may not go"
+    if gone := [clean(row["pod"]) for row in status["leaving"]]:
+        return f"would be evicted next, if what {first_of(gone, _SHOWN_NEXT)} should free is not enough"
+    return "would be evicted first"
+
+
 def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
 
@@ -251,14 +264,7 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     order of eviction.
     """
     named = f"{said} {nearest(status)}"
-    leaves = [row["pod"] for row in status["leaving"] if not row["gone"]]
-    # If it does not end, evictd may refuse the next pod in its place (law Blame).
-    end = f"the end of {leaves[0]}" if len(leaves) == 1 else "their end"
-    asked = [clean(row["pod"]) for row in status.get("asked", ())]
-    would = f"would be evicted next, if {end} is not enough" if leaves else "would be evicted first"
-    if not leaves and (gone := [clean(row["pod"]) for row in status["leaving"]]):
-        would = f"would be evicted next, if what {first_of(gone, _SHOWN_NEXT)} should free is not enough"
-    would = f"is asked for next, if {first_of(asked, _SHOWN_NEXT)} may not go" if asked and not leaves else would
+    would, leaves = _would_go(status), any(not row["gone"] for row in status["leaving"])
     queues = [queue for queue in explained["queues"] if queue["next"]]
     near = [each for each in queues if any(signal in named for signal in each["signals"])]
     for queue in near if near or _is_short(status) else queues:

@@ -12,6 +12,7 @@ Document = Mapping[str, Any]
 BUDGET_GUARD = "disruption budget"
 """What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
 _AUTO = "Auto"
+"""`EvictionMethod.AUTO`, whose module `status` need not load."""
 _NO_POD_MEASURED = "NoPodMeasured"
 _NOT_SHORT = "NotShortOfMemory"
 """Its second part says why: page cache."""
@@ -62,8 +63,7 @@ def past_its_budget(status: Document, entry: Document) -> str:
     if not is_guarded_by_budget(entry):
         return ""
     hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-    at = _at(status, entry)
-    when = f"from {at} on" if at else "at the next attempt"
+    when = _from(_at(status, entry))
     if hard:
         return f"evictd deletes that pod {when}"
     termination = status.get("podTermination", _AUTO)  # an older daemon does not say it
@@ -72,8 +72,12 @@ def past_its_budget(status: Document, entry: Document) -> str:
     never, instead = f"with podTermination {termination} evictd does not delete that pod", entry.get("stopInstead")
     if not instead:
         return never
-    at = _time(status, instead["inSeconds"])
-    return f"{never}; {clean(instead['pod'])} may go in its place {f'from {at} on' if at else 'at the next attempt'}"
+    return f"{never}; {clean(instead['pod'])} may go in its place {_from(_time(status, instead['inSeconds']))}"
+
+
+def _from(at: str) -> str:
+    """Write from which time on something is done that evictd does in an attempt."""
+    return f"from {at} on" if at else "at the next attempt"
 
 
 def stop_text(status: Document, entry: Document) -> str:
@@ -91,7 +95,7 @@ def _at(status: Document, entry: Document) -> str:
 
 
 def _time(status: Document, left: float | None) -> str:
-    """Write the time of the node's clock in so many seconds; empty where it is not known, or over."""
+    """Write the time of the node's clock when `left` seconds are over; empty where they are not known, or over already."""
     if left is None or left <= 0:
         return ""
     at = datetime.fromisoformat(status["at"]) + timedelta(seconds=status["ageSeconds"] + left)

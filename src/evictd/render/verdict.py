@@ -13,7 +13,7 @@ from evictd.core.units.duration import format_duration
 NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
 _MUCH_MORE = 2
-"""The evicted pod is the cause where it grew by more than so many times what the fastest one did."""
+"""By how many times the growth of the evicted pod has to exceed that of the fastest one to make it the cause."""
 _RELIEVED = "its end relieved the node"
 _NO_END = "no end of any pod would have relieved the node"
 
