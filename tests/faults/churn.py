@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import threading
 import time
 from collections import Counter
 from contextlib import suppress
@@ -62,7 +61,6 @@ class ChurningNode(FakeNode):
         self.random = random.Random(seed)
         self.lives: dict[str, Life] = {}
         self.broken: list[str] = []
-        self.lock = threading.RLock()
         self.counts: Counter[str] = Counter()
         self.api: ApiServer | None = None
         self._short: list[float] = []  # the times at which the node was short, counting what victims owe

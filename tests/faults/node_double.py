@@ -7,6 +7,7 @@ node has two pods: `hog` uses 6 GB and requests nothing, `web` uses 1 GB. `hog` 
 import json
 import os
 import shutil
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -89,6 +90,8 @@ class FakeNode:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.lock = threading.RLock()
+        """Held while the files change: the loop's thread and those of the runtime's server both write them."""
         self.pods: dict[str, FakePod] = {}
         self.stopped: list[str] = []
         self.removed: set[str] = set()
@@ -139,12 +142,13 @@ class FakeNode:
 
     def refresh(self) -> None:
         """Write what the kernel would show now; a fault may have kept the node from writing it earlier."""
-        self.refresh_cgroups()
-        if MEMORY in self.kept:
-            return
-        anon = PRESSURE if self.pressed else CALM
-        with suppress(OSError):
-            self.write(MEMORY, f"anon {anon:020}\nfile 0\nkernel 5\ninactive_file 0\n")
+        with self.lock:
+            self.refresh_cgroups()
+            if MEMORY in self.kept:
+                return
+            anon = PRESSURE if self.pressed else CALM
+            with suppress(OSError):
+                self.write(MEMORY, f"anon {anon:020}\nfile 0\nkernel 5\ninactive_file 0\n")
 
     def refresh_cgroups(self) -> None:
         """Remove the cgroups of pods that have ended."""
@@ -152,10 +156,15 @@ class FakeNode:
             shutil.rmtree(self.cgroup(key), ignore_errors=True)
 
     def end(self, key: str) -> None:
-        """Let a pod end: its containers, its cgroup and its memory go."""
-        self.pods[key].running = self.pods[key].ready = False
-        self.pressed = False
-        self.refresh()
+        """Let a pod end: its memory goes, then its containers and its cgroup.
+
+        The kernel frees the memory of a process before anything shows that it has ended.
+        """
+        with self.lock:
+            self.pressed = False
+            self.refresh()
+            self.pods[key].running = self.pods[key].ready = False
+            self.refresh_cgroups()
 
     # --- the runtime --------------------------------------------------------------------------------------------------
 
