@@ -112,7 +112,11 @@ class Housekeeping:
         return cycle.now + next(decision.nanoseconds for decision in cycle.step.decisions if isinstance(decision, Wait))
 
     def _observe(self, waited: WaitResult) -> Reading:
-        """Read the node, with the outcomes of the decisions so far."""
+        """Read the node, with the outcomes of the decisions so far.
+
+        The outcomes come first: a reading that has a victim gone then has what the victim has let go of. In the other order the
+        node would look as short as before, without the victim, and another pod would go.
+        """
         request = ObserveRequest(
             now=boot_clock(),
             wall=wall_clock(),
