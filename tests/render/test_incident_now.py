@@ -66,6 +66,9 @@ def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short
         "`slabtop` the kernel's, and `journalctl -k` what the kernel killed"
     )
     assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
+    for signal, directory in ((Signal.NODEFS_AVAILABLE, "kubelet"), (Signal.IMAGEFS_INODES_FREE, "containerd")):
+        mount = f'"$(findmnt -no TARGET -T /var/lib/{directory})" | sort'
+        assert mount in now_text(replace(found, signal=signal)), "it said MOUNT_POINT"
     assert left_to_do(replace(found, pressed=False)) == ""
     clear = now_text(replace(found, still_met=False))
     assert clear.startswith("look at the host, which filled memory: `systemd-cgtop"), (

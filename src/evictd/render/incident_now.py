@@ -1,6 +1,6 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
-from evictd.core.model.signal import WITH_REQUEST, Resource
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
 from evictd.render.avoidance import avoidance, held_by_page_cache, other_growers
 from evictd.render.grower_rate import grower_rate
 from evictd.render.held_back import held_back_remedy
@@ -16,8 +16,11 @@ from evictd.render.verdict import Need
 
 _NAMED = 3
 _ON_DISK = (
-    "`lsof +L1` shows deleted files that are open, and `{du} MOUNT_POINT | sort {by} | tail` the largest directories"
+    "`lsof +L1` shows deleted files that are open, and "
+    '`{du} "$(findmnt -no TARGET -T {{directory}})" | sort {by} | tail` the largest directories'
 )
+_NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
+"""The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
 _ON_HOST: dict[Resource | None, str] = {
     Resource.MEMORY: (
         "`systemd-cgtop -m` shows the memory of its services, `slabtop` the kernel's, and `journalctl -k` what the kernel killed"
@@ -26,7 +29,14 @@ _ON_HOST: dict[Resource | None, str] = {
     Resource.INODES: _ON_DISK.format(du="du -xd3 --inodes", by="-n"),
     Resource.PIDS: "`systemd-cgtop -t` shows the processes of its services",
 }
-"""What shows who uses what is short outside pods."""
+"""What shows who uses what is short outside pods; `{directory}` is one of the filesystem that is short."""
+
+
+def _on_host(found: Incident) -> str:
+    """Return what shows who uses what is short outside pods; empty where nothing does."""
+    filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
+    directory = _NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS
+    return _ON_HOST.get(found.resource, "").replace("{directory}", directory)
 
 
 def now_text(found: Incident) -> str:
@@ -40,7 +50,7 @@ def _relieved_text(found: Incident) -> str:
     """Write that nothing is to do while the node stays relieved, or for whom; empty where it is not known to be."""
     if not found.relieved:
         return ""
-    shown = _ON_HOST.get(found.resource, "") if found.host_filled and not held_by_page_cache(found) else ""
+    shown = _on_host(found) if found.host_filled and not held_by_page_cache(found) else ""
     if shown:
         return f"the node is relieved; if it is short again, look at the host: {shown}"
     if of_pod := _of_pod(found):
@@ -85,7 +95,7 @@ def left_to_do(found: Incident) -> str:
     if found.host_filled and found.suspects:
         return host_path_remedy(found.suspects)
     if found.host_filled and found.pressed and not held_by_page_cache(found):
-        shown = _ON_HOST.get(found.resource, "")
+        shown = _on_host(found)
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
         what = "the node is still short: look at the host" if found.still_met else filled
         return f"{what}{f': {shown}' if shown else ''}"
