@@ -17,7 +17,7 @@ def test_it_says_what_was_missing_what_came_back_and_whether_that_lasted() -> No
         "it had ended 2s later",
         "up to 5.5Gi came back: enough",
         "no threshold of memory.available was met again up to the journal's last record, 6m40s later",
-        "ReplicaSet/hog created default/hog-new on this node, seen 12s later",
+        "ReplicaSet/hog created default/hog-new on this node within 12s",
     ]
 
 
@@ -37,7 +37,7 @@ def test_a_threshold_that_was_met_again_and_many_new_pods_are_told() -> None:
     lines = list(relief_lines(replace(incident(), met=MetAfter(again=13.0), successors=pods)))
     assert "13s later a threshold of memory.available was met again" in lines
     assert not any("up to the journal's last record" in line for line in lines)
-    assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node, seen 3s later", "and 114 more after it"]
+    assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node within 3s", "and 114 more after it"]
 
 
 def test_a_missing_amount_of_a_few_bytes_has_a_unit() -> None:

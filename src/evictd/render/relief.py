@@ -124,7 +124,8 @@ def _dated(seconds: float) -> str:
 def _successors(found: Incident) -> Iterator[str]:
     event = found.event
     for name, seconds in found.successors[:_NAMED]:
-        yield f"{event.owner} created {name} on this node, seen {_later(seconds)}"
+        # The journal has no record of a calm cycle, so its first record with the pod is only the latest time of its start.
+        yield f"{event.owner} created {name} on this node {_within(seconds)}"
     if (more := len(found.successors) - _NAMED) > 0:
         yield f"and {more} more after it"
     if event.owner and not found.successors and not event.dry_run and found.known_for >= _LONG:
@@ -133,4 +134,9 @@ def _successors(found: Incident) -> Iterator[str]:
 
 def _later(seconds: float) -> str:
     """Write how long after the eviction something was seen; the journal's times are whole seconds."""
-    return "within a second" if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"
+    return _within(seconds) if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"
+
+
+def _within(seconds: float) -> str:
+    """Write by when at the latest something happened after the eviction."""
+    return "within a second" if seconds < 1 else f"within {format_duration(round(seconds) * SECOND)}"
