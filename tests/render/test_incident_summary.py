@@ -35,7 +35,14 @@ LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/
             replace(incident(), available=9 * GI // 4, min_reclaim=GI),
             "the threshold was clear already, its minimum reclaim was not",
         ),
-        (replace(incident(), measured=False), "default/hog-old was not measured, so its part is not known"),
+        (
+            replace(incident(), measured=False),
+            "default/hog-old was not measured, so how much it took of memory is not known",
+        ),
+        (
+            replace(judged(Need.NO_POD_HELPS), measured=False),
+            "default/hog-old was not measured, and its end showed that it held what was missing",
+        ),
         (replace(incident(), host_filled=True), "what filled memory belongs to no pod"),
         (
             replace(incident(), host_filled=True, signal=Signal.NODEFS_AVAILABLE),

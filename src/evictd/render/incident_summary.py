@@ -11,6 +11,7 @@ from evictd.render.avoidance import held_by_page_cache
 from evictd.render.grower_rate import grower_rate
 from evictd.render.hastened import hastened_cause
 from evictd.render.held_back import held_back_text
+from evictd.render.held_unmeasured import held_unmeasured
 from evictd.render.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident import Incident
 from evictd.render.owners import AGAIN, TWICE
@@ -113,7 +114,7 @@ def _cause_text(found: Incident) -> str:
     if held_by_page_cache(found):
         return "page cache that the kernel can drop held the threshold met"
     if not found.measured:
-        return f"{pod} was not measured, so its part is not known"
+        return _unmeasured_text(found, resource)
     if found.host_filled:
         volume = " or lies in a hostPath volume" if found.on_disk else ""
         return f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
@@ -129,6 +130,13 @@ def _cause_text(found: Incident) -> str:
         rate = f"by {usage_text(grower_rate(found, grower), resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
     return _unsure_cause_text(found, went)
+
+
+def _unmeasured_text(found: Incident, resource: Resource) -> str:
+    """Write that its end showed what a pod held that was not measured; otherwise that this is not known."""
+    if held_unmeasured(found):
+        return f"{found.event.pod} was not measured, and its end showed that it held what was missing"
+    return f"{found.event.pod} was not measured, so how much it took of {filled_name(resource)} is not known"
 
 
 def _full_text(found: Incident) -> str:
