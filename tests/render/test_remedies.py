@@ -25,15 +25,15 @@ from tests.render.test_node_page import approaching, blocked, calm, play, presse
 OUTSIDE = "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)"
 
 
-def stopped(reason: str, **grown: int) -> list[str]:
-    """What to do about a memory threshold that is due, for this reason; `grown` by kind of holder."""
+def stopped(reason: str, signal: str = "memory.available", **grown: int) -> list[str]:
+    """What to do about a threshold that is due, for this reason; `grown` by kind of holder."""
     snapshot = blocked()
     status = status_of(snapshot, snapshot.at)
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
     held: dict[str, Any] = dict(memory["attribution"])
     for kind in ("protected", "elsewhere"):
         held[kind] = {**held[kind], "grown": grown.get(kind, 0)}
-    return remedies({**status, "signals": [{**memory, "stopReason": reason, "attribution": held}]})
+    return remedies({**status, "signals": [{**memory, "signal": signal, "stopReason": reason, "attribution": held}]})
 
 
 def test_every_reason_and_every_fault_has_an_entry() -> None:
@@ -48,6 +48,15 @@ def test_a_protected_pod_comes_second_where_what_grew_belongs_to_no_pod() -> Non
     assert first == f"{OUTSIDE}: what grew belongs to no pod"
     assert second == f"after that, {limit}: it holds the most, and did not grow", "it said that the pod took less"
     assert stopped("ProtectedCulprit", elsewhere=GI, protected=1)[1] == f"after that, {limit}: it took less"
+
+
+def test_a_protected_pod_has_no_limit_of_pids_and_of_inodes() -> None:
+    """It advised to limit a static pod that took all PIDs: no limit of a pod counts them."""
+    move = "or move it to another node (change its manifest)"
+    fewer = "let default/etcd start fewer processes and threads (podPidsLimit of the kubelet bounds each pod)"
+    assert stopped("ProtectedCulprit", signal="pid.available", protected=GI) == [f"{fewer} {move}"]
+    (inodes,) = stopped("ProtectedCulprit", signal="nodefs.inodesFree", protected=GI)
+    assert inodes == f"let default/etcd keep fewer files {move}"
 
 
 def test_a_pod_that_is_being_evicted_needs_no_limit() -> None:

@@ -33,6 +33,11 @@ _OUTSIDE_PODS = {
     Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
 }
 """What to do where no pod took what is short."""
+_WITHOUT_LIMIT: Mapping[Resource | None, str] = {
+    Resource.PIDS: "let the protected pod start fewer processes and threads (podPidsLimit of the kubelet bounds each pod)",
+    Resource.INODES: "let the protected pod keep fewer files",
+}
+"""What to do in place of a limit where no limit of a pod counts what is short."""
 _IF_STATIC = " (a static pod: change its manifest)"
 _BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
@@ -233,7 +238,7 @@ def _reason(entry: Document) -> str:
 def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mended: bool) -> str:
     """Return what to do about the reason for no eviction; empty where a pod that leaves is enough, or what grew is no pod's."""
     outside = outside_pods(entry)
-    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, outside)  # a newer daemon may have other reasons
+    remedy = _remedy(reason, _resource(entry))
     grower = _grower(entry)[0]
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
         if culprit in {row["pod"] for row in leaving}:
@@ -277,9 +282,15 @@ def _stands_still(entry: Document) -> bool:
     return rate is not None and rate <= 0 and not any(held[kind]["grown"] > 0 for kind in kinds if kind in held)
 
 
+def _remedy(reason: str, resource: Resource | None) -> str:
+    """Return the remedy of a reason: a pod has no limit of PIDs or inodes. A newer daemon may have other reasons."""
+    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, _OUTSIDE_PODS.get(resource, "") if resource is not None else "")
+    return remedy.replace("limit the protected pod", _WITHOUT_LIMIT.get(resource, "limit the protected pod"))
+
+
 def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
     """Return what to do about a reason for which no pod is evicted; `pod` is the protected pod that is the cause, if known."""
-    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, _OUTSIDE_PODS.get(resource, "") if resource is not None else "")
+    remedy = _remedy(reason, resource)
     return _named(remedy, pod) if pod else remedy
 
 
@@ -315,7 +326,7 @@ def _before(entry: Document, status: Document) -> str:
         return f"{largest}{outside}{keeps}"
     if protected:
         guard = "" if first is None else first["protected"]
-        return f"{_of_culprit(REMEDIES['ProtectedCulprit'], grower, guard)}: it grew the most{keeps}"
+        return f"{_of_culprit(_remedy('ProtectedCulprit', _resource(entry)), grower, guard)}: it grew the most{keeps}"
     return f"end, move or limit {clean(grower)}, which grew the most{keeps}"
 
 
@@ -367,7 +378,11 @@ def _named(remedy: str, pod: str) -> str:
 
 def outside_pods(entry: Document) -> str:
     """Return what to do where no pod took what a signal measures."""
-    return _OUTSIDE_PODS[SIGNALS[Signal(entry["signal"])].resource]
+    return _OUTSIDE_PODS[_resource(entry)]
+
+
+def _resource(entry: Document) -> Resource:
+    return SIGNALS[Signal(entry["signal"])].resource
 
 
 def grew_elsewhere(entry: Document) -> bool:
