@@ -175,6 +175,14 @@ def agent_beside_a_database(minutes: int) -> PlayedWorld:
     return played(world(*pods, host=host, node=NodeSpec(memory=4 << 30), duration=minutes * 60 * SECOND))
 
 
+def test_evictions_for_the_minimum_reclaim_alone_are_said_to_be() -> None:
+    """It said "not needed", and not that the minimum reclaim was the reason (world 22)."""
+    assert (
+        "default/stress-03, default/stress-04 were evicted from 5m5.6s to 5m5.8s for memory.available: not needed within "
+        "the 10m0s played, and only for the minimum reclaim: the threshold itself was clear."
+    ) in incident_texts("22-minimum-reclaim")
+
+
 def test_what_is_needed_names_the_time_for_which_it_is() -> None:
     """The same evictions are not needed in eight minutes, needed in fifteen, and vain in thirty."""
     short, long, longest = (

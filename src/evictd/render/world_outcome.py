@@ -142,10 +142,20 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
             what = f"of no use, because {loss.cause} ran out all the same"
         else:
             instead = f", in place of {clean(loss.instead_of)}" if loss.instead_of else ""
-            what = f"{_verdict_text(loss.verdict, run, account)}{instead}"
+            kept = _kept_text(loss, run) if loss.verdict is Verdict.INNOCENT else ""
+            what = f"{_verdict_text(loss.verdict, run, account)}{instead}{kept}"
         groups.setdefault(what, []).append(loss)
     for what, losses in groups.items():
         yield f"{_evicted_text(losses)}: {what}."
+
+
+def _kept_text(loss: Loss, run: Run) -> str:
+    """Write that only the minimum reclaim of its threshold kept evictions going; empty where the threshold was met."""
+    decisions = (each for cycle in run.cycles for each in begun_evictions(cycle.step.decisions))
+    because = next((each.because for each in decisions if each.pod.uid == loss.uid), None)
+    if because is None or because.limit is None or because.available is None or because.available < because.limit:
+        return ""
+    return ", and only for the minimum reclaim: the threshold itself was clear"
 
 
 def _evicted_text(losses: Sequence[Loss]) -> str:
