@@ -10,6 +10,7 @@ from evictd.codec.journal import encode_entry
 from evictd.codec.journal_record import (
     JournalRecord,
     RecordedExtra,
+    RecordedHoldings,
     RecordedKill,
     RecordedKubeletEviction,
     RecordedRefusal,
@@ -246,3 +247,14 @@ def test_the_reason_for_no_eviction_names_its_signal() -> None:
     """A reader took the signal from the sentence, which a change of its words would have broken."""
     found = [each for each in history(of_scenario("protected-culprit")) if each.kind is EventKind.NO_ACTION]
     assert {each.signal for each in found} == {"memory.available"}
+
+
+def test_a_condition_for_which_no_pod_goes_has_its_cause_and_one_for_which_a_pod_goes_has_not() -> None:
+    """The eviction says it."""
+    first, *_ = journal()
+    held = RecordedHoldings(used={"uid-hog": GI}, lowest={"uid-hog": 0}, since=first.now - SECOND)
+    known = msgspec.structs.replace(first, holdings={"memory.available": held})
+    assert all(not each.filled for each in history([known]) if each.kind is EventKind.CONDITIONS)
+    decisions = tuple(each for each in first.decisions if each["kind"] != "EvictPod")
+    (event,) = history([msgspec.structs.replace(known, decisions=decisions)])
+    assert event.filled.startswith("Of 1Gi that filled memory since ")

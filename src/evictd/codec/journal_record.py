@@ -246,6 +246,44 @@ class RecordedConfig(_Part, frozen=True):
     thresholds: tuple[RecordedThreshold, ...] = ()
 
 
+class RecordedLevel(_Part, frozen=True):
+    """An amount, and the lowest that it was in the two halves of about the minute before; the first half began at `since`."""
+
+    used: int
+    lowest: int
+    lowest_before: int
+    since: int
+
+    @property
+    def lowest_of_both(self) -> int:
+        """The lowest of the minute."""
+        return min(self.lowest, self.lowest_before)
+
+
+class RecordedHoldings(_Part, frozen=True):
+    """What each pod held of a supply before the cycle, by uid, and what belongs to no pod."""
+
+    used: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    lowest_before: dict[str, int] = {}
+    since: int = 0
+    unmeasured: RecordedLevel | None = None
+    elsewhere: RecordedLevel | None = None
+
+    def lowest_of_both(self, uid: str) -> int:
+        """Return the lowest amount of a pod in about the minute before."""
+        known = [each[uid] for each in (self.lowest, self.lowest_before) if uid in each]
+        return min(known, default=self.used[uid])
+
+
+class _StateWithHoldings(_Part, frozen=True):
+    holdings: dict[str, RecordedHoldings] = {}
+
+
+class _WithHoldings(_Part, frozen=True):
+    state: _StateWithHoldings
+
+
 class JournalRecord(_Part, frozen=True):
     """One line: `wall` is an RFC 3339 time, `now` nanoseconds of the boot-time clock."""
 
@@ -258,9 +296,12 @@ class JournalRecord(_Part, frozen=True):
     findings: tuple[Plain, ...] = ()
     extra: RecordedExtra = RecordedExtra()
     config: RecordedConfig = RecordedConfig()
+    holdings: dict[str, RecordedHoldings] = {}
+    """By supply, of the state before the cycle; read only where node conditions are reported, since it has every pod."""
 
 
 _LINE = msgspec.json.Decoder(JournalRecord)
+_HOLDINGS = msgspec.json.Decoder(_WithHoldings)
 
 
 def recorded_evictions(decisions: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -282,4 +323,14 @@ def decode_record(line: bytes) -> JournalRecord:
         raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
     if record.kind != KIND:
         raise not_a_line(record.kind)
+    if any(each.get("kind") == "ReportConditions" and each.get("conditions") for each in record.decisions):
+        return msgspec.structs.replace(record, holdings=_holdings(line))
     return record
+
+
+def _holdings(line: bytes) -> dict[str, RecordedHoldings]:
+    """Return who held what before the cycle; empty for a damaged part or that of another version."""
+    try:
+        return _HOLDINGS.decode(line).state.holdings
+    except msgspec.MsgspecError:
+        return {}

@@ -40,7 +40,8 @@ from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.console import make_console, print_line
 from evictd.render.evictions import evictions_of, last_of_each
-from evictd.render.history import HistoryEvent, folded_events, history
+from evictd.render.folded_events import folded_events
+from evictd.render.history import HistoryEvent, history
 from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
 from evictd.render.incident_filled import fills_host
 from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident

@@ -16,21 +16,17 @@ from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
-from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text, recorded_filled_text
+from evictd.render.condition_cause import filled_at_begin
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.folding import without_rounds
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replayed import recorded_text
 from evictd.render.suspects import suspects_of, suspects_text
-from evictd.render.text import clean, counted, duration_text, first_of
+from evictd.render.text import clean
 
 Plain = Mapping[str, Any]
-
-_NAMED = 3
-"""How many pods are named at most of which the kernel killed processes."""
 
 
 class EventKind(Enum):
@@ -80,7 +76,8 @@ class HistoryEvent:
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
     filled: str = ""
-    """An eviction for pressure, or the shortened grace period of a pod that evictd did not evict: who took what was short."""
+    """An eviction for pressure, the shortened grace period of a pod that evictd did not evict, or a condition for which no pod
+    went: who took what was short."""
     signal: str = ""
     """The signal for which no pod is evicted, where it is known."""
     past_budget: bool = False
@@ -263,10 +260,36 @@ def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
 
 def events_by_record(records: Iterable[JournalRecord]) -> list[list[HistoryEvent]]:
     """Return the events of each record, in the order of the records."""
-    reader = _Reader()
-    found = [list(reader.events(record)) for record in records]
+    reader, read = _Reader(), list(records)
+    found = [list(reader.events(record)) for record in read]
     _mark_refused(found)
+    _name_causes(found, read)
     return found
+
+
+_SAY_IT = frozenset({EventKind.EVICTED, EventKind.REQUESTED, EventKind.NO_ACTION})
+"""Events that say themselves who filled what is short."""
+
+
+def _name_causes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord]) -> None:
+    """Say who filled what was short at each condition that begins and for which no pod is evicted; an eviction says it itself."""
+    waiting: tuple[int, int] | None = None
+    for number, events in enumerate(found):
+        for place, event in enumerate(events):
+            if event.kind is EventKind.CONDITIONS and " begins" in event.text:
+                _name_cause(found, records, waiting)
+                waiting = (number, place)
+            elif event.filled or event.kind in _SAY_IT:
+                waiting = None
+    _name_cause(found, records, waiting)
+
+
+def _name_cause(
+    found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord], where: tuple[int, int] | None
+) -> None:
+    if where is not None:
+        number, place = where
+        found[number][place] = replace(found[number][place], filled=filled_at_begin(records[number]))
 
 
 def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
@@ -347,41 +370,3 @@ _FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET
 def killed_of(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
     """Return of what the kernel killed processes in these events, each once."""
     return tuple(dict.fromkeys(each.killed for each in events if each.kind is EventKind.KERNEL))
-
-
-def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:
-    """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last.
-
-    `lists_each` is the option or the command that lists what is left out.
-    """
-    owners = {event.uid: event.owner for event in events if event.owner}
-    keys = [_what_repeats(event, owners) or place for place, event in enumerate(events)]
-    for each in without_rounds(keys):
-        if isinstance(each, int):
-            yield events[each]
-            continue
-        first, last = events[each.start], events[each.end - each.length]
-        of = f" of {owners[first.uid]}" if first.uid in owners else ""
-        pods = () if first.kind is not EventKind.KERNEL else killed_of(events[each.start : each.end])
-        killed = f", of {first_of(pods, _NAMED)}" if len(pods) > 1 else ""
-        often = f"{killed}{_interval(first.at, last.at, each.count - 1)}"
-        yield f"... the same{of} {counted(each.count - 2, 'more time')}{often}; the last time ({lists_each} lists each):"
-
-
-def _interval(first: str, last: str, count: int) -> str:
-    """Write how long it took from one time to the next; empty where a time is damaged."""
-    try:
-        return f", every {duration_text((parse_time(last) - parse_time(first)) // count)}"
-    except InvalidValueError:
-        return ""
-
-
-def _what_repeats(event: HistoryEvent, owners: Mapping[str, str]) -> tuple[object, ...] | None:
-    """Return what makes events of several pods of one owner equal; `None` for one that is like no other."""
-    if event.uid in owners:
-        because = event.evidence.get("because")
-        signal = str(because.get("signal")) if isinstance(because, Mapping) else ""
-        return event.kind, owners[event.uid], event.dry_run, signal
-    if event.kind is EventKind.KERNEL:
-        return event.kind, bool(event.pod)  # in no order: each container waits for its own restart
-    return (event.kind, event.text) if event.kind is EventKind.CONDITIONS else None

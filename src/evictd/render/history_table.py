@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evictd.render.history import ConditionSpan, EventKind, HistoryEvent, event_line, folded_events
+from evictd.render.folded_events import folded_events
+from evictd.render.history import ConditionSpan, EventKind, HistoryEvent, event_line
 from evictd.render.refusals import without_repeated_refusals
 from evictd.render.text import clean, counted
 

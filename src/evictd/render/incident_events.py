@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.render.deciding import evicted_because, refused_before
-from evictd.render.history import HistoryEvent, event_line, folded_events
+from evictd.render.folded_events import folded_events
+from evictd.render.history import HistoryEvent, event_line
 from evictd.render.refusals import without_repeated_refusals
 from evictd.render.text import clean
 

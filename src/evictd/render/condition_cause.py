@@ -1,0 +1,60 @@
+"""Says who filled what is short when the node reports a condition, from the holders that the journal keeps at that time.
+
+An eviction has this in its findings. Where the deletion of images is enough no pod is evicted, and no finding has it.
+"""
+
+from collections.abc import Iterator
+
+from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel
+from evictd.codec.times import parse_time
+from evictd.core.model.attribution import Attribution, Share
+from evictd.core.model.signal import SIGNALS, Signal, signal_named
+from evictd.errors import InvalidValueError
+from evictd.render.attribution import filled_sentence
+
+
+def filled_at_begin(record: JournalRecord) -> str:
+    """Return who filled the supply of a threshold that is met, in about the minute before; empty where that is not known."""
+    met = {signal for each in record.findings if each.get("met") and (signal := _signal_of(each)) is not None}
+    resources = {SIGNALS[each].resource for each in met}
+    supplies = {signal: held for name, held in record.holdings.items() if (signal := signal_named(name)) is not None}
+    of_met = [each for each in supplies if each in met]
+    short = of_met or [each for each in supplies if SIGNALS[each].resource in resources]
+    try:
+        texts = (filled_sentence(_attribution(record, each, supplies[each]), parse_time(record.wall)) for each in short)
+        return next(filter(None, texts), "")
+    except InvalidValueError:  # a damaged time
+        return ""
+
+
+def _signal_of(finding: dict[str, object]) -> Signal | None:
+    threshold = finding.get("threshold")
+    return signal_named(str(threshold.get("signal"))) if isinstance(threshold, dict) else None
+
+
+def _attribution(record: JournalRecord, signal: Signal, held: RecordedHoldings) -> Attribution:
+    grown = {uid: used - held.lowest_of_both(uid) for uid, used in held.used.items()}
+    uid = max(grown, key=lambda each: grown[each], default="")
+    names = {each.metadata.uid: each.full_name for each in record.observation.pods}
+    nothing, pods = Share(held=0), Share(held=sum(held.used.values()), grown=sum(grown.values()), pods=len(grown))
+    return Attribution(
+        signal=signal,
+        used=sum(held.used.values()),
+        over=record.now - min(_begins(held)),
+        evictable=pods,
+        protected=nothing,
+        leaving=nothing,
+        unmeasured=_share(held.unmeasured),
+        elsewhere=_share(held.elsewhere),
+        grower=names.get(uid, "") if grown.get(uid, 0) > 0 else "",
+        grower_grown=max(grown.get(uid, 0), 0),
+    )
+
+
+def _begins(held: RecordedHoldings) -> Iterator[int]:
+    yield held.since
+    yield from (each.since for each in (held.unmeasured, held.elsewhere) if each is not None)
+
+
+def _share(level: RecordedLevel | None) -> Share:
+    return Share(held=None) if level is None else Share(held=level.used, grown=level.used - level.lowest_of_both)

@@ -1,0 +1,16 @@
+"""Events of one owner that repeat."""
+
+from evictd.render.folded_events import folded_events
+from evictd.render.history import EventKind, HistoryEvent
+
+
+def kills(*seconds: int) -> list[HistoryEvent]:
+    """Kills of one pod at these times."""
+    times = (f"2026-07-27T10:{each // 60:02}:{each % 60:02}Z" for each in seconds)
+    return [HistoryEvent(at=at, kind=EventKind.KERNEL, pod="default/web", uid="w", text="killed") for at in times]
+
+
+def test_the_first_and_the_last_stand_beside_a_count_and_the_time_between_two() -> None:
+    first, middle, last = folded_events(kills(0, 10, 20, 30), "--all")
+    assert middle == "... the same 2 more times, every 10s; the last time (--all lists each):"
+    assert [each.at[-3:] for each in (first, last) if isinstance(each, HistoryEvent)] == ["00Z", "30Z"]
