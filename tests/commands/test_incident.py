@@ -83,7 +83,8 @@ def test_incidents_that_one_owner_repeats_are_folded_in_the_list(
     assert incident.run(command("--list", "--directory", str(directory))) is ExitCode.DONE
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "... the same of ReplicaSet/hog 3 more times, every 3m15s; the last time (--all lists each): 3-uid-ho" in shown
+        "... the same of ReplicaSet/hog 3 more times, 1m0s to 10m0s apart; the last time (--all lists each): 3-uid-ho"
+        in shown
     )
     assert [each in shown for each in ("uid-hog- ", "0-uid-ho", "2-uid-ho")] == [True, False, False]
     assert incident.run(command("--list", "--all", "--directory", str(directory))) is ExitCode.DONE
