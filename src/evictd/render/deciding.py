@@ -33,12 +33,16 @@ PASSED_OVER = {
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
 """Why a pod that ranks before the victim was not chosen."""
+_NOT_COUNTED = {
+    SkipReason.USES_NOTHING: " (hostPath volumes are not measured)",
+    SkipReason.UNNECESSARY: "; its image, which can be deleted after its end, does not count",
+}
+"""Of a disk, what the usage of a pod does not include."""
 
 
 def passed_over_because(reason: SkipReason, resource: Resource | None) -> str:
-    """Return why a pod was passed over; of a disk with what is never measured, which may be the cause."""
-    unmeasured = resource in DISKS and reason is SkipReason.USES_NOTHING
-    return PASSED_OVER[reason] + (" (hostPath volumes are not measured)" if unmeasured else "")
+    """Return why a pod was passed over; of a disk with what does not count, which may be the cause."""
+    return PASSED_OVER[reason] + (_NOT_COUNTED.get(reason, "") if resource in DISKS else "")
 
 
 @frozen
