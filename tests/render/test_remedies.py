@@ -74,7 +74,8 @@ def test_a_pod_that_is_being_evicted_needs_no_limit() -> None:
         "no step was named beside `too little`"
     )
     memory.pop("stopPod")
-    assert remedies(status) == [REMEDIES["ProtectedCulprit"]], "of an older daemon"
+    of_protected = "limit the protected pod or move it to another node (a static pod: change its manifest)"
+    assert remedies(status) == [of_protected], "of an older daemon"
 
 
 @pytest.mark.parametrize("reason", ["NothingHelps", "EvictionsDoNotHelp", "NoActivePods"])

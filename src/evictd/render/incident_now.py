@@ -15,28 +15,33 @@ from evictd.render.text import amount_text, first_of, usage_text
 from evictd.render.verdict import Need
 
 _NAMED = 3
-_ON_DISK = (
-    "`lsof +L1` shows deleted files that are open, and "
-    '`{du} "$(findmnt -no TARGET -T {{directory}})" | sort {by} | tail` the largest directories'
-)
 _NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
 """The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
 _ON_HOST: dict[Resource | None, str] = {
     Resource.MEMORY: (
         "`systemd-cgtop -m` shows the memory of its services, `slabtop` the kernel's, and `journalctl -k` what the kernel killed"
     ),
-    Resource.EPHEMERAL_STORAGE: _ON_DISK.format(du="du -xhd3", by="-h"),
-    Resource.INODES: _ON_DISK.format(du="du -xd3 --inodes", by="-n"),
     Resource.PIDS: "`systemd-cgtop -t` shows the processes of its services",
 }
-"""What shows who uses what is short outside pods; `{directory}` is one of the filesystem that is short."""
+"""What shows who uses what is short outside pods, where that is no filesystem."""
+_LARGEST: dict[Resource | None, tuple[str, str]] = {
+    Resource.EPHEMERAL_STORAGE: ("du -xhd3", "sort -h"),
+    Resource.INODES: ("du -xd3 --inodes", "sort -n"),
+}
+"""Commands that measure the directories of a filesystem, and that order them by size."""
 
 
 def _on_host(found: Incident) -> str:
     """Return what shows who uses what is short outside pods; empty where nothing does."""
+    if found.resource not in _LARGEST:
+        return _ON_HOST.get(found.resource, "")
     filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
-    directory = _NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS
-    return _ON_HOST.get(found.resource, "").replace("{directory}", directory)
+    mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
+    measure, order = _LARGEST[found.resource]
+    return (
+        "`lsof +L1` shows deleted files that are open, and "
+        f"`{measure} {mount_point} | {order} | tail` the largest directories"
+    )
 
 
 def now_text(found: Incident) -> str:

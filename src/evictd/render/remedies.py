@@ -33,16 +33,16 @@ _OUTSIDE_PODS = {
     Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
 }
 """What to do where no pod took what is short."""
-_WITHOUT_LIMIT: Mapping[Resource | None, str] = {
+_LESSENED: Mapping[Resource | None, str] = {
     Resource.PIDS: "let the protected pod start fewer processes and threads (podPidsLimit of the kubelet bounds each pod)",
     Resource.INODES: "let the protected pod keep fewer files",
 }
-"""What to do in place of a limit where no limit of a pod counts what is short."""
+"""How a pod that may not go is made to take less, where no limit of a pod counts what is short."""
 _IF_STATIC = " (a static pod: change its manifest)"
 _BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
 _MISSING = os.strerror(errno.ENOENT)
-_OUTSIDE = "{outside}"
+_OUTSIDE, _LESSEN = "{outside}", "{lessen}"
 _NAMED = 3
 _LITTLE = 10
 """A pod that grew by less than this part of what is missing is no cause of it."""
@@ -68,7 +68,7 @@ REMEDIES: Mapping[str, str] = {
     "NoPodMeasured": _MEASURE,
     "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",
     "FilesystemReadOnly": "repair the filesystem (`dmesg` shows why it is read-only)",
-    "ProtectedCulprit": f"limit the protected pod or move it to another node{_IF_STATIC}",
+    "ProtectedCulprit": f"{_LESSEN} or move it to another node{_IF_STATIC}",
     "WaitingForVictim": "",
     "WaitingForRelease": "",
     "NothingHelps": _OUTSIDE,
@@ -284,8 +284,9 @@ def _stands_still(entry: Document) -> bool:
 
 def _remedy(reason: str, resource: Resource | None) -> str:
     """Return the remedy of a reason: a pod has no limit of PIDs or inodes. A newer daemon may have other reasons."""
-    remedy = REMEDIES.get(reason, "").replace(_OUTSIDE, _OUTSIDE_PODS.get(resource, "") if resource is not None else "")
-    return remedy.replace("limit the protected pod", _WITHOUT_LIMIT.get(resource, "limit the protected pod"))
+    outside = "" if resource is None else _OUTSIDE_PODS.get(resource, "")
+    lessen = _LESSENED.get(resource, "limit the protected pod")
+    return REMEDIES.get(reason, "").replace(_OUTSIDE, outside).replace(_LESSEN, lessen)
 
 
 def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
