@@ -12,6 +12,7 @@ import pytest
 from evictd.commands import check as command
 from evictd.commands.check import add_arguments, run
 from evictd.config.file import load
+from evictd.config.flags import Flags
 from evictd.config.lint_model import Lint, Severity
 from evictd.config.settings import Settings
 from evictd.core.model.config import MemoryFormula
@@ -247,6 +248,39 @@ def test_the_kubelet_of_this_node_is_compared_with(tmp_path: Path, node: Path) -
 def test_the_kubelets_own_file_is_not_compared_with_itself(node: Path) -> None:
     path = write(node, COMPLETE, "var/lib/kubelet/config.yaml")
     assert check(load(path), node).findings == ()
+
+
+def with_drop_in(node: Path, text: str) -> Path:
+    """Return the file of a running kubelet of 1Gi, over which it merges a drop-in of this text."""
+    plant(node / "proc/12", {"cmdline": "/usr/bin/kubelet\0--config-dir=/etc/kubelet.conf.d\0"})
+    write(node, HEAD + text, "etc/kubelet.conf.d/90-evictd.conf")
+    return write(
+        node, HEAD + "evictionHard: {memory.available: 1Gi, imagefs.available: 1%}\n", "var/lib/kubelet/config.yaml"
+    )
+
+
+def test_the_kubelets_drop_ins_and_flags_count(tmp_path: Path, node: Path) -> None:
+    """They were not read: a kubelet that a drop-in had switched off was still reported to act first."""
+    reserved = "systemReserved: {memory: 500Mi}\nenforceNodeAllocatable: [none]\n"
+    kubelet = with_drop_in(node, "evictionHard: {memory.available: 0%}\n" + reserved)
+    settings = load(write(tmp_path, COMPLETE))
+    assert check(settings, node).findings == ()
+    assert check(settings, node, kubelet_config=kubelet).findings == (), "the file of the running kubelet"
+    copy = write(tmp_path, kubelet.read_text(), "another-node.yaml")
+    assert "KubeletActsFirst" in {one.lint.value for one in check(settings, node, kubelet_config=copy).findings}
+    (node / "proc/12/cmdline").write_text("kubelet\0--eviction-hard=memory.available<2Gi\0")
+    assert any("2Gi" in one.message for one in check(settings, node).findings if one.lint.value == "KubeletActsFirst")
+
+
+def test_drop_ins_that_are_not_checked_are_named(node: Path) -> None:
+    kubelet = with_drop_in(node, "evictionHard: {memory.available: 200Mi}\n")
+    directory = node / "etc/kubelet.conf.d"
+    warning = f"the kubelet merges drop-ins over this file, which were not checked; add --config-dir={directory}"
+    assert warning in check(load(kubelet), node).warnings
+    assert warning not in check(load(kubelet, Flags(config_dir=directory)), node).warnings
+    (node / "proc/12/cmdline").write_text("kubelet\0--config-dir=/none\0")
+    missing = f"the kubelet's --config-dir {node}/none is no directory here: its drop-ins are not compared with"
+    assert missing in check(load(kubelet), node).warnings
 
 
 def test_a_kubelet_may_be_named(tmp_path: Path, node: Path) -> None:

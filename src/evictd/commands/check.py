@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.commands.source import default_settings
-from evictd.config.file import load
+from evictd.config.file import drop_ins, load
+from evictd.config.flags import NO_FLAGS, from_args
 from evictd.config.flags import add_arguments as add_config_flags
-from evictd.config.flags import from_args
 from evictd.config.kernel_share import below_kernel_share, kernel_share
 from evictd.config.lint import lint, misspelt, without_effect
 from evictd.config.lint_model import Severity, Surroundings
@@ -29,17 +29,16 @@ from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.named_files import unreadable_files
 from evictd.observe.node_capacity import (
     NodeAmounts,
-    below,
     container_fs_capacities,
     read_amounts,
     read_low_watermark,
     read_unusable_pids,
 )
+from evictd.observe.running_kubelet import RunningKubelet, running_kubelet
 from evictd.observe.runtime_socket import runtime_findings
 from evictd.render.check_report import CheckReport, write_report
 from evictd.render.output import add_output_argument
 
-_KUBELET_CONFIG = Path("/var/lib/kubelet/config.yaml")
 _WITHOUT_FILE = (
     "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none "
     "and evicts no pod"
@@ -124,7 +123,8 @@ def check(
     available = {signal: left for signal, left in amounts.available.items() if signal not in given}
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
-    kubelet = _kubelet(settings, root, kubelet_config)
+    running = running_kubelet(root)
+    kubelet = _kubelet(settings, running, kubelet_config)
     surroundings = Surroundings(
         capacities=capacities,
         available=available,
@@ -150,6 +150,7 @@ def check(
             *settings.surprises,
             *without_effect(settings.without_effect),
             *_unread(amounts, overrides or {}),
+            *_unread_drop_ins(settings, running),
             *_untested(thresholds, amounts.formula, overrides or {}),
         ),
         findings=(
@@ -201,14 +202,33 @@ def _effective(thresholds: tuple[Threshold, ...], filesystems: Filesystems) -> t
     return tuple(threshold for threshold in derived if threshold.operator is Operator.LESS_THAN)
 
 
-def _kubelet(settings: Settings, root: Path, given: Path | None) -> Settings | None:
-    """Return the configuration of the kubelet on this node, unless its file is the very one that is checked."""
-    path = given or below(root, _KUBELET_CONFIG)
-    if given is None and (
-        not path.is_file() or (settings.source and settings.source.exists() and path.samefile(settings.source))
-    ):
+def _kubelet(settings: Settings, running: RunningKubelet, given: Path | None) -> Settings | None:
+    """Return the configuration of the kubelet on this node, unless its file is the very one that is checked.
+
+    A given file has the drop-ins and flags in it (configz), or is another node's, unless it is the running kubelet's own.
+    """
+    if given is not None:
+        return load(given, running.flags if _same(given, running.file) else NO_FLAGS)
+    if not running.file.is_file() or _same(settings.source, running.file):
         return None
-    return load(path)
+    return load(running.file, running.flags)
+
+
+def _unread_drop_ins(settings: Settings, running: RunningKubelet) -> Iterator[str]:
+    """Yield what the kubelet on this node reads beside its file and the check does not."""
+    if running.missing_directory is not None:
+        yield f"the kubelet's --config-dir {running.missing_directory} is no directory here: its drop-ins are not compared with"
+    directory = running.flags.config_dir
+    if directory is None or not _same(settings.source, running.file):
+        return
+    if {str(one.resolve()) for one in drop_ins(directory)} - {
+        str(Path(one).resolve()) for one in settings.written.texts
+    }:
+        yield f"the kubelet merges drop-ins over this file, which were not checked; add --config-dir={directory}"
+
+
+def _same(one: Path | None, other: Path) -> bool:
+    return one is not None and one.exists() and other.exists() and one.samefile(other)
 
 
 def _overrides(args: argparse.Namespace) -> dict[Signal, Quantity]:

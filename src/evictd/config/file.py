@@ -267,7 +267,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
         name = shown_path(path)
         texts[name] = read_text(path)
         layers = main_layers(*parse_documents(texts[name], name), name)
-    for drop_in_path in _drop_ins(flags.config_dir) if flags.config_dir is not None else []:
+    for drop_in_path in drop_ins(flags.config_dir) if flags.config_dir is not None else []:
         name = str(drop_in_path)
         texts[name] = read_text(drop_in_path)
         layers = drop_in(layers, *parse_documents(texts[name], name), name)
@@ -285,7 +285,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     return replace(made, written=written, surprises=(*made.surprises, *cut))
 
 
-def _drop_ins(directory: Path) -> list[Path]:
+def drop_ins(directory: Path) -> list[Path]:
     """Return every `*.conf` below the directory, in lexical order."""
     if not directory.is_dir():
         raise InputError(f"{directory}: is no directory; give one with *.conf files")

@@ -44,7 +44,7 @@ class Lint(Enum):
     SWAP_NOT_OBSERVED = "SwapNotObserved"
     """A threshold of `swap` cannot be met here: the node has no swap."""
     KUBELET_ACTS_FIRST = "KubeletActsFirst"
-    """The kubelet on this node (its file, or `--kubelet-config`) has a threshold that none of evictd's, as quick, is above."""
+    """The kubelet (file, drop-ins, flags), or `--kubelet-config`, has a threshold that none of evictd's, as quick, is above."""
     REQUESTS_MEET_THRESHOLD = "RequestsMeetThreshold"
     """Pods within their requests may meet a memory threshold: the kubelet on this node reserves less for it."""
     OOMD_KILLS = "OomdKills"
