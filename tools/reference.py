@@ -21,7 +21,7 @@ from evictd.codec.config.fields import settings_of
 from evictd.codec.config.kubelet_fields import IGNORED_FIELDS, WITHOUT_EFFECT, KubeletConfiguration
 from evictd.commands import explain_alert
 from evictd.config.flags import CLUSTER, CONTAINER_GC, EVICTD, FLAGS, KUBELET
-from evictd.config.lint_model import Lint
+from evictd.config.lint_model import Lint, LintFinding
 from evictd.config.schema import json_schema, world_schema
 from evictd.config.settings import ConditionTypes
 from evictd.core.eviction.draft import notice_of
@@ -302,9 +302,11 @@ def findings() -> str:
 
     meanings = member_texts(NoActionReason)
     reasons = ((f"`{each.value}`", meanings[each.value], no_action_text(_example(each))) for each in NoActionReason)
-    lints, events, phases = (
-        ((f"`{value}`", text) for value, text in member_texts(kind).items()) for kind in (Lint, EventKind, PhaseName)
+    events, phases = (
+        ((f"`{value}`", text) for value, text in member_texts(kind).items()) for kind in (EventKind, PhaseName)
     )
+    severities = {each.value: LintFinding(lint=each, message="", remedy="").severity.value for each in Lint}
+    lints = ((f"`{value}`", severities[value], text) for value, text in member_texts(Lint).items())
     return _page(
         "Decisions and findings",
         "Each cycle gives decisions, which are performed, and findings, which explain them. Both are in the journal, in "
@@ -321,7 +323,8 @@ def findings() -> str:
         "## Reasons for no action",
         _table(("Reason", "Meaning", "Example of its sentence in `evictd status`"), reasons),
         "## Lint findings of `evictd check`",
-        _table(("Finding", "Meaning"), lints),
+        "Only an error makes it end with status 1.",
+        _table(("Finding", "Severity", "Meaning"), lints),
     )
 
 

@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
     DONE = 0
     NO = 1
-    """A negative result: lint findings, a mismatch, an unmet expectation of a world, a pod or an eviction that is not found."""
+    """A negative result: an error of `evictd check`, a mismatch, an unmet expectation of a world, no such pod or eviction."""
     USAGE = 2
     """Invalid usage, or an unusable configuration or input file."""
     UNREACHABLE = 3

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evictd.config.lint_model import Lint, OomdKill, Severity, amount_on, limit_on
+from evictd.config.lint_model import Lint, LintFinding, OomdKill, Severity, amount_on, limit_on
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
@@ -39,3 +39,14 @@ def test_a_slice_is_a_warning_with_both_settings_and_what_to_run() -> None:
     assert found.remedy == (
         "run systemctl set-property -- -.slice ManagedOOMSwap=auto ManagedOOMMemoryPressure=auto, or stop systemd-oomd"
     )
+
+
+def test_a_threshold_that_never_acts_is_a_warning() -> None:
+    """Another one, or the kernel, acts instead; `evictd check` fails only for what evicts without need or is not read."""
+    never = (
+        Lint.SOFT_NEVER_FIRST,
+        Lint.PID_THRESHOLD_NEVER_MET,
+        Lint.MEMORY_THRESHOLD_NEVER_MET,
+        Lint.STALL_NOT_OBSERVED,
+    )
+    assert {LintFinding(lint=each, message="", remedy="").severity for each in never} == {Severity.WARNING}

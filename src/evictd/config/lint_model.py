@@ -65,8 +65,9 @@ class Severity(Enum):
     """How bad a finding is; only an error makes `evictd check` end with 1."""
 
     ERROR = "error"
-    """Pods would be evicted that a correct configuration spares, or a field that is meant to count does not."""
+    """Pods would be evicted that a correct configuration spares, or a field that was meant is not read."""
     WARNING = "warning"
+    """A threshold never acts, acts late or is missing, or something could not be read; no pod is evicted for it."""
     NOTE = "note"
     """Nothing is wrong on a machine that is no node."""
 
