@@ -382,3 +382,23 @@ def test_a_timer_that_began_in_a_cycle_without_an_entry_is_the_recorded_one(
     out = " ".join(capsys.readouterr().out.split())
     assert "0 would have been decided differently" in out
     assert "The API server refused then: default/leak at" in out
+
+
+@pytest.mark.parametrize(("cluster", "timeout"), [("", 20), ("cluster: {evictionTimeout: 2m}", 120)])
+def test_an_eviction_timeout_that_the_file_does_not_name_is_the_recorded_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cluster: str, timeout: int
+) -> None:
+    """`--config` with thresholds alone put the default of 60s in its place without a word."""
+    seen: list[EvictionConfig] = []
+
+    def recording(state: State, observation: Observation, config: EvictionConfig, now: int) -> Step:
+        seen.append(config)
+        return synchronize(state, observation, config, now)
+
+    monkeypatch.setattr("evictd.commands.replay.synchronize", recording)
+    file = tmp_path / "config.yaml"
+    file.write_text(f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ndryRun: false\n{cluster}\n")
+    recorded = replace(CONFIG, eviction_timeout=20 * SECOND)
+    entry = JournalEntry(now=NOW, wall="", state=State(), observation=observe(GI), config=recorded, decisions=())
+    assert len(list(replay_under([entry], Namespace(config=file, policy=None)))) == 1
+    assert [each.eviction_timeout for each in seen] == [timeout * SECOND]

@@ -1,6 +1,7 @@
 """From a file to a scenario and its configuration."""
 
 import argparse
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,12 +11,11 @@ from evictd.cli import main
 from evictd.commands.source import (
     add_config_arguments,
     compared_config,
-    compared_file,
     own_config,
     read_scenario,
     read_story,
     scenario_config,
-    world_under,
+    world_sides,
 )
 from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.model.config import ImageReclaim, Policy
@@ -161,9 +161,38 @@ def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: s
     file.write_text(f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {cluster}\n")
     story = read_story(path)
     assert isinstance(story, WorldFile)
-    assert world_under(story, file).api_server.termination is ended
-    assert world_under(story, None).api_server.termination is EvictionMethod.DELETE
-    beside = argparse.Namespace(config=None, compare=file)
-    assert world_under(story, compared_file(beside)).api_server.termination is ended
-    by_policy = argparse.Namespace(config=file, compare=Path("kubelet"))
-    assert compared_file(by_policy) == file
+    for options, both in (({"config": file}, [ended]), ({"compare": file}, [EvictionMethod.DELETE, ended])):
+        args = argparse.Namespace(**{"config": None, "policy": None, "compare": None} | options)
+        assert [world.api_server.termination for _, world, _ in world_sides(story, path, args)] == both
+    by_policy = argparse.Namespace(config=file, policy=None, compare=Path("kubelet"))
+    assert [world.api_server.termination for _, world, _ in world_sides(story, path, by_policy)] == [ended, ended]
+
+
+@pytest.mark.parametrize(
+    ("given", "timeout"), [("", 20), ("{podTermination: Auto}", 20), ("{evictionTimeout: 2m}", 120)]
+)
+def test_a_story_keeps_its_eviction_timeout_where_a_configuration_has_none(
+    tmp_path: Path, given: str, timeout: int
+) -> None:
+    """`--config` with thresholds alone put the default of 60s in its place without a word."""
+    path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
+    path.write_text("kind: World\nevictd: {cluster: {evictionTimeout: 20s}}\n")
+    file.write_text(
+        f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n{given and f'cluster: {given}'}\ndryRun: false\n"
+    )
+    story = read_story(path)
+    assert scenario_config(story, path, _args("--config", str(file))).eviction_timeout == timeout * SECOND
+    args = argparse.Namespace(config=None, policy=None, compare=file)
+    assert compared_config(story, path, args)[1].eviction_timeout == timeout * SECOND
+
+
+def test_a_configuration_is_read_from_standard_input_for_a_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was read a second time, and `standard input: is empty`."""
+    path = tmp_path / "world.yaml"
+    path.write_text("kind: World\nduration: 1m\nnode: {memory: 1Gi}\n")
+    text = b"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main(["simulate", str(path), "--config", "-", "--compare", "kubelet"]) == 0
+    assert "-, policy Kubelet" in capsys.readouterr().out

@@ -15,11 +15,10 @@ from evictd.codec.scenario import Scenario
 from evictd.codec.world_fields import ExpectFields
 from evictd.commands.source import (
     compared_config,
-    compared_file,
     configuration_name,
     report_plot,
     scenario_config,
-    world_under,
+    world_sides,
 )
 from evictd.commands.what_if import grown, parse_growth
 from evictd.commands.world_journal import write_world_journal
@@ -56,12 +55,8 @@ from evictd.world.next_eviction import PlayedOn, goes_on, play_on
 
 def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCode:
     """Play a world under its configuration, and under that of `--compare`; status 1 if it is not as the world expects."""
-    title, config = file.world.name or path.stem, scenario_config(file, path, args)
-    world = world_under(file, args.config)
-    sides = [_played(configuration_name(config, args), play(world, config), file.expect)]
-    if args.compare is not None:
-        name, other = compared_config(file, path, args)
-        sides.append(_played(name, play(world_under(file, compared_file(args)), other), file.expect))
+    title = file.world.name or path.stem
+    sides = [_played(name, play(world, config), file.expect) for name, world, config in world_sides(file, path, args)]
     sides = [replace(side, warnings=tuple(ownerless_texts(side.run))) for side in sides]
     if args.config is None:
         unplayed = dry_run_texts(dry_run=decode_evictd(file.evictd)[0].dry_run)

@@ -22,7 +22,7 @@ from evictd.commands.journals import (
     read_journals,
     report_skipped,
 )
-from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, report_plot, with_taints
+from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, in_cluster_of, report_plot
 from evictd.config.file import load
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
@@ -180,7 +180,8 @@ def _documented(memory: MemoryStats, recorded: MemoryFormula) -> int | None:
 def _other(recorded: EvictionConfig, given: Settings | None, policy: Policy | None) -> EvictionConfig:
     config = recorded
     if given is not None:
-        config = replace(with_taints(given, keep_away=recorded.keep_away), protected_pods=recorded.protected_pods)
+        config = in_cluster_of(given, keep_away=recorded.keep_away, eviction_timeout=recorded.eviction_timeout)
+        config = replace(config, protected_pods=recorded.protected_pods)
     return config if policy is None else replace(config, policy=policy)
 
 

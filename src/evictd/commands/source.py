@@ -122,9 +122,17 @@ def read_story(path: Path) -> Story:
 
 def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> EvictionConfig:
     """Make the configuration of the decisions over a scenario or a world; raises `InputError`."""
-    policy = None if args.policy is None else Policy(args.policy)
-    if args.config is not None:
-        config = _given_config(Path(args.config), scenario)
+    return _scenario_config(scenario, path, args.policy, _loaded(args.config))
+
+
+def _loaded(path: Path | None) -> Settings | None:
+    return None if path is None else load(Path(path))
+
+
+def _scenario_config(scenario: Story, path: Path, policy_name: str | None, given: Settings | None) -> EvictionConfig:
+    policy = None if policy_name is None else Policy(policy_name)
+    if given is not None:
+        config = _config_of(given, scenario)
         return config if policy is None else replace(config, policy=policy)
     try:
         return own_config(scenario, policy)
@@ -142,30 +150,54 @@ def configuration_name(config: EvictionConfig, args: argparse.Namespace) -> str:
 
 def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tuple[str, EvictionConfig]:
     """Return name and configuration of `--compare`: a file's, or the same one decided by the policy that is named."""
+    name, _, config = _compared(scenario, path, args, _loaded(args.config))
+    return name, config
+
+
+def world_sides(file: WorldFile, path: Path, args: argparse.Namespace) -> list[tuple[str, World, EvictionConfig]]:
+    """Return name, world and configuration of each side that is played; raises `InputError`. A file is read once."""
+    given = _loaded(args.config)
+    config = _scenario_config(file, path, args.policy, given)
+    sides = [(configuration_name(config, args), world_under(file, given), config)]
+    if args.compare is not None:
+        name, other, config = _compared(file, path, args, given)
+        sides.append((name, world_under(file, other), config))
+    return sides
+
+
+def _compared(
+    scenario: Story, path: Path, args: argparse.Namespace, given: Settings | None
+) -> tuple[str, Settings | None, EvictionConfig]:
+    """Return name, settings and configuration of `--compare`; `given` are the settings of `--config`."""
     name, policies = _compared_name(args.compare), [policy.value for policy in Policy]
     if name not in policies and not args.compare.exists() and not args.compare.suffix:
         meant = did_you_mean(name.capitalize(), policies) or f"give a file or a policy: {' or '.join(policies)}"
         raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
     if name in policies:
         same = argparse.Namespace(config=args.config, policy=name)
-        config = scenario_config(scenario, path, same)
-        return configuration_name(config, same), config
+        config = _scenario_config(scenario, path, name, given)
+        return configuration_name(config, same), given, config
     if args.compare.is_file() and (kind := _kind(read_text(args.compare, max_bytes=MAX_BYTES), args.compare)) in _KINDS:
         remedy = f"give a configuration, as for --config, or a policy: {' or '.join(policies)}"
         raise InputError(f"--compare: {shown_path(args.compare)}: is a {str(kind).lower()}; {remedy}")
-    return name, _given_config(args.compare, scenario)
+    other = load(args.compare)
+    return name, other, _config_of(other, scenario)
 
 
-def _given_config(path: Path, scenario: Story) -> EvictionConfig:
-    return with_taints(load(path), keep_away=decode_evictd(scenario.evictd)[0].cluster.taints)
+def _config_of(settings: Settings, scenario: Story) -> EvictionConfig:
+    own = decode_evictd(scenario.evictd)[0].cluster
+    return in_cluster_of(settings, keep_away=own.taints, eviction_timeout=own.eviction_timeout)
 
 
-def with_taints(settings: Settings, *, keep_away: bool) -> EvictionConfig:
-    """Return the core's configuration; what was recorded or described keeps its taints where a file names no API server."""
-    cluster = settings.evictd.cluster
-    return (
-        replace(settings.eviction, keep_away=keep_away and cluster.taints) if cluster.standalone else settings.eviction
-    )
+def in_cluster_of(settings: Settings, *, keep_away: bool, eviction_timeout: int) -> EvictionConfig:
+    """Return the core's configuration; what the file does not say of its cluster is as it was recorded or described.
+
+    That is `evictionTimeout`, and the taints where the file names no API server.
+    """
+    cluster, config = settings.evictd.cluster, settings.eviction
+    if "evictionTimeout" not in settings.written.cluster:
+        config = replace(config, eviction_timeout=eviction_timeout)
+    return replace(config, keep_away=keep_away and cluster.taints) if cluster.standalone else config
 
 
 def _compared_name(compare: Path) -> str:
@@ -173,17 +205,8 @@ def _compared_name(compare: Path) -> str:
     return str(compare) if compare.exists() else _policy_name(str(compare))
 
 
-def compared_file(args: argparse.Namespace) -> Path | None:
-    """Return the configuration file behind `compared_config`: with a policy that of `--config`, if there is one."""
-    given: Path | None = args.compare
-    if given is None or _compared_name(given) in [policy.value for policy in Policy]:
-        given = args.config
-    return given
-
-
-def world_under(file: WorldFile, config: Path | None) -> World:
-    """Return the world, in which pods are ended as this configuration file says; where it does not say it, as the world does."""
-    settings = None if config is None else load(config)
+def world_under(file: WorldFile, settings: Settings | None) -> World:
+    """Return the world, in which pods are ended as these settings say; where they do not say it, as the world does."""
     if settings is None or "podTermination" not in settings.written.cluster:
         return file.world
     api = replace(file.world.api_server, termination=settings.evictd.cluster.pod_termination)
