@@ -156,3 +156,31 @@ def test_what_no_process_can_allocate_is_derived_beside_page_cache(formula: Memo
 def test_a_reading_without_the_kernels_estimate_does_not_tell_it() -> None:
     assert takes_unusable_as_none(READING)
     assert not takes_unusable_as_none(replace(READING, memory=None))
+
+
+@pytest.mark.parametrize("formula", [MemoryFormula.AUTO, MemoryFormula.MEM_AVAILABLE, MemoryFormula.WORKING_SET])
+def test_clean_file_pages_of_the_host_are_dropped_before_the_kernel_kills(formula: MemoryFormula) -> None:
+    """They were played on as memory that stays, and what no process can allocate came out too small."""
+    hold = (Hold(of=Usage.MEMORY, amount=2 * GI), Hold(of=Usage.PAGE_CACHE, amount=GI))
+    true = World(
+        name="w",
+        node=NodeSpec(memory=8 * GI, unusable_memory=0 if formula is MemoryFormula.MEM_AVAILABLE else GI // 8),
+        pods=(WorldPod(pod=PODS[0], behaviours=hold),),
+        host=(
+            HostUse(
+                name="host", behaviours=(Hold(of=Usage.MEMORY, amount=GI), Hold(of=Usage.PAGE_CACHE, amount=3 * GI))
+            ),
+        ),
+        duration=SECOND,
+    )
+    settings = replace(config(), memory_formula=formula)
+    seen = play(true, settings).cycles[0].observation
+    assert seen.node is not None
+    grows = {seen.pods[0].uid: (Grow(of=Usage.MEMORY, rate=64 << 20, bound=4 * GI),)}
+    world = world_of(
+        seen.node, seen.pods, seen.pod_stats, name="w", filesystems=SINGLE, behaviours=grows, duration=2 * MINUTE
+    )
+    assert world.node.unusable_memory == true.node.unusable_memory
+    assert world.host[0].behaviours[:2] == true.host[0].behaviours
+    run = play(world, settings)
+    assert not run.kills

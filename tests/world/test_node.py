@@ -31,6 +31,26 @@ def test_page_cache_gets_what_is_left() -> None:
     assert (memory.cache, memory.short, memory.available) == (GI, 0, 0)
 
 
+def test_the_page_cache_of_the_host_is_in_the_working_set_and_given_back() -> None:
+    """A `pageCache` of the host counted as nothing."""
+    hold = Hold(of=Usage.PAGE_CACHE, amount=2 * GI)
+    pods = (holder("a", GI, Usage.MEMORY), holder("b", 2 * GI, Usage.PAGE_CACHE))
+    host = (HostUse(name="host", behaviours=(hold,)),)
+
+    def memory(size: int) -> tuple[int, int, int]:
+        simulated = SimulatedNode(world(*pods, node=NodeSpec(memory=size), host=host))
+        for each in pods:
+            simulated.pods[each.pod.uid] = SimulatedPod(
+                spec=each, pod=each.pod, slot=each.pod.full_name, process=Process(each.behaviours, 0)
+            )
+        simulated.changed()
+        found = simulated.memory(0)
+        return found.available, found.cache, found.pods_working_set
+
+    assert memory(8 * GI) == (3 * GI, 4 * GI, 3 * GI)
+    assert memory(3 * GI) == (0, 2 * GI, 2 * GI), "half of the page cache is kept, half of that is the pod's"
+
+
 def test_what_exceeds_memory_goes_to_swap_and_the_rest_is_short() -> None:
     memory = node(NodeSpec(memory=4 * GI, swap=GI), (Usage.MEMORY, 5 * GI), host=GI).memory(0)
     assert (memory.swapped, memory.short) == (GI, GI)

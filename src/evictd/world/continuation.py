@@ -1,8 +1,8 @@
 """Makes a world of one reading of a node, so that it can be played on from there.
 
-Each pod goes on holding what it was measured to use, its clean file pages as page cache that the kernel drops when memory is
-short; the host holds what belongs to no pod. The growth asked for is added. Images and dead containers are not in a reading:
-what they hold counts as the host's, so no collection frees any of it.
+Each pod goes on holding what it was measured to use, the host what belongs to no pod. The clean file pages of both, where they
+were measured, are page cache that the kernel drops when memory is short. The growth asked for is added. Images and dead
+containers are not in a reading: what they hold counts as the host's, so no collection frees any of it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -100,20 +100,29 @@ def _of_host(node: NodeStats, pods: Collection[Mapping[Usage, int]], count: int)
     used = None if node.memory is None else node.memory.working_set_bytes
     swapped = 0 if node.swap is None else node.swap.usage_bytes or 0
     if used is not None:
-        of_pods = sum(each.get(Usage.MEMORY, 0) for each in pods) + _cache_counted(node, pods)
+        rest = used + swapped - sum(each.get(Usage.MEMORY, 0) for each in pods) - _cache_counted(node, pods)
         if node.memory is not None and _by_kernels_estimate(node.memory):
-            of_pods += _unusable(node, pods)  # the working set, capacity minus what is available, has it
-        yield Hold(of=Usage.MEMORY, amount=max(used + swapped - of_pods, 0))
+            rest -= _unusable(node, pods)  # the working set, capacity minus what is available, has it
+        yield Hold(of=Usage.MEMORY, amount=max(rest, 0))
+        if cache := _cache(node, pods) - _cache_of(pods):
+            yield Hold(of=Usage.PAGE_CACHE, amount=cache)
     if node.rlimit is not None and node.rlimit.current is not None:
         of_pods = sum(each.get(Usage.PROCESSES, 0) for each in pods) + count
         yield Hold(of=Usage.PROCESSES, amount=max(node.rlimit.current - of_pods, 0))
 
 
-def _cache_counted(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
-    """Return the page cache of pods that the node's working set counts: none where it is the capacity minus `MemAvailable`."""
-    if node.memory is None or _by_kernels_estimate(node.memory):
-        return 0
+def _cache(node: NodeStats, pods: Collection[Mapping[Usage, int]]) -> int:
+    """Return the page cache of the whole node; that of the pods where the reading does not have it, or less of it."""
+    return max((node.memory.clean_file_bytes if node.memory else None) or 0, _cache_of(pods))
+
+
+def _cache_of(pods: Iterable[Mapping[Usage, int]]) -> int:
     return sum(each.get(Usage.PAGE_CACHE, 0) for each in pods)
+
+
+def _cache_counted(node: NodeStats, pods: Collection[Mapping[Usage, int]]) -> int:
+    """Return the page cache that the node's working set counts: none where it is the capacity minus `MemAvailable`."""
+    return 0 if node.memory is None or _by_kernels_estimate(node.memory) else _cache(node, pods)
 
 
 def _by_kernels_estimate(memory: MemoryStats) -> bool:
@@ -121,7 +130,7 @@ def _by_kernels_estimate(memory: MemoryStats) -> bool:
     return memory.available_bytes == memory.mem_available_bytes
 
 
-def _unusable(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
+def _unusable(node: NodeStats, pods: Collection[Mapping[Usage, int]]) -> int:
     """Return the memory that no process can allocate: by it `MemAvailable` is less than the documented formula and the cache."""
     memory = node.memory
     if memory is None or memory.available_bytes is None or memory.mem_available_bytes is None:
@@ -129,7 +138,7 @@ def _unusable(node: NodeStats, pods: Iterable[Mapping[Usage, int]]) -> int:
     if _by_kernels_estimate(memory) and not memory.unallocatable_bytes:
         return 0  # what the documented formula gives is not known; nothing that counts as available is unusable
     documented = memory.available_bytes + (memory.unallocatable_bytes or 0)
-    return max(documented + sum(each.get(Usage.PAGE_CACHE, 0) for each in pods) - memory.mem_available_bytes, 0)
+    return max(documented + _cache(node, pods) - memory.mem_available_bytes, 0)
 
 
 def takes_unusable_as_none(node: NodeStats) -> bool:

@@ -3,8 +3,8 @@
 It computes one moment only: `loop` moves the time, `kernel` kills, `lifecycle` starts and ends pods, `observe` makes readings.
 
 **Memory.** Behaviours take anonymous memory. The part above the usable memory goes to swap; active page cache gets the rest.
-When neither suffices `short` is above zero, and the kernel has to kill. A pod's share of the swapped or dropped bytes is its
-share of all pods' memory.
+When neither suffices `short` is above zero, and the kernel has to kill. A pod's share of the swapped bytes is its share of all
+pods' memory; that of the page cache that is kept, its share of what pods and host want.
 
 **Disks and PIDs.** A `grow` stands still while its disk is full or no PID is free (`Standstills`). Amounts that are held from the
 beginning, bursts and images can exceed a capacity all the same; a reading shows the capacity then. Logs and volumes lie on
@@ -69,7 +69,7 @@ class NodeMemory:
     """Anonymous memory of all pods, swap included."""
     swapped: int
     cache: int
-    """Active page cache that is kept."""
+    """Active page cache that is kept, the host's among it."""
     cache_wanted: int
     short: int
     """Bytes that fit neither into memory nor into swap; above zero the kernel has to kill."""
@@ -192,7 +192,8 @@ class SimulatedNode:
         anonymous = pods + host.get(Usage.MEMORY, 0)
         usable = spec.memory - spec.unusable_memory
         swapped = min(max(anonymous - usable, 0), spec.swap, pods)
-        wanted = held.get(Usage.PAGE_CACHE, 0)
+        of_pods = held.get(Usage.PAGE_CACHE, 0)
+        wanted = of_pods + host.get(Usage.PAGE_CACHE, 0)
         cache = min(wanted, max(usable - anonymous + swapped, 0))
         return NodeMemory(
             anonymous=anonymous,
@@ -203,7 +204,7 @@ class SimulatedNode:
             short=max(anonymous - swapped - usable, 0),
             available=max(spec.memory - (anonymous - swapped) - cache, 0),
             kernels_estimate=max(usable - anonymous + swapped, 0),
-            pods_working_set=pods - swapped + cache,
+            pods_working_set=pods - swapped + (cache * of_pods // wanted if wanted else 0),
         )
 
     def take_rest(self, since: int, now: int) -> None:

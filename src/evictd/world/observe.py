@@ -240,7 +240,7 @@ def _layers_time(spec: NodeSpec, process: Process, now: int) -> int | None:
 
 
 def _pod_memory(held: Mapping[Usage, int], memory: NodeMemory, spec: NodeSpec) -> MemoryStats:
-    """Return the memory of a pod: its part of what is swapped out, and of the page cache that is kept, is that of all pods."""
+    """Return the memory of a pod: of what is swapped out its part is that of all pods, of the page cache kept that of all."""
     anonymous = held.get(Usage.MEMORY, 0) + held.get(Usage.MEMORY_VOLUME, 0)
     swapped = memory.swapped * anonymous // memory.pods if memory.swapped else 0
     cache = held.get(Usage.PAGE_CACHE, 0)
