@@ -26,6 +26,7 @@ from evictd.config.file import read_documents
 from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.model.config import (
     EvictionConfig,
+    EvictionMethod,
     FastFill,
     ImageGCPolicy,
     ImageReclaim,
@@ -288,6 +289,7 @@ def test_every_option_of_the_core_is_written_back() -> None:
     config = EvictionConfig(
         allow_api_pods_standalone=True,
         eviction_timeout=7 * SECOND,
+        pod_termination=EvictionMethod.DELETE,
         memory_lead=FastFill.AUTO,
         monitoring_period=3 * SECOND,
         preferences=Preferences(avoid=(PodGroup(namespaces=frozenset({"a", "b"}), labels={"x": "y"}),)),

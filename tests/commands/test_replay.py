@@ -15,7 +15,7 @@ from evictd.commands.journals import read_journals
 from evictd.commands.replay import cycles_of, replay, replay_under
 from evictd.commands.source import own_config, read_scenario
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import EvictionConfig, EvictionMethod, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.state import State, Step
@@ -402,3 +402,15 @@ def test_an_eviction_timeout_that_the_file_does_not_name_is_the_recorded_one(
     entry = JournalEntry(now=NOW, wall="", state=State(), observation=observe(GI), config=recorded, decisions=())
     assert len(list(replay_under([entry], Namespace(config=file, policy=None)))) == 1
     assert [each.eviction_timeout for each in seen] == [timeout * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("given", "now"), [("evictionTimeout: 1m", "EvictionAPI"), ("podTermination: Delete", "Delete")]
+)
+def test_pods_are_ended_as_recorded_unless_the_file_says_otherwise(tmp_path: Path, given: str, now: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {{{given}}}\n")
+    recorded = replace(CONFIG, pod_termination=EvictionMethod.EVICTION_API)
+    entry = JournalEntry(now=NOW, wall="", state=State(), observation=observe(GI), config=recorded, decisions=())
+    (again,) = replay_under([entry], Namespace(config=file, policy=None))
+    assert again.pod_termination is EvictionMethod(now)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
+from evictd.commands.journals import journal_files, read_journals
 from evictd.commands.source import (
     add_config_arguments,
     compared_config,
@@ -17,8 +18,7 @@ from evictd.commands.source import (
     scenario_config,
     world_sides,
 )
-from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import ImageReclaim, Policy
+from evictd.core.model.config import EvictionMethod, ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 from evictd.world.file import WorldFile
@@ -184,6 +184,18 @@ def test_a_story_keeps_its_eviction_timeout_where_a_configuration_has_none(
     assert scenario_config(story, path, _args("--config", str(file))).eviction_timeout == timeout * SECOND
     args = argparse.Namespace(config=None, policy=None, compare=file)
     assert compared_config(story, path, args)[1].eviction_timeout == timeout * SECOND
+
+
+def test_a_journal_of_a_world_has_how_its_pods_are_ended(tmp_path: Path) -> None:
+    """`replay` could not know which `podTermination` had been in effect."""
+    path = tmp_path / "world.yaml"
+    path.write_text(
+        "kind: World\nconfig: {evictionHard: {memory.available: 1Gi}}\nduration: 1m\nnode: {memory: 4Gi}\n"
+        "apiServer: {podTermination: EvictionAPI}\npods: [{name: a, behaviours: [{grow: {of: memory, rate: 100Mi}}]}]\n"
+    )
+    assert main(["simulate", str(path), "--journal", str(tmp_path / "j")]) == 0
+    entries, _ = read_journals(journal_files(tmp_path / "j"))
+    assert {each.config.pod_termination for each in entries} == {EvictionMethod.EVICTION_API}
 
 
 def test_a_configuration_is_read_from_standard_input_for_a_world(

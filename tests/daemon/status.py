@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.config import EvictionMethod
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view, status_document
 

@@ -9,8 +9,8 @@ from evictd.act.cluster.wiring import build
 from evictd.act.stop.stopper import PodStopper
 from evictd.codec.pod import decode_pod
 from evictd.config.settings import ClusterSettings
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.gc.container_gc import ContainerState
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.signal import NodeCondition
 from evictd.observe.runtime.runtime_view import RuntimeReader

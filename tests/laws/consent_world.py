@@ -19,9 +19,8 @@ from evictd.clients.kube.eviction import Answer, Outcome
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.codec.slim_pods import SlimPod
 from evictd.codec.state import decode_state, encode_state
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.config import EvictionConfig
+from evictd.core.model.config import EvictionConfig, EvictionMethod
 from evictd.core.model.decision import EvictPod, PodCondition, WithdrawEviction
 from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.pod import Pod

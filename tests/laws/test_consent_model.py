@@ -7,8 +7,7 @@ which a late answer counts as an overdue victim breaks a law within four cycles.
 
 import pytest
 
-from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import EvictionConfig
+from evictd.core.model.config import EvictionConfig, EvictionMethod
 from evictd.core.units.duration import SECOND
 from tests.laws.consent_world import TURNS, ConsentWorld, Reply, Turn
 from tests.laws.small_world import LIMIT

@@ -6,6 +6,7 @@ import pytest
 
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import JournalEntry
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import SECOND
@@ -53,6 +54,35 @@ def test_an_eviction_is_refused_by_the_answer_after_it() -> None:
     )
     assert [found.may_stay(each.wall, UID) for each in (ASKED, QUIET, AGAIN)] == [True, True, False]
     assert not found.may_stay(QUIET.wall, "another pod")
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "text"),
+    [
+        (EvictionMethod.AUTO, EvictionMethod.AUTO, "How it answers at other times is not recorded."),
+        (
+            EvictionMethod.EVICTION_API,
+            EvictionMethod.AUTO,
+            "How it answers at other times, or to podTermination Auto instead of EvictionAPI, is not recorded.",
+        ),
+        (
+            EvictionMethod.AUTO,
+            EvictionMethod.DELETE,
+            "With podTermination Delete it is not asked, so no budget keeps these pods.",
+        ),
+    ],
+)
+def test_what_is_known_of_how_pods_were_ended_is_said(then: EvictionMethod, now: EvictionMethod, text: str) -> None:
+    journal = [replace(each, config=replace(each.config, pod_termination=then)) for each in JOURNAL]
+    assert recorded_refusals(journal).text(now).endswith(f"12:00:10Z. {text}")
+
+
+def test_an_eviction_that_is_not_asked_for_cannot_be_refused() -> None:
+    """A pod that a budget kept then would have gone at the first decision with `podTermination: Delete`."""
+    both = [replace(replayed(each, evicts=each is ASKED), pod_termination=EvictionMethod.DELETE) for each in JOURNAL]
+    assert victims_text(both) == "The same victims, at other times: default/hog."
+    (earlier,) = readings_end_text(both, WhatIf(journals="j", options=""))
+    assert earlier.startswith("Would have been evicted earlier: default/hog at 2026-01-31T12:00:10Z")
 
 
 def test_a_journal_without_a_refusal_says_nothing_of_one() -> None:

@@ -4,8 +4,7 @@ import io
 import re
 from dataclasses import replace
 
-from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import Policy
+from evictd.core.model.config import EvictionMethod, Policy
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.world_comparison import print_worlds, worlds_document

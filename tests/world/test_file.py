@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evictd.config.file import load_yaml
-from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.oom import node_critical
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND

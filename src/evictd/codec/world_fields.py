@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from evictd.codec.strict import Amount, Rate, Span
-from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.config import EvictionMethod
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 
 KIND = "World"

@@ -134,7 +134,9 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         state, last = step.state, entry.now
         formula = memory_formula(entry.config) if observation is None else None
         same, sooner = decided_alike(entry, step), tuple(sooner_settings(entry.config, config))
-        yield Replayed(entry=entry, step=step, same=same, formula=formula, sooner=sooner)
+        yield Replayed(
+            entry=entry, step=step, same=same, formula=formula, sooner=sooner, pod_termination=config.pod_termination
+        )
 
 
 def _met_since(state: State, entry: JournalEntry, config: EvictionConfig) -> Mapping[Threshold, int]:
@@ -180,8 +182,7 @@ def _documented(memory: MemoryStats, recorded: MemoryFormula) -> int | None:
 def _other(recorded: EvictionConfig, given: Settings | None, policy: Policy | None) -> EvictionConfig:
     config = recorded
     if given is not None:
-        config = in_cluster_of(given, keep_away=recorded.keep_away, eviction_timeout=recorded.eviction_timeout)
-        config = replace(config, protected_pods=recorded.protected_pods)
+        config = replace(in_cluster_of(given, recorded), protected_pods=recorded.protected_pods)
     return config if policy is None else replace(config, policy=policy)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
+from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.journal import KIND as JOURNAL
 from evictd.codec.scenario import KIND as SCENARIO
@@ -185,19 +186,20 @@ def _compared(
 
 
 def _config_of(settings: Settings, scenario: Story) -> EvictionConfig:
-    own = decode_evictd(scenario.evictd)[0].cluster
-    return in_cluster_of(settings, keep_away=own.taints, eviction_timeout=own.eviction_timeout)
+    return in_cluster_of(settings, with_documents(EvictionConfig(), decode_evictd(scenario.evictd)[0]))
 
 
-def in_cluster_of(settings: Settings, *, keep_away: bool, eviction_timeout: int) -> EvictionConfig:
+def in_cluster_of(settings: Settings, recorded: EvictionConfig) -> EvictionConfig:
     """Return the core's configuration; what the file does not say of its cluster is as it was recorded or described.
 
-    That is `evictionTimeout`, and the taints where the file names no API server.
+    That is `evictionTimeout`, `podTermination`, and the taints where the file names no API server.
     """
-    cluster, config = settings.evictd.cluster, settings.eviction
-    if "evictionTimeout" not in settings.written.cluster:
-        config = replace(config, eviction_timeout=eviction_timeout)
-    return replace(config, keep_away=keep_away and cluster.taints) if cluster.standalone else config
+    cluster, config, written = settings.evictd.cluster, settings.eviction, settings.written.cluster
+    if "evictionTimeout" not in written:
+        config = replace(config, eviction_timeout=recorded.eviction_timeout)
+    if "podTermination" not in written:
+        config = replace(config, pod_termination=recorded.pod_termination)
+    return replace(config, keep_away=recorded.keep_away and cluster.taints) if cluster.standalone else config
 
 
 def _compared_name(compare: Path) -> str:

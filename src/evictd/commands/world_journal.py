@@ -5,6 +5,7 @@ cycle of evictd sees is not in it, as on a node.
 """
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def journal_lines(run: Run, *, end: int) -> list[bytes]:
                 wall=rfc3339(begin + cycle.at),
                 state=before,
                 observation=observation,
-                config=run.config,
+                config=replace(run.config, pod_termination=run.world.api_server.termination),
                 step=step,
                 extra=extra,
             )

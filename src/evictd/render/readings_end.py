@@ -67,7 +67,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     for one in replayed:
         begun = list(begun_evictions(one.step.decisions))
         for each in begun:
-            if not known.may_stay(one.entry.wall, each.pod.uid):
+            if not (one.may_be_refused and known.may_stay(one.entry.wall, each.pod.uid)):
                 since.setdefault(each.pod.uid, one.entry.wall)
         if (one.entry.extra or {}).get("dryRun") or begun:
             continue

@@ -11,7 +11,7 @@ from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.codec.journal_record import recorded_evictions
 from evictd.core.frozen import frozen
-from evictd.core.model.config import MemoryFormula
+from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
@@ -47,6 +47,13 @@ class Replayed:
     """The formula by which `memory.available` is as recorded, where that of the other configuration is not known."""
     sooner: tuple[str, ...] = ()
     """The settings of the other configuration that may act sooner than the recorded ones (`sooner_settings`)."""
+    pod_termination: EvictionMethod | None = None
+    """How the other configuration ends pods; `None`: not known."""
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether the API server may refuse an eviction now: it is asked for one, as far as is known."""
+        return self.pod_termination not in {EvictionMethod.DELETE, EvictionMethod.STATUS}
 
 
 def plain_decisions(step: Step) -> list[Plain]:
@@ -236,7 +243,11 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     pairs = [
         (
             recorded_victims(known.ended(one.entry.wall, one.entry.decisions)),
-            recorded_victims(known.ended(one.entry.wall, plain_decisions(one.step))),
+            recorded_victims(
+                known.ended(one.entry.wall, plain_decisions(one.step))
+                if one.may_be_refused
+                else plain_decisions(one.step)
+            ),
         )
         for one in replayed
     ]
@@ -324,7 +335,8 @@ def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, s
         print_line(to, "", victims_text(replayed, sooner=sooner), "bold")
     if earlier := _earlier_text(replayed):
         print_line(to, "", earlier, "bold yellow")
-    if other and (refused := recorded_refusals([one.entry for one in replayed]).text()):
+    termination = replayed[-1].pod_termination if replayed else None
+    if other and (refused := recorded_refusals([one.entry for one in replayed]).text(termination)):
         print_line(to, "", refused, "bold yellow")
     if not different:
         return

@@ -5,6 +5,7 @@ from typing import Any
 
 from evictd.codec.journal import JournalEntry
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.observation import EvictionAnswerKind
 from evictd.render.text import clean, first_of
 
@@ -20,6 +21,8 @@ class RecordedRefusals:
     """Time and uid of the recorded evictions."""
     refused: Mapping[tuple[str, str], str]
     """The pod by time and uid of those that were refused."""
+    pod_termination: EvictionMethod | None = None
+    """What was in effect at the last of them; `None`: not recorded."""
 
     def may_stay(self, wall: str, uid: str) -> bool:
         """Whether an eviction at that time was refused; or was not asked for then, of a pod that was refused at another time."""
@@ -30,20 +33,30 @@ class RecordedRefusals:
         """Yield the decisions of a cycle without the evictions of pods that may stay."""
         return (each for each in decisions if not self.may_stay(wall, _uid(each)))
 
-    def text(self) -> str:
-        """Write which evictions were refused, and that the journal has no other answers; empty without one."""
+    def text(self, now: EvictionMethod | None = None) -> str:
+        """Write which evictions were refused, and what is not known of `podTermination` now; empty without one."""
         if not self.refused:
             return ""
         found = first_of([f"{clean(pod)} at {clean(wall)}" for (wall, _), pod in self.refused.items()], _SHOWN)
+        return f"The API server refused then: {found}. {self._unknown_text(now)}"
+
+    def _unknown_text(self, now: EvictionMethod | None) -> str:
+        then = self.pod_termination
+        if now in {EvictionMethod.DELETE, EvictionMethod.STATUS}:
+            return f"With podTermination {now.value} it is not asked, so no budget keeps these pods."
+        if then is None or now is None:
+            return "How it answers at other times, or to another podTermination, is not recorded."
+        if then is now:
+            return "How it answers at other times is not recorded."
         return (
-            f"The API server refused then: {found}. How it answers at other times, or to another podTermination, is not "
-            "recorded."
+            f"How it answers at other times, or to podTermination {now.value} instead of {then.value}, is not recorded."
         )
 
 
 def recorded_refusals(entries: Sequence[JournalEntry]) -> RecordedRefusals:
     """Return the evictions of a journal that the API server refused: its answers are in the entries after them."""
     asked, refused = set[tuple[str, str]](), dict[tuple[str, str], str]()
+    termination: EvictionMethod | None = None
     pending: dict[str, tuple[int, str, str]] = {}
     """The last eviction of each pod that was not answered: `now`, time and name."""
     for entry in entries:
@@ -52,11 +65,12 @@ def recorded_refusals(entries: Sequence[JournalEntry]) -> RecordedRefusals:
                 _, wall, name = pending.pop(answer.uid)
                 if answer.kind is EvictionAnswerKind.REFUSED:
                     refused[wall, answer.uid] = name
+                    termination = entry.config.pod_termination
         for each in entry.decisions:
             if uid := _uid(each):
                 asked.add((entry.wall, uid))
                 pending[uid] = entry.now, entry.wall, _name(each)
-    return RecordedRefusals(asked=frozenset(asked), refused=refused)
+    return RecordedRefusals(asked=frozenset(asked), refused=refused, pod_termination=termination)
 
 
 def _uid(decision: Plain) -> str:

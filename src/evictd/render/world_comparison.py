@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from evictd.core.eviction.eviction_method import EvictionMethod, choose_eviction_method
-from evictd.core.model.config import MemoryFormula, Policy, memory_formula
+from evictd.core.eviction.eviction_method import choose_eviction_method
+from evictd.core.model.config import EvictionMethod, MemoryFormula, Policy, memory_formula
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from evictd.config.kernel_share import kernel_share
-from evictd.core.eviction.eviction_method import EvictionMethod, is_hard
+from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.frozen import frozen
-from evictd.core.model.config import Policy, own_thresholds
+from evictd.core.model.config import EvictionMethod, Policy, own_thresholds
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
 from evictd.core.units.approximate import bytes_text

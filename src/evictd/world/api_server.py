@@ -8,12 +8,12 @@ runtime where the eviction may not wait, and otherwise there is no answer until 
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.eviction_method import (
-    EvictionMethod,
     RefusalResponse,
     choose_eviction_method,
     is_hard,
     refusal_response,
 )
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
 from evictd.world.model import ApiServer, DisruptionBudget, Outage

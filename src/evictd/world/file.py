@@ -19,8 +19,8 @@ from evictd.codec.world_fields import (
     WorldPart,
     WorldPodFields,
 )
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.oom import SYSTEM_NODE_CRITICAL, SYSTEM_NODE_CRITICAL_PRIORITY
 from evictd.core.model.pod import Pod, PodSource

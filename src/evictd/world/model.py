@@ -7,8 +7,8 @@ nanoseconds since a process was started. `codec` reads it from a file, `loop.pla
 from enum import Enum
 from uuid import UUID, uuid5
 
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.world.behaviours import Behaviour, takes_without_bound

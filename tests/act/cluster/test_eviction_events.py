@@ -8,7 +8,7 @@ from evictd.act.cluster.eviction_events import EVENT_OF, POLL, ClusterNode, due_
 from evictd.act.cluster.eviction_stages import Containers, Event, Stage
 from evictd.act.cluster.pod_eviction import ASK_PATIENCE, BEFORE_KILL, VERIFY, PodEviction
 from evictd.clients.kube.pods import PodSnapshot
-from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
 from tests.act.cluster.test_pod_eviction import decision

@@ -14,7 +14,7 @@ from evictd.act.cluster.request_queue import PER_SECOND
 from evictd.act.cluster.wiring import Cluster
 from evictd.codec.pod import decode_pod
 from evictd.config.settings import ClusterSettings
-from evictd.core.eviction.eviction_method import EvictionMethod
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.observation import EvictionAnswerKind
 from evictd.core.model.pod import Pod

@@ -14,8 +14,7 @@ from evictd.codec.config.evictd_config import (
     validate_evictd,
 )
 from evictd.codec.strict import Duration, Size, Word
-from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import ImageReclaim, MemoryFormula, PodGroup, Policy
+from evictd.core.model.config import EvictionMethod, ImageReclaim, MemoryFormula, PodGroup, Policy
 from evictd.core.units.duration import SECOND
 
 

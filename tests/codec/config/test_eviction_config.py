@@ -35,6 +35,14 @@ def test_the_collectors_policies_survive() -> None:
     assert decode_eviction_config(encode_eviction_config(config)) == config
 
 
+def test_how_an_older_evictd_ended_pods_is_not_known() -> None:
+    """Its journal has no `podTermination`, and the default was taken for what was in effect."""
+    plain = encode_eviction_config(EvictionConfig())
+    assert plain["podTermination"] == "Auto"
+    del plain["podTermination"]
+    assert decode_eviction_config(plain).pod_termination is None
+
+
 def test_a_foreign_configuration_is_refused() -> None:
     """In one line."""
     with pytest.raises(InputError, match=r"^config: "):

@@ -4,13 +4,13 @@ import pytest
 
 from evictd.core.eviction.backoff import HARD_BYPASS
 from evictd.core.eviction.eviction_method import (
-    EvictionMethod,
     RefusalResponse,
     choose_eviction_method,
     forbidden_stays,
     is_hard,
     refusal_response,
 )
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue

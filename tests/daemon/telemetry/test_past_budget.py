@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.eviction.next_up import who_is_next
+from evictd.core.model.config import EvictionMethod
 from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.render.headline import headline
 from evictd.render.stopped import past_its_budget

@@ -9,8 +9,8 @@ from typing import Protocol
 from evictd.act.cluster.eviction_stages import Containers, Event, Stage
 from evictd.act.cluster.pod_eviction import REPAIRS, VERIFY, PodEviction
 from evictd.clients.kube.pods import PodSnapshot
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import MILLISECOND, SECOND
 

@@ -30,13 +30,13 @@ from evictd.codec.times import rfc3339
 from evictd.core.eviction.draft import WARNING
 from evictd.core.eviction.evict import EVICTED
 from evictd.core.eviction.eviction_method import (
-    EvictionMethod,
     RefusalResponse,
     choose_eviction_method,
     forbidden_stays,
     is_hard,
     refusal_response,
 )
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictPod, RecordEvent
 from evictd.core.model.observation import EvictionAnswer
 from evictd.core.units.duration import SECOND

@@ -17,8 +17,7 @@ from evictd.codec.config.kubelet_versions import KubernetesVersion
 from evictd.codec.config.pressure_fields import StallFields, SwapFields, pressure_problems, swap_problems
 from evictd.codec.config.reclaim_fields import ReclaimFields
 from evictd.codec.strict import Duration, Size, decode
-from evictd.core.eviction.eviction_method import EvictionMethod
-from evictd.core.model.config import FastFill, MemoryFormula, PodGroup, Policy, Preferences
+from evictd.core.model.config import EvictionMethod, FastFill, MemoryFormula, PodGroup, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -73,7 +72,8 @@ class ClusterSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel")
         about(
             "EvictionAPI honours PodDisruptionBudgets, Delete deletes with the grace period, Status stops the containers and "
             "sets the pod's status, as the kubelet does. Auto uses EvictionAPI for soft and Delete for hard thresholds, and "
-            "Status if no kubelet serves the node."
+            "Status if no kubelet serves the node.",
+            sets="pod_termination",
         ),
     ] = EvictionMethod.AUTO
     condition_types: Annotated[

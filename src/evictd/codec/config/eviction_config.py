@@ -4,6 +4,7 @@ Its thresholds have the same form in the state and in decisions.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evictd.codec.plain import Form, View
@@ -48,4 +49,4 @@ def encode_eviction_config(config: EvictionConfig) -> Plain:
 def decode_eviction_config(plain: Any) -> EvictionConfig:
     """Decode a configuration; raises `InputError` for anything that no `encode_eviction_config` would have written."""
     config: EvictionConfig = _FORM.decode(EvictionConfig, plain, "config")
-    return config
+    return config if "podTermination" in plain else replace(config, pod_termination=None)

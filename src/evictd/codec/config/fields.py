@@ -153,16 +153,16 @@ def with_kept(old: EvictionConfig, new: EvictionConfig, *documents: type[msgspec
 
 
 def fields_of(config: EvictionConfig, document: type[msgspec.Struct]) -> dict[str, Any]:
-    """Write the core's configuration as fields of a document, by their names in a file; the thresholds are left out."""
+    """Write the core's configuration as fields of a document, by names in a file, without thresholds and what is not known."""
     found: dict[str, Any] = {}
     for each in settings_of(document):
-        if each.rule.sets in {"", THRESHOLDS}:
+        if each.rule.sets in {"", THRESHOLDS} or (value := attrgetter(each.rule.sets)(config)) is None:
             continue
         *above, name = each.name.split(".")
         below = found
         for part in above:
             below = below.setdefault(part, {})
-        below[name] = _written(attrgetter(each.rule.sets)(config), each.of(document()))
+        below[name] = _written(value, each.of(document()))
     return found
 
 

@@ -7,20 +7,8 @@ eviction is and on whether a kubelet runs the pod. Times are nanoseconds.
 from enum import Enum
 
 from evictd.core.eviction.backoff import HARD_BYPASS
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictPod
-
-
-class EvictionMethod(Enum):
-    """The ways to end a pod in a cluster (`cluster.podTermination`)."""
-
-    AUTO = "Auto"
-    """By the Eviction API for a soft threshold, past a budget after a while; by `Delete` for a hard one."""
-    EVICTION_API = "EvictionAPI"
-    """Ask; budgets are honoured."""
-    DELETE = "Delete"
-    """Set DisruptionTarget, then delete the object; the kubelet stops the pod."""
-    STATUS = "Status"
-    """Stop it, then write its status: what the kubelet itself does."""
 
 
 class RefusalResponse(Enum):

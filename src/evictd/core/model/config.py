@@ -21,6 +21,19 @@ class Policy(Enum):
     KUBELET = "Kubelet"
 
 
+class EvictionMethod(Enum):
+    """The ways to end a pod in a cluster (`cluster.podTermination`)."""
+
+    AUTO = "Auto"
+    """By the Eviction API for a soft threshold, past a budget after a while; by `Delete` for a hard one."""
+    EVICTION_API = "EvictionAPI"
+    """Ask; budgets are honoured."""
+    DELETE = "Delete"
+    """Set DisruptionTarget, then delete the object; the kubelet stops the pod."""
+    STATUS = "Status"
+    """Stop it, then write its status: what the kubelet itself does."""
+
+
 class MemoryFormula(Enum):
     """How `memory.available` is computed (`memory.formula`): capacity minus working set, the kernel's estimate, or the lower."""
 
@@ -118,6 +131,8 @@ class EvictionConfig:
     reclaim_page_cache: bool = False
     eviction_timeout: int = 60 * SECOND
     """`cluster.evictionTimeout`: how long a pod that a budget refused comes after all others (soft thresholds)."""
+    pod_termination: EvictionMethod | None = EvictionMethod.AUTO
+    """`cluster.podTermination`; no decision depends on it. `None`: not known, as in the journal of an older evictd."""
     protected_pods: frozenset[str] = frozenset()
     """Uids of pods that are never evicted, beside critical pods: evictd's own pod."""
     allow_api_pods_standalone: bool = False

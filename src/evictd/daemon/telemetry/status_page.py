@@ -11,10 +11,10 @@ from typing import Any
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import owner_of
-from evictd.core.eviction.eviction_method import EvictionMethod
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.attribution import Attribution
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.finding import KeptAway, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
