@@ -219,6 +219,19 @@ def test_an_oom_kill_that_a_longer_world_brings_is_hinted_at(bound: int | None, 
     assert text.endswith("; more memory is taken after that, so a longer `duration` can bring it.") is longer
 
 
+@pytest.mark.parametrize(("peak", "longer"), [(3 << 30, False), (5 << 30, True)])
+def test_a_growth_whose_peak_fits_brings_no_oom_kill_in_a_longer_world(peak: int, longer: bool) -> None:
+    """A pod that grows to 3Gi and no further on a node of 4Gi was said to be able to bring the OOM killer."""
+    grow = Grow(of=Usage.MEMORY, rate=20 << 20, bound=peak)
+    node = NodeSpec(memory=4 << 30, unusable_memory=64 << 20)
+    side = played(
+        world(WorldPod(pod=hog().pod, behaviours=(grow,)), node=node, duration=120 * SECOND),
+        hard={"memory.available": "2Gi"},
+    )
+    (text,) = (each for each in outcome_text(side.run, side.account, side.unattended) if "OOM killer would" in each)
+    assert text.endswith("; more memory is taken after that, so a longer `duration` can bring it.") is longer
+
+
 def test_evictions_that_cost_more_than_the_kernel_would_have_are_said_to() -> None:
     side = agent_beside_a_database(15)
     *_, cost, why = outcome_text(side.run, side.account, side.unattended)

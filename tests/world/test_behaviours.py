@@ -10,10 +10,12 @@ from evictd.world.behaviours import (
     Grow,
     Hold,
     LeakAndRelease,
+    TakeRest,
     Taking,
     Usage,
     amount,
     is_now,
+    most,
     next_change,
     slope,
     within_limit,
@@ -66,3 +68,11 @@ def test_a_memory_limit_bounds_the_files_in_memory_of_a_pod() -> None:
     files, smaller = Grow(of=Usage.MEMORY_VOLUME, rate=10), Grow(of=Usage.MEMORY_VOLUME, rate=10, bound=3)
     assert within_limit((files, smaller, GROW), 5) == (replace(files, bound=5), smaller, GROW)
     assert within_limit((files,), None) == (files,)
+
+
+def test_the_most_that_is_ever_held() -> None:
+    """A bound of one usage says nothing of another, and a growth without one has none."""
+    assert most((GROW, SAW, BURST, Hold(of=MEMORY, amount=7)), (MEMORY,)) == 100 + 120 + 100 + 7
+    assert most((replace(GROW, bound=None), TakeRest(rate=1)), (Usage.LOGS,)) == 0
+    assert most((replace(GROW, bound=None),), (MEMORY,)) is None
+    assert most((TakeRest(rate=1),), (MEMORY,)) is None

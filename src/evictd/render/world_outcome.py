@@ -18,7 +18,7 @@ from evictd.render.text import clean, clock, counted, duration_text, signal_amou
 from evictd.render.world_relief import needed_text, relief_texts, slot_names, thresholds_shown
 from evictd.render.world_warnings import warnings_text
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict, protected_pods
-from evictd.world.behaviours import Exits, Usage
+from evictd.world.behaviours import ANONYMOUS, Exits, Usage, most
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected, EvictionRefused
@@ -271,9 +271,18 @@ def _memory_taken_on(world: World) -> str:
     """Write that a longer world can bring it, where a pod or the host would hold more memory after the end than at it."""
     holders = [*((each.behaviours, each.start) for each in world.pods), *((each.behaviours, 0) for each in world.host)]
     stay = [Process(*each) for each in holders if not any(isinstance(one, Exits) for one in each[0])]
-    if not any(_grows_on(each, world, (Usage.MEMORY, Usage.MEMORY_VOLUME)) for each in stay):
+    if not any(_grows_on(each, world, ANONYMOUS) for each in stay) or _has_room(world):
         return ""
     return "; more memory is taken after that, so a longer `duration` can bring it"
+
+
+def _has_room(world: World) -> bool:
+    """Whether memory and swap suffice for the most that all pods and the host ever hold together."""
+    holders = [*(each.behaviours for each in world.pods), *(each.behaviours for each in world.host)]
+    peaks = [most(each, ANONYMOUS) for each in holders]
+    known = [each for each in peaks if each is not None]
+    node = world.node
+    return len(known) == len(peaks) and sum(known) <= node.memory - node.unusable_memory + node.swap
 
 
 def _unless_share(unattended: Run) -> str:

@@ -183,6 +183,26 @@ def within_limit(behaviours: Iterable[Behaviour], limit: int | None) -> tuple[Be
     )
 
 
+def most(behaviours: Iterable[Behaviour], of: Iterable[Usage]) -> int | None:
+    """Return an amount of these usages that is never exceeded; `None` where one grows without bound."""
+    kinds, found = frozenset(of), 0
+    for each in behaviours:
+        match each:
+            case TakeRest() if Usage.MEMORY in kinds:
+                return None
+            case Grow(bound=None) if each.of in kinds:
+                return None
+            case Grow(bound=int(bound)) if each.of in kinds:
+                found += bound
+            case LeakAndRelease() if each.of in kinds:
+                found += each.peak
+            case Hold() | Burst() if each.of in kinds:
+                found += each.amount
+            case _:
+                pass
+    return found
+
+
 def takes_without_bound(behaviours: Iterable[Behaviour]) -> bool:
     """Whether one of these behaviours takes more and more: a `Grow` without `bound`, or `TakeRest`."""
     return any(
