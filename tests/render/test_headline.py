@@ -5,12 +5,8 @@ from typing import Any
 from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.headline import (
     OwnFault,
-    after_eviction,
     beside_faults,
     headline,
-    last_eviction,
-    last_eviction_text,
-    look_back,
     nearest,
 )
 from evictd.render.node_page import why_nothing
@@ -181,26 +177,6 @@ def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
     blocked = {**memory, "next": None, "stop": "EvictionsDoNotHelp: 1Gi is missing; evictions pause", "stopReason": ""}
     assert headline({**status, "signals": [blocked]}).text.endswith("evictd would evict no pod: 1Gi is missing.")
-
-
-def test_the_last_eviction_is_known_for_an_hour_unless_a_pod_is_being_evicted() -> None:
-    over = recovered()
-    status = status_of(over, over.at)
-    last = last_eviction(status)
-    assert last is not None
-    assert last_eviction_text(status, last) == "default/hog was evicted 10m0s ago for memory.available"
-    assert len(after_eviction(status)) == 2, "why it was chosen, and who filled memory"
-    assert look_back(status).startswith("`evictd incident uid-hog` says")
-    for other in ({**status, "ageSeconds": 3600}, *(status_of(each, each.at) for each in (pressed(), calm()))):
-        assert last_eviction(other) is None
-        assert after_eviction(other) == ()
-        assert look_back(other) == ""
-    dry = rehearsed()
-    rehearsal = status_of(dry, dry.at)
-    would = last_eviction(rehearsal)
-    assert would is not None
-    assert last_eviction_text(rehearsal, would).startswith("default/hog would have been evicted "), "it evicted none"
-    assert after_eviction(rehearsal) == ()
 
 
 def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() -> None:

@@ -9,6 +9,7 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.last_eviction import last_eviction, last_eviction_text
 from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
@@ -125,24 +126,6 @@ _KILLS = {
     None: "At the end of the grace period evictd kills the pod's processes itself, if it may.",
 }
 """What happens then, by whether evictd may kill the processes of pods."""
-
-
-def last_eviction(status: Document) -> Document | None:
-    """Return the decision of the last eviction for a signal; `None` after an hour, and while a pod is being evicted."""
-    if any(not row["gone"] for row in status["leaving"]):
-        return None
-    for decision in reversed(status["decisions"]):
-        if decision["pod"] and decision.get("signal") and decision.get("dryRun", False) == status["dryRun"]:
-            ago = seconds_ago(status, decision["at"])
-            return decision if ago is not None and ago <= FORESEEN_SECONDS else None
-    return None
-
-
-def last_eviction_text(status: Document, last: Document) -> str:
-    """Write which pod was evicted, when, and for which signal."""
-    was = "would have been" if status["dryRun"] else "was"
-    ago = seconds_text(seconds_ago(status, last["at"]) or 0)
-    return f"{clean(last['pod'])} {was} evicted {ago} ago for {last['signal']}{nth_text(status, last['pod'])}"
 
 
 def after_eviction(status: Document) -> tuple[str, ...]:

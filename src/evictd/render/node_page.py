@@ -25,13 +25,12 @@ from evictd.render.headline import (
     after_eviction,
     beside_faults,
     headline,
-    last_eviction,
-    last_eviction_text,
     look_back,
     nearest,
     unread,
 )
 from evictd.render.holders import filled, full_name, growers, held_by, measured_before
+from evictd.render.last_eviction import last_eviction, last_eviction_text
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
 from evictd.render.page_leaving import about_leaving, leaving_rows
