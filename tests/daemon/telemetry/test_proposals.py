@@ -29,6 +29,19 @@ def test_an_eviction_that_budgets_may_refuse_is_none_until_the_api_server_agrees
     assert [each.pod for each in refused.recent if each.uid in uids] == ["default/web-2"]
 
 
+def test_what_an_asked_pod_holds_is_not_that_of_a_leaving_pod() -> None:
+    """`Leaving pods hold 830Mi` stood beside the refusals of every budget."""
+    refused = incident_snapshot(REFUSED, 140)
+    status = status_of(refused, refused.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    assert memory["attribution"]["leaving"]["pods"] == 0
+    assert "leaving" not in memory["attribution"]["text"][-1]
+    (victim,) = refused.state.in_flight
+    agreed = replace(refused, state=replace(refused.state, in_flight=(replace(victim, counted=True),)))
+    (memory, *_) = [each for each in status_of(agreed, agreed.at)["signals"] if each["signal"] == "memory.available"]
+    assert memory["attribution"]["leaving"]["pods"] == 1
+
+
 def test_a_pod_leaves_once_the_api_server_agreed_or_is_not_asked() -> None:
     agreed = incident_snapshot("44-limit-of-evictions", 377)
     assert [victim.full_name for victim in agreed.state.in_flight] == ["default/web-0"]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evictd.core.eviction.holdings import owed_by_ended
-from evictd.core.eviction.ledger import SUPPLY_OF, bytes_of
+from evictd.core.eviction.ledger import SUPPLY_OF, bytes_of, is_asked_for
 from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
@@ -70,7 +70,9 @@ def attribution_of(
     holdings, crossing = state.holdings.get(supply), state.crossings.get(supply)
     if holdings is None:
         return None
-    ending = {victim.uid for victim in state.victims if victim.gone_at is None}
+    outcomes = observation.outcomes
+    stays = {victim.uid for victim in state.in_flight if is_asked_for(victim, state, outcomes, now)}
+    ending = {victim.uid for victim in state.victims if victim.gone_at is None} - stays
     immovable = {pod.uid for pod in observation.pods if pod.critical} | config.protected_pods
     measured = [pod.uid for pod in observation.pods if pod.uid in holdings.used]
     leaving = [uid for uid in measured if uid in ending] if ending else []

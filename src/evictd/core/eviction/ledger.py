@@ -257,6 +257,15 @@ def is_proposal(victim: Victim, outcomes: Outcomes) -> bool:
     return soft and victim.gone_at is None and victim.uid in outcomes.unanswered
 
 
+def is_asked_for(victim: Victim, state: State, outcomes: Outcomes, now: int) -> bool:
+    """Whether a victim awaits the API server's answer; of this cycle's choice none is known, which counts after a refusal."""
+    if is_proposal(victim, outcomes):
+        return True
+    soft = victim.grace_period_seconds > IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    new = victim.chosen_at == now and not victim.counted and victim.gone_at is None
+    return soft and new and bool(state.backoff.budgets)
+
+
 def withdraw_proposals(state: State, observation: Observation) -> tuple[State, Sequence[WithdrawEviction]]:
     """Withdraw each eviction that is not accepted yet and whose supply is clear (law Consent, policy Standard).
 

@@ -4,23 +4,14 @@ from itertools import takewhile
 from typing import Any
 
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS, is_proposal
-from evictd.core.model.state import Victim
+from evictd.core.eviction.ledger import is_asked_for
 from evictd.daemon.telemetry.snapshot import Snapshot
 
 
 def proposed(snapshot: Snapshot) -> frozenset[str]:
     """Return the uids of the pods that the API server is asked to evict, and has not agreed to."""
-    return frozenset(victim.uid for victim in snapshot.state.in_flight if _is_proposed(victim, snapshot))
-
-
-def _is_proposed(victim: Victim, snapshot: Snapshot) -> bool:
-    """Whether a victim awaits an answer: of this cycle's choice none is known yet, which counts where a budget refused some."""
-    if is_proposal(victim, snapshot.observation.outcomes):
-        return True
-    soft = victim.grace_period_seconds > IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
-    new = victim.chosen_at == snapshot.at and not victim.counted and victim.gone_at is None
-    return soft and new and bool(snapshot.state.backoff.budgets)
+    state, outcomes = snapshot.state, snapshot.observation.outcomes
+    return frozenset(each.uid for each in state.in_flight if is_asked_for(each, state, outcomes, snapshot.at))
 
 
 def asked_document(snapshot: Snapshot, uids: frozenset[str]) -> list[dict[str, Any]]:
