@@ -11,7 +11,7 @@ from evictd.render.headline import (
 )
 from evictd.render.node_page import why_nothing
 from evictd.render.remedies import OwnFaultKind
-from evictd.render.timing import ends
+from evictd.render.timing import ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.snapshots import incident_snapshot
@@ -58,6 +58,22 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
     assert headline({**status, "signals": copies, "phase": {"name": "Watching"}, "decisions": []}).text == (
         "memory.available, pid.available are below their hard thresholds; default/hog would be evicted first."
     )
+
+
+def test_a_fall_from_which_the_signal_recovered_before_has_a_caveat() -> None:
+    """A heap that grows and is collected every two minutes "would be evicted then", each time."""
+    texts = []
+    for seconds in (120, 660):
+        snapshot = incident_snapshot("35-control-leak-and-release", seconds)
+        status = status_of(snapshot, snapshot.at)
+        (line,) = time_lines(status)
+        texts.append(headline(status).text)
+        assert texts[-1] == f"{line}. default/heap would be evicted then."
+    assert "rose again" not in texts[0], "it was not as low before"
+    assert texts[1].startswith(
+        "memory.available reaches its hard threshold 500Mi in 40s at the present rate, but it was "
+    )
+    assert "as low within the last hour and rose again" in texts[1]
 
 
 def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None:

@@ -162,7 +162,8 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
             text=f"{prefix}{text}.{_would_go(status, met[0][0] if first is None else first.entry)}", level="soft"
         )
     if near := approaches(status):
-        return Headline(text=f"{prefix}{near[0].text}.{_would_go(status, near[0].entry, near[0].acts)}", level="soft")
+        goes = _would_go(status, near[0].entry, near[0].acts)
+        return Headline(text=f"{prefix}{near[0].text}{near[0].caveat}.{goes}", level="soft")
     return _without_shortage(status, prefix, no)
 
 

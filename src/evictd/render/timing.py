@@ -38,6 +38,12 @@ class Approach(NamedTuple):
         return f"{self.entry['signal']} reaches {which} at the present rate"
 
     @property
+    def caveat(self) -> str:
+        """Why the threshold may not be met, after a comma; empty where the recorded trend does not say it."""
+        recovered = self.threshold.get("recoveredBefore")  # an older daemon does not say it
+        return ", but it was as low within the last hour and rose again" if recovered and not slowed(self.entry) else ""
+
+    @property
     def acts(self) -> str:
         """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before."""
         grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
@@ -259,4 +265,4 @@ def time_lines(status: Document) -> Iterator[str]:
     yield from said
     for approach in approaches(status):
         if not any(text.startswith(approach.text) for text in said):
-            yield approach.text
+            yield f"{approach.text}{approach.caveat}"

@@ -224,6 +224,7 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
         "gracePeriodSeconds": round(finding.threshold.grace_period / SECOND, 1),
         "graceLeftSeconds": None if left is None else round(left / SECOND, 1),
         "secondsToThreshold": None if seconds is None else round(max(seconds - age / SECOND, 0), 1),
+        "recoveredBefore": False,
         "origin": finding.threshold.origin.value,
     }
 
@@ -259,8 +260,10 @@ def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
     seconds = threshold["secondsToThreshold"]
     if seconds is not None and trend.has_ended:
         return {**threshold, "secondsToThreshold": None}
-    if seconds is None or seconds <= SOON_SECONDS or not trend.recovered_before(threshold["limit"]):
+    if seconds is None or not trend.recovered_before(threshold["limit"]):
         return threshold
+    if seconds <= SOON_SECONDS:
+        return {**threshold, "recoveredBefore": True}
     return {**threshold, "secondsToThreshold": None}
 
 
