@@ -260,10 +260,15 @@ def test_while_more_pods_may_have_to_go_there_is_something_to_do() -> None:
         seen = [incident_snapshot(incident, each) for each in seconds]
         return [remedies(status_of(each, each.at)) for each in seen]
 
-    several = "end, move or limit some of the pods: several grew, and none took most of it"
+    some = "end, move or limit some of the pods"
+    several = f"{some}: several grew (the most: default/web-10 by 150Mi), and none took most of it"
     grace, leaving = texts("44-limit-of-evictions", 360, 377)
     assert grace == [f"{several}; `evictd why default/web-0` says what would keep that pod"], "it named one of twenty"
     assert leaving == [f"{several}; `evictd why default/web-1` says what would keep that pod"]
+    leaks = "default/leak-0 by 900Mi, default/leak-1 by 900Mi, default/leak-2 by 900Mi"
+    keeps = "`evictd why default/leak-0` says what would keep that pod"
+    (near,) = texts("30-control-many-hogs", 300)
+    assert near == [f"{some}: several grew (the most: {leaks}), and none took most of it; {keeps}"]
     (collection,) = texts("40-images-fill-inodes", 330)
     keeps = "`evictd why default/app` says what would keep that pod"
     assert collection == [f"end, move or limit default/app, which grew the most; {keeps}"]

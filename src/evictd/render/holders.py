@@ -31,15 +31,16 @@ def growers(status: Document) -> Iterator[str]:
         if not (growing := entry.get("growing")):
             continue
         signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
-        pods = ", ".join(f"{each['pod']} grew by {_grown(each['grown'], signal)}" for each in growing["pods"])
+        pods = ", ".join(f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"])
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
-        rest = "" if is_little else f"{_grown(max(elsewhere, 0), signal)} more belong to no pod"
+        rest = "" if is_little else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod"
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
             yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
 
 
-def _grown(amount: int, signal: Signal) -> str:
+def growth_amount(amount: int, signal: Signal) -> str:
+    """Write by how much something grew, with what it counts: `30Mi`, `12 processes`."""
     return f"{gap_text(amount, signal)}{noun_of(amount, SIGNALS[signal].resource)}"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.owners import owner_remedies, owner_remedy
+from evictd.render.several_growers import several_grew
 from evictd.render.signal_entry import is_pressed, shown_entries
 from evictd.render.stopped import is_guarded_by_budget
 from evictd.render.text import clean, first_of
@@ -52,7 +53,6 @@ _OVERDUE = (
     "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
     "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
 )
-_MANY = "end, move or limit some of the pods: several grew, and none took most of it"
 _RECLAIMING = "Reclaiming"
 _NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
 _PAGE_CACHE = "NotShortOfMemory"
@@ -249,7 +249,11 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
         return LOWER_THRESHOLD
     if reason == "EvictionsDoNotHelp" and grower and not grew_elsewhere(entry):
-        main = f"end, move or limit {clean(grower)}, which grew the most" if _is_main(entry, _NO_GROWTH) else _MANY
+        main = (
+            f"end, move or limit {clean(grower)}, which grew the most"
+            if _is_main(entry, _NO_GROWTH)
+            else several_grew(entry, _NO_GROWTH)
+        )
         return "" if mended or _leaves(grower, leaving) else main
     if reason == "NothingEvictable" and (grew_elsewhere(entry) or _leaves(grower, leaving)):
         return ""  # no static pod grew
@@ -317,7 +321,7 @@ def _before(entry: Document, status: Document) -> str:
     if of_owner := owner_remedy(status, grower):
         return of_owner
     if grower and not _is_main(entry, growing):
-        return f"{_MANY}{keeps}"
+        return f"{several_grew(entry, growing)}{keeps}"
     if not grower and entry.get("stopPod"):
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
