@@ -17,15 +17,16 @@ def test_a_finding_of_several_signals_stands_once() -> None:
 def test_pods_that_are_skipped_for_one_reason_share_a_line() -> None:
     """Eight lines differed in the number of a replica only."""
     text = page(incident_snapshot("20-fork-bomb", 58.5), 0)
-    assert text.count("is skipped") + text.count("are skipped") == 1
+    assert text.count("is skipped") + text.count("are each skipped") == 1
     assert (
-        "pid.available: default/web-0, default/web-1, default/web-2 and 5 more (8 pods) are skipped: the eviction of another"
+        "pid.available: default/web-0, default/web-1, default/web-2 and 5 more (8 pods) are each skipped: the eviction of another"
         in text
     )
-    one = ["pid.available: default/a is skipped: x", "default/b is skipped: x", "default/c is skipped: x"]
+    its = "a disruption budget refused its eviction"
+    one = ["pid.available: default/a is skipped: x", f"default/b is skipped: {its}", f"default/c is skipped: {its}"]
     assert folded_notes(one, status_of(calm(), calm().at)) == [
         "pid.available: default/a is skipped: x",
-        "default/b, default/c are skipped: x",
+        f"default/b, default/c are each skipped: {its}",
     ]
 
 

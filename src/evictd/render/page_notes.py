@@ -35,4 +35,4 @@ def _who(pods: Sequence[str]) -> str:
     if not pods[0]:
         return ""
     of = "" if len(pods) <= _SHOWN else f" ({counted(len(pods), 'pod')})"
-    return f"{first_of(pods, _SHOWN)}{of} {'is' if len(pods) == 1 else 'are'} "
+    return f"{first_of(pods, _SHOWN)}{of} {'is' if len(pods) == 1 else 'are each'} "  # the reason is that of one pod
