@@ -54,3 +54,10 @@ def test_a_directory_that_is_not_here_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_without_processes_has_no_kubelet(tmp_path: Path) -> None:
     assert running_kubelet(tmp_path).flags == NO_FLAGS
+
+
+@pytest.mark.parametrize("arguments", ["--config", "--image-gc-high-threshold=many", "--eviction-hard=memory"])
+def test_a_process_with_arguments_that_no_kubelet_starts_with_is_none(tmp_path: Path, arguments: str) -> None:
+    """Any user can run a process of that name: it must not end `check`."""
+    root = node(tmp_path, f"kubelet {arguments}", "kubelet --config=/etc/k.yaml")
+    assert running_kubelet(root).file == root / "etc/k.yaml"

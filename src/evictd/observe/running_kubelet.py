@@ -30,7 +30,8 @@ class RunningKubelet:
 def running_kubelet(root: Path = Path("/")) -> RunningKubelet:
     """Return what the first kubelet below `root` was started with."""
     for arguments in _kubelets(root):
-        return _started_with(arguments, root)
+        if (found := _started_with(arguments, root)) is not None:
+            return found
     return RunningKubelet(file=below(root, _DEFAULT_FILE))
 
 
@@ -55,11 +56,17 @@ def _in_a_container(process: Path, root: Path) -> bool:
         return False
 
 
-def _started_with(arguments: Sequence[str], root: Path) -> RunningKubelet:
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+def _started_with(arguments: Sequence[str], root: Path) -> RunningKubelet | None:
+    """Return what these arguments say; `None` if no kubelet starts with them: any user can run a process of that name."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     add_arguments(parser)
-    args, _ = parser.parse_known_args(explicit_booleans(arguments))
+    try:
+        args, _ = parser.parse_known_args(explicit_booleans(arguments))
+    except argparse.ArgumentError:
+        return None
     flags = from_args(args)
+    if flags.problems:
+        return None
     named = flags.config_dir
     directory = None if named is None or named == Path() else below(root, named)
     here = directory is not None and directory.is_dir()
