@@ -1,7 +1,7 @@
 """Which pods were evicted last."""
 
 from evictd.render.headline import after_eviction, headline, look_back
-from evictd.render.last_eviction import last_eviction, last_eviction_text
+from evictd.render.last_eviction import evicted_together, last_eviction, last_eviction_text
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import calm, pressed, recovered, rehearsed
@@ -41,3 +41,12 @@ def test_pods_that_were_evicted_shortly_after_one_another_are_counted_and_named(
     other = {**status, "decisions": [{**each, "signal": "pid.available"} for each in status["decisions"][:-1]]}
     other["decisions"].append(status["decisions"][-1])
     assert last_eviction_text(other, last) == "default/stress-04 was evicted 1m30s ago for memory.available"
+
+
+def test_of_several_evictions_the_last_one_is_what_can_be_looked_back_at() -> None:
+    snapshot = incident_snapshot("22-minimum-reclaim", 400)
+    status = status_of(snapshot, snapshot.at)
+    last = last_eviction(status)
+    assert last is not None
+    assert evicted_together(status, last) == [f"default/stress-0{number}" for number in range(5)]
+    assert look_back(status).endswith("says what would have avoided the last of these evictions")

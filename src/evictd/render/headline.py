@@ -9,7 +9,7 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.awaited import awaited_measurement, awaited_pods, awaited_text
-from evictd.render.last_eviction import last_eviction, last_eviction_text
+from evictd.render.last_eviction import evicted_together, last_eviction, last_eviction_text
 from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
@@ -139,8 +139,10 @@ def after_eviction(status: Document) -> tuple[str, ...]:
 def look_back(status: Document) -> str:
     """Return how to learn from the eviction that a calm node's headline says; empty without one, and without an incident."""
     last = last_eviction(status) if after_eviction(status) else None
-    incident = "" if last is None else clean(last.get("incident", ""))
-    return f"`evictd incident {incident}` says what would have avoided that eviction" if incident else ""
+    if last is None or not (incident := clean(last.get("incident", ""))):
+        return ""
+    which = "that eviction" if len(evicted_together(status, last)) == 1 else "the last of these evictions"
+    return f"`evictd incident {incident}` says what would have avoided {which}"
 
 
 def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:

@@ -26,19 +26,29 @@ def last_eviction(status: Document) -> Document | None:
     return None
 
 
+def evicted_together(status: Document, last: Document) -> list[str]:
+    """Return the pods that were evicted for one signal shortly after one another, in that order; the last one is at the end.
+
+    An owner's pod of which several went stands alone: what is said of it is how many they are.
+    """
+    pods = [clean(last["pod"])] if nth_text(status, last["pod"]) else list(dict.fromkeys(_backwards(status, last)))
+    return pods[::-1]
+
+
 def last_eviction_text(status: Document, last: Document) -> str:
     """Write which pod was evicted, or which ones shortly after one another, when, and for which signal."""
+    pods = evicted_together(status, last)
     ago = f"{seconds_text(seconds_ago(status, last['at']) or 0)} ago for {last['signal']}"
-    nth = nth_text(status, last["pod"])
-    pods = [] if nth else list(dict.fromkeys(_together(status, last)))[::-1]
-    if len(pods) < 2:
-        was = "would have been" if status["dryRun"] else "was"
-        return f"{clean(last['pod'])} {was} evicted {ago}{nth}"
-    were = "would have been" if status["dryRun"] else "were"
-    return f"{len(pods)} pods {were} evicted {ago} ({first_of(pods, _NAMED)})"
+    if len(pods) == 1:
+        return (
+            f"{pods[0]} {'would have been' if status['dryRun'] else 'was'} evicted {ago}{nth_text(status, last['pod'])}"
+        )
+    return (
+        f"{len(pods)} pods {'would have been' if status['dryRun'] else 'were'} evicted {ago} ({first_of(pods, _NAMED)})"
+    )
 
 
-def _together(status: Document, last: Document) -> Iterator[str]:
+def _backwards(status: Document, last: Document) -> Iterator[str]:
     """Yield the pod of the last eviction, and before it those evicted for the same signal shortly after one another."""
     after = seconds_ago(status, last["at"]) or 0
     for decision in reversed(status["decisions"]):
