@@ -219,7 +219,7 @@ def test_pressure_makes_thresholds_behind_all_others() -> None:
         (0, True),
     ]
     assert [warning for warning in made.warnings if "pressure" in warning] == [
-        "evictionMaxPodGracePeriod is 0: soft thresholds of pressure end pods at once; set it, such as 60, or hard: true"
+        "evictionMaxPodGracePeriod is 0: soft thresholds of pressure leave pods 2 s to end; set it, such as 60, or hard: true"
     ]
     hard = build(None, {"pressure": [{**PRESSURE, "hard": True}]})
     assert not [warning for warning in hard.warnings if "pressure" in warning]
@@ -271,7 +271,7 @@ def test_swap_makes_thresholds_behind_all_others() -> None:
         (5 * SECOND, True),
     ]
     assert [warning for warning in made.warnings if "swap" in warning] == [
-        "evictionMaxPodGracePeriod is 0: soft thresholds of swap end pods at once; set it, such as 60, or hard: true"
+        "evictionMaxPodGracePeriod is 0: soft thresholds of swap leave pods 2 s to end; set it, such as 60, or hard: true"
     ]
     kubelet = build(None, {"decisionPolicy": "Kubelet", "swap": fields})
     assert "swap has no effect: policy Kubelet has no thresholds on swap" in kubelet.warnings

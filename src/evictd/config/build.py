@@ -152,7 +152,7 @@ def _pressure_warnings(evictd: EvictdConfiguration, eviction: EvictionConfig) ->
                 yield f"{name} has no effect: policy Kubelet has no thresholds on {what}"
         elif eviction.max_pod_grace_period_seconds == 0 and any(not each.hard for each in thresholds):
             yield (
-                f"evictionMaxPodGracePeriod is 0: soft thresholds of {name} end pods at once; "
+                f"evictionMaxPodGracePeriod is 0: soft thresholds of {name} leave pods 2 s to end; "
                 "set it, such as 60, or hard: true"
             )
 
@@ -169,7 +169,7 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
     for signal in sorted(kubelet.eviction_soft_grace_period.keys() - kubelet.eviction_soft.keys()):
         yield f"evictionSoftGracePeriod.{shown(signal)} has no effect: evictionSoft has no threshold for it"
     if kubelet.eviction_soft and eviction.max_pod_grace_period_seconds == 0:
-        yield "evictionMaxPodGracePeriod is 0: soft thresholds end pods with a grace period of 0s; set it, such as 60"
+        yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
     if eviction.pressure_transition_period <= 0:
         yield "evictionPressureTransitionPeriod is 0s: no node condition is ever reported"
     of_standard = {
