@@ -10,6 +10,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.last_eviction import evicted_together, last_eviction, last_eviction_text
+from evictd.render.last_reclaim import last_reclaim_text
 from evictd.render.owners import nth_text
 from evictd.render.page_chart import eviction_marks, seconds_ago
 from evictd.render.page_leaving import cut_at_hard
@@ -227,8 +228,9 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
     untold = "" if last is None else _untold(status, last["signal"])
-    begins = "" if last is None or untold or nth_text(status, last["pod"]) else "Calm again: "
-    again = "" if last is None else f"{begins}{last_eviction_text(status, last)}; "
+    done = last_reclaim_text(status) if last is None else last_eviction_text(status, last)
+    begins = "" if untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
+    again = f"{begins}{done}; " if done else ""
     no = "no" if again else no
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
