@@ -6,11 +6,12 @@ from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, own_thresholds
 from evictd.core.model.decision import begun_evictions
-from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
 from evictd.core.units.duration import SECOND
 from evictd.render.host_growth import host_growth_texts
 from evictd.render.past_budget import past_budget_text
-from evictd.render.text import clean, clock, counted
+from evictd.render.text import clean, clock, counted, signal_amount
 from evictd.render.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.world_unattended import cost_texts, grows_on, on_its_disk, unattended_texts, within_played
 from evictd.render.world_warnings import warnings_text
@@ -130,7 +131,7 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
             what = f"{_verdict_text(loss.verdict, run, account)}{instead}{kept}"
         groups.setdefault(what, []).append(loss)
     for what, losses in groups.items():
-        yield f"{_evicted_text(losses)}: {what}."
+        yield f"{_evicted_text(losses, run)}: {what}."
 
 
 def _kept_text(loss: Loss, run: Run) -> str:
@@ -142,7 +143,7 @@ def _kept_text(loss: Loss, run: Run) -> str:
     return ", and only for the minimum reclaim: the threshold itself was clear"
 
 
-def _evicted_text(losses: Sequence[Loss]) -> str:
+def _evicted_text(losses: Sequence[Loss], run: Run) -> str:
     """Write which pods were evicted, how often if successors were too, when and for which signals."""
     slots = list(dict.fromkeys(loss.slot for loss in losses))
     verb, again = "was" if len(slots) == 1 else "were", ""
@@ -152,8 +153,22 @@ def _evicted_text(losses: Sequence[Loss]) -> str:
     when = f"at {first}" if first == last else f"from {first} to {last}"
     causes = ", ".join(dict.fromkeys(loss.cause for loss in losses))
     slow = len(losses) == 1 and losses[0].at - losses[0].decided_at >= _SLOW
-    gone = f" and gone at {clock(losses[0].at)}" if slow else ""
+    gone = f" and gone at {clock(losses[0].at)}{_least_text(losses[0], run)}" if slow else ""
     return f"{slot_names(slots)} {verb} evicted{again} {when} for {causes}{gone}"
+
+
+def _least_text(loss: Loss, run: Run) -> str:
+    """Write the least that was left at a reading while a pod ended; empty where the signal was not read."""
+    signal = signal_named(loss.cause)
+    if signal is None:
+        return ""
+    seen = [
+        observed[signal].available.value()
+        for each in run.cycles
+        if loss.decided_at <= each.at < loss.at and each.observation.node is not None
+        if signal in (observed := signal_observations(each.observation.node))
+    ]
+    return f" (at least {signal_amount(min(seen), signal)} was left meanwhile)" if seen else ""
 
 
 def _refusal_texts(run: Run) -> Iterator[str]:

@@ -17,7 +17,7 @@ from evictd.world.lifecycle import Collected
 from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.process import Process
-from evictd.world.tested import cycles_with_thresholds
+from evictd.world.tested import cycles_with_thresholds, met_at_end
 
 
 def within_played(world: World) -> str:
@@ -100,8 +100,8 @@ def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Lo
     at, without = run.ran_out.get(on_disk), unattended.ran_out.get(on_disk)
     if without is None:
         if (least := unattended.least.get(signal)) is not None:
-            below = f"would not have come below {signal_amount(least, signal)}"
-            yield f"{_without_text(signal, run)} {signal.value} {below} {within_played(run.world)}."
+            below = f"would not have come below {signal_amount(least, signal)} {within_played(run.world)}"
+            yield f"{_without_text(signal, run)} {signal.value} {below}{_met_at_end(signal, run, unattended)}."
     elif at is None:
         left = f"nothing would have been left of {signal.value} at {_beside(without, evicted)}"
         yield f"{_without_text(signal, run)} {left}."
@@ -109,6 +109,13 @@ def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Lo
         yield f"Nothing was left of {signal.value} at {clock(at)}, as without evictd."
     else:
         yield f"Nothing was left of {signal.value} at {clock(at)}, without evictd at {clock(without)}."
+
+
+def _met_at_end(signal: Signal, run: Run, unattended: Run) -> str:
+    """Write which threshold of a signal would have been met at the last reading without evictd; empty if none."""
+    own = [each for each in own_thresholds(run.config) if each.signal is signal]
+    met = next(met_at_end(unattended, own), None)
+    return "" if met is None else f", and {clean(str(met))} would be met at the end"
 
 
 def _without_text(signal: Signal, run: Run) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Observation, signal_observations
-from evictd.core.model.threshold import is_met
+from evictd.core.model.threshold import Threshold, is_met
 from evictd.world.loop import Run, WorldCycle
 
 
@@ -20,6 +20,13 @@ def cycles_with_thresholds(run: Run) -> Iterator[tuple[WorldCycle, tuple[Thresho
         tested = tuple(each for each in cycle.step.findings if isinstance(each, ThresholdFinding))
         last = tested or _compared(last, cycle.observation)
         yield cycle, last
+
+
+def met_at_end(run: Run, thresholds: Iterable[Threshold]) -> Iterator[Threshold]:
+    """Yield those of the thresholds that the last reading of a run meets, which may have been played without them."""
+    node = run.cycles[-1].observation.node
+    seen = {} if node is None else signal_observations(node)
+    yield from (each for each in thresholds if each.signal in seen and is_met(each, seen[each.signal]))
 
 
 def _compared(findings: Iterable[ThresholdFinding], observation: Observation) -> tuple[ThresholdFinding, ...]:
