@@ -4,10 +4,12 @@ from evictd.core.eviction.backoff import refusals
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.kills import RecentKills
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.daemon.telemetry.usage_history import usage_recorded
+from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
@@ -35,10 +37,13 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
         for uid, why in reasons_of(cycle.step.decisions, cycle.step.findings).items():
             recent.explain(uid, why, filled_text(cycle.step.findings, wall))
         before = state
-    last = cycles[-1]
+    last, kills = cycles[-1], RecentKills()
+    for at, kill in run.kills:
+        if at <= last.at:
+            kills.add([KernelKill(where=kill.name, uid=kill.uid, count=1)], WALL + at)
     return Snapshot(
         at=last.at, wall=WALL + last.at, config=run.config, state=last.step.state, observation=last.observation,
-        findings=last.step.findings, recent=recent.all(), trends=trends, version="1.2.3",
+        findings=last.step.findings, recent=recent.all(), killed=kills.lately(WALL + last.at), trends=trends, version="1.2.3",
     )  # fmt: skip
 
 

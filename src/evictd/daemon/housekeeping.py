@@ -154,7 +154,7 @@ class Housekeeping:
             self._recorder.journal(cycle, refusals=refused, others=others, trend=trend)
             self._telemetry.refusals(refused)
             self._telemetry.evicted_by_kubelet(others.by_kubelet)
-            self._telemetry.killed_by_kernel(others.by_kernel)
+            self._telemetry.killed_by_kernel(others.by_kernel, cycle.wall)
 
     def _follow_up(self, waited: WaitResult, cycle: Cycle, reading: Reading, failures: tuple[Failure, ...]) -> None:
         """Do what follows the decisions, each part guarded: thresholds to watch, telemetry, duties, checkpoint."""

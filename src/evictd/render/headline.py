@@ -9,6 +9,7 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.kernel_killed import kernel_killed_text
 from evictd.render.last_eviction import evicted_together, last_eviction, last_eviction_text
 from evictd.render.last_reclaim import last_reclaim_text
 from evictd.render.owners import nth_text
@@ -228,9 +229,10 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
     untold = "" if last is None else _untold(status, last["signal"])
-    done = last_reclaim_text(status) if last is None else last_eviction_text(status, last)
-    begins = "" if untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
-    again = f"{begins}{done}; " if done else ""
+    killed = kernel_killed_text(status)
+    done = killed or (last_reclaim_text(status) if last is None else last_eviction_text(status, last))
+    begins = "" if killed or untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
+    again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no
     if pressed:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
@@ -243,7 +245,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         text = f"{prefix}{again}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
         return Headline(text=text, level="soft")
     if again:
-        return Headline(text=f"{again}no threshold is met{untold}.", level="soft" if untold else "calm")
+        return Headline(text=f"{again}no threshold is met{untold}.", level="soft" if untold or killed else "calm")
     calm = "This node is calm: no threshold is met and no pod is being evicted."
     return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
 

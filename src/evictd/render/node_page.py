@@ -30,6 +30,7 @@ from evictd.render.headline import (
     unread,
 )
 from evictd.render.holders import filled, full_name, growers, held_by, measured_before
+from evictd.render.kernel_killed import kernel_killed_text
 from evictd.render.last_eviction import last_eviction, last_eviction_text
 from evictd.render.page_chart import eviction_marks
 from evictd.render.page_decisions import page_decisions
@@ -41,6 +42,7 @@ from evictd.render.signal_card import Trend, signal_card
 from evictd.render.signal_entry import shown_entries
 from evictd.render.stopped import name_last, stop_text
 from evictd.render.text import (
+    capital,
     clean,
     counted,
     first_of,
@@ -196,6 +198,8 @@ def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Ite
         last = None if head.level == "hard" else last_eviction(status)
         if last is not None and (text := last_eviction_text(status, last)) not in head.text:
             yield f"{text}."
+        if (killed := capital(kernel_killed_text(status))) and killed not in head.text:
+            yield f"{killed}."
         yield from filled(status)
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.kernel_killed import kernel_killed_text
 from evictd.render.proposed import asked_text
 from evictd.render.remedies import to_do
 from evictd.render.signal_entry import is_pressed, shown_entries
@@ -263,6 +264,8 @@ def _leaving(document: Document) -> Iterator[Text]:
 def _problems(document: Document) -> Iterator[Text]:
     for fault in document.get("faults", ()):  # an older daemon does not say it
         yield Text(f"! {clean(fault)}", style="bold red")
+    if killed := kernel_killed_text(document):
+        yield Text(f"! {killed}", style="red")
     for row in document["problems"]:
         yield Text(f"! {clean(row['source'])}: {clean(row['detail'])}", style="red")
 

@@ -10,6 +10,7 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
+from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.trends import NO_TRENDS, Trend, Trends
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
@@ -59,6 +60,8 @@ class Snapshot:
     findings: tuple[Finding, ...]
     recent: tuple[Decided, ...] = ()
     """The last decisions, newest last."""
+    killed: tuple[Killed, ...] = ()
+    """What the kernel killed within the last hour for want of memory of the node, the last at the end."""
     trends: Trends = NO_TRENDS
     version: str = ""
     pods_before: int = 0

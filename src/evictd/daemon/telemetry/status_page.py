@@ -23,6 +23,7 @@ from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
+from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
@@ -84,7 +85,18 @@ def status_document(
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
         "owners": _owners(snapshot, asked),
+        "kernelKills": [_killed(each, snapshot, now) for each in snapshot.killed],
         "decisions": [_decided(decided, asked) for decided in snapshot.recent],
+    }
+
+
+def _killed(killed: Killed, snapshot: Snapshot, now: int) -> dict[str, Any]:
+    return {
+        "of": killed.where,
+        "isPod": bool(killed.uid),
+        "processes": killed.count,
+        "at": rfc3339(killed.wall),
+        "agoSeconds": round((now - snapshot.at + snapshot.wall - killed.wall) / SECOND, 1),
     }
 
 

@@ -29,6 +29,7 @@ from evictd.daemon.configuration import Difference
 from evictd.daemon.kubelet_evictions import KubeletEviction
 from evictd.daemon.store.recorder import Cycle
 from evictd.daemon.telemetry.findings_log import Topics, changes, topics
+from evictd.daemon.telemetry.kills import RecentKills
 from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
@@ -59,6 +60,7 @@ class Telemetry:
         self._topics: Topics = {}
         self._logged_errors: dict[tuple[str, str], int] = {}
         self._recent = RecentDecisions()
+        self._killed = RecentKills()
         self._conditions: tuple[NodeCondition, ...] = ()
         self._repeated = RepeatedEvictions()
         self._chosen: deque[str] = deque(maxlen=_MOST_CHOSEN)
@@ -110,8 +112,9 @@ class Telemetry:
                 detail=each.message,
             )
 
-    def killed_by_kernel(self, kills: Iterable[KernelKill]) -> None:
-        """Log and count what the kernel killed for want of memory of the node."""
+    def killed_by_kernel(self, kills: Sequence[KernelKill], wall: int) -> None:
+        """Log, count and remember what the kernel killed for want of memory of the node, as seen at a time on the wall clock."""
+        self._killed.add(kills, wall)
         for each in kills:
             self._metrics.killed_by_kernel(each.count)
             self._log.warning(kill_text(each.where, each.uid, each.count), **({"pod": each.where} if each.uid else {}))
@@ -266,6 +269,7 @@ class Telemetry:
             observation=cycle.observation,
             findings=cycle.step.findings,
             recent=self._recent.all(),
+            killed=self._killed.lately(cycle.wall),
             trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall, usage=usage),
             version=__version__,
             pods_before=0
