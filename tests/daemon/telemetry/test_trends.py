@@ -158,3 +158,19 @@ def test_a_fall_slows_where_the_last_readings_fall_less_than_half_as_fast() -> N
     assert play(*fell, (21 * SECOND, 500)).lately is None, "a second tells nothing"
     assert play((0, 500), (10 * SECOND, 500), (20 * SECOND, 500)).lately is None, "it did not fall before"
     assert Trend().lately is None
+
+
+def test_a_fall_that_is_much_faster_in_the_last_readings_has_their_rate() -> None:
+    """A leak that began 16 s ago had a third of its rate, and its threshold three times as much time (world 44)."""
+    calm = [(at * SECOND, 4000) for at in range(0, 60, 10)]
+    faster = play(*calm, (60 * SECOND, 3000), (66 * SECOND, 2400))
+    assert faster.fill_rate is not None
+    assert faster.fill_rate < 50
+    assert faster.present_rate == 100
+    assert faster.seconds_to(300) == 21
+    once = play(*calm, (60 * SECOND, 3000))
+    assert once.present_rate == once.fill_rate, "one reading may be one step"
+    scatter = play(*calm, (60 * SECOND, 3000), (66 * SECOND, 3010))
+    assert scatter.present_rate == scatter.fill_rate
+    steady = play(*((at * SECOND, 4000 - 10 * at) for at in range(0, 61, 10)))
+    assert steady.present_rate == steady.fill_rate == 10

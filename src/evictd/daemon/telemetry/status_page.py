@@ -242,14 +242,14 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
 
 
 def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal, now: int) -> dict[str, Any]:
-    """Return the thresholds of a signal, and the units a second by which it fell in the last minute, as far as that is known.
+    """Return the thresholds of a signal, and the units a second by which it falls, as far as that is known.
 
     A rate of few or of old readings (`null`), or within their scatter (0), is left out, and so are the times that it would give.
     Where a threshold is met or near, few readings suffice: a steep fall has a rate from its second reading on.
     """
     trend = snapshot.trends.signals.get(signal, Trend())
     is_present = bool(trend.recent) and now - trend.recent[-1].at <= RATE_WINDOW
-    rate = trend.fill_rate if is_present else None
+    rate = trend.present_rate if is_present else None
     times = [each["secondsToThreshold"] for each in thresholds]
     near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
     if rate is not None and (near or (trend.enough and trend.stands_out)):

@@ -6,6 +6,7 @@ each signal an hour in slots of 30 s, each with its reading of the least amount,
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ _BEFORE = 5 * MINUTE
 """Least age of a level to which the present one is compared."""
 _LITTLE_PART = 20
 """A fall has begun when more than this part of it is over: what is available scatters before that."""
+_FASTER = 2
+"""By how many times a fall is faster than that of a minute where it counts instead."""
 _ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
 """The least number of readings, and the least time between the first and the last, that distinguish a rate from scatter."""
 
@@ -98,6 +101,23 @@ class Trend:
         return (time, late) if late * 2 < rate else None
 
     @property
+    def present_rate(self) -> float | None:
+        """Return the fill rate, or that of the last readings if the signal falls more than twice as fast in each of them.
+
+        A leak that began ten seconds ago has a sixth of its rate in the mean of a minute.
+        """
+        rate, steady = self.fill_rate, self._steady
+        late = next((late for each in range(2, len(steady)) if _is_long(late := steady[-each - 1 :])), ())
+        if rate is None or rate <= 0 or not late:
+            return rate
+        falls = [
+            (before.available - after.available) * SECOND / (after.at - before.at) for before, after in pairwise(late)
+        ]
+        if min(falls) <= rate * _FASTER:
+            return rate
+        return (late[0].available - late[-1].available) * SECOND / (late[-1].at - late[0].at)
+
+    @property
     def has_ended(self) -> bool:
         """Whether a fall within the last minute has ended: three readings or more of its second half since a jump show none."""
         half = [each for each in self._steady if each.at > self.recent[-1].at - RATE_WINDOW // 2]
@@ -106,7 +126,7 @@ class Trend:
 
     def seconds_to(self, limit: int) -> float | None:
         """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
-        rate = self.fill_rate
+        rate = self.present_rate
         if rate is None or rate <= 0 or self.recent[-1].available <= limit:
             return None
         return (self.recent[-1].available - limit) / rate
@@ -139,6 +159,10 @@ class Trend:
         last = self.recent[-1]
         before = [point.available for point in self.hour if point.at <= last.at - _BEFORE]
         return bool(before) and limit < min(before) <= last.available
+
+
+def _is_long(points: Sequence[Point]) -> bool:
+    return points[-1].at - points[0].at >= _ENOUGH_TIME
 
 
 @frozen
