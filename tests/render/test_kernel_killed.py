@@ -1,7 +1,8 @@
 """What the kernel killed for want of memory is on the page and in `evictd status`."""
 
 from evictd.render.headline import headline
-from evictd.render.kernel_killed import kernel_killed_text
+from evictd.render.kernel_killed import kernel_killed_text, unguarded_remedy
+from evictd.render.remedies import remedies
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 from tests.render.test_node_page import calm, page
@@ -18,6 +19,8 @@ def test_a_node_on_which_the_kernel_kills_is_not_called_calm() -> None:
     )
     found = headline(status)
     assert (found.level, found.text) == ("soft", f"T{killed[1:]}; no threshold is met.")
+    assert remedies(status) == list(unguarded_remedy(status))
+    assert "give memory a threshold" in page(snapshot, 0)
 
 
 def test_beside_a_threshold_that_is_met_the_kills_have_a_line_of_their_own() -> None:

@@ -27,6 +27,15 @@ def kernel_killed_text(status: Document) -> str:
     return f"the kernel killed {processes} of {names} for want of memory of the node{unguarded}, {when}"
 
 
+def unguarded_remedy(status: Document) -> tuple[str, ...]:
+    """Return what to do where the kernel killed pods and evictd has no threshold for memory; empty elsewhere."""
+    if not status.get("kernelKills") or _guards_memory(status):
+        return ()
+    return (
+        "give memory a threshold (`evictionHard: {memory.available: 500Mi}`), or the kernel goes on choosing what ends",
+    )
+
+
 def _guards_memory(status: Document) -> bool:
     guarded = {each.value for each in MEMORY_SIGNALS}
     return any(entry["signal"] in guarded and entry["thresholds"] for entry in status["signals"])

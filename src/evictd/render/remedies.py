@@ -13,6 +13,7 @@ from typing import Any
 
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
+from evictd.render.kernel_killed import unguarded_remedy
 from evictd.render.owners import owner_remedies, owner_remedy
 from evictd.render.several_growers import several_grew
 from evictd.render.signal_entry import is_pressed, shown_entries
@@ -144,7 +145,7 @@ def remedies(status: Document) -> list[str]:
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
     of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
     of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
-    found = dict.fromkeys((*_of_overdue(status), *of_owners, *of_signals))
+    found = dict.fromkeys((*unguarded_remedy(status), *_of_overdue(status), *of_owners, *of_signals))
     if any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in text for text in found):
         found[LOOK_AT_BUDGETS] = None
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
