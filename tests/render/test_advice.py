@@ -12,6 +12,7 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.advice import advice_document, basis, configuration, print_advice
 from evictd.render.console import make_console
+from evictd.render.text import signal_amount
 from tests.stories import check_golden
 from tests.test_advice import AGAIN, MI, reading, with_capacity
 
@@ -145,6 +146,10 @@ def test_a_soft_threshold_has_a_grace_period_and_a_soft_eviction_names_its_part(
     lines = shown_on_a_line(node_evidence("soft", soft), *(node_evidence(f"n{i}", hard) for i in range(4)))
     assert "20Mi were used up in 20s (a hard eviction takes at most 5s: 5Mi) until default/a was gone" in lines
     assert "evictionMaxPodGracePeriod: 30: the API's default for a pod, because too few soft evictions were" in lines
+    advice = advise([node_evidence("soft", soft), *(node_evidence(f"n{i}", hard) for i in range(4))], 99)
+    [signal] = [each for each in advice.signals if each.soft is not None]
+    assert signal.soft is not None
+    assert f"{signal_amount(signal.soft, signal.signal)} for 30s " in lines, "the table had the amount alone"
 
 
 def test_the_fall_before_the_decision_is_named() -> None:

@@ -306,11 +306,12 @@ def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
 
 def _cells(each: SignalAdvice) -> tuple[str, ...]:
     """Return the cells of a row, one for each of `_HEADINGS`."""
-    amounts = (
+    hard, soft, reclaim = (
         signal_amount(amount, each.signal) if amount and each.proposed else "-"
         for amount in (each.hard, each.soft, each.min_reclaim)
     )
-    return each.signal.value, _now(each), *amounts, str(each.episodes), str(each.too_late)
+    grace = "" if soft == "-" else f" for {duration_text(SOFT_GRACE)}"
+    return each.signal.value, _now(each), hard, f"{soft}{grace}", reclaim, str(each.episodes), str(each.too_late)
 
 
 def _now(each: SignalAdvice) -> str:
