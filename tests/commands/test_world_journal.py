@@ -53,7 +53,9 @@ def test_a_journal_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "journal.jsonl").write_text("kept")
     world = str(incident_files()[0])
     assert main(["simulate", world, "--journal", str(tmp_path)]) == 2
-    assert "exists; give a directory without a journal" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert "exists; give a directory without a journal" in printed.err
+    assert printed.out == "", "the whole world was printed before it was refused"
     assert (tmp_path / "journal.jsonl").read_text() == "kept"
 
 

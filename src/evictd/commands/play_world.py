@@ -61,6 +61,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     if args.config is None:
         unplayed = dry_run_texts(dry_run=decode_evictd(file.evictd)[0].dry_run)
         sides[0] = replace(sides[0], warnings=(*sides[0].warnings, *unplayed))
+    # Before the output, which a reader such as `head` may close.
+    written = None if args.journal is None else write_world_journal(sides[0].run, args.journal, end=wall_clock())
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
     if args.output == TABLE:
         _print(title, sides, args)
@@ -68,8 +70,7 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
         documents = [_document(title, side) for side in sides]
         document = documents[0] if len(sides) == 1 else worlds_document(title, documents)
         write_document(document, args.output, sys.stdout)
-    if args.journal is not None:
-        written = write_world_journal(sides[0].run, args.journal, end=wall_clock())
+    if written is not None:
         sys.stderr.write(f"Journal written to {written}; read it by: evictd history {args.journal}\n")
     unmet = any(each.unmet for each in sides[0].expectations)
     return ExitCode.NO if unmet and not (file.expect is not None and file.expect.fails) else ExitCode.DONE
