@@ -47,7 +47,7 @@ _IMPORTS = (
     ("the core: every decision", "evictd.core.eviction.synchronize"),
     ("`evictd run`", "evictd.daemon.run"),
     ("`evictd run` with an API server", "evictd.daemon.run, evictd.act.cluster.wiring"),
-    ("`evictd status`", "evictd.cli, evictd.commands.status, evictd.render.status_view"),
+    ("`evictd status`", "evictd.cli, evictd.commands.status, evictd.render.status.view"),
     ("`kubernetes` (for a kubeconfig only)", "kubernetes.client, kubernetes.config"),
     ("`rich` (never in the daemon)", "rich.console, rich.table"),
 )

@@ -17,9 +17,9 @@ from evictd.core.model.finding import Ranking
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
-from evictd.render.node_page import node_page
 from evictd.render.node_view import explanation_document
 from evictd.render.sentences import decision_text
+from evictd.render.status.node_page import node_page
 from evictd.simulation import Turn, simulate
 from tests.daemon.status import status_of
 from tools import reference

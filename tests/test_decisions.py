@@ -14,7 +14,7 @@ SEES_STEPS = {
     "simulation",
     "daemon.housekeeping",
     "daemon.store.recorder",
-    "render.replayed",
+    "render.replay.replayed",
     "world.loop",
 }
 """The loop that makes it, the journal, and what plays journals and scenarios again."""

@@ -16,8 +16,8 @@ import pytest
 from evictd.commands.history import read_records
 from evictd.commands.journals import journal_files
 from evictd.core.units.quantity import parse_quantity
-from evictd.render.history import history
-from evictd.render.kubelet_comparison import ChosenBy, compare_with_kubelet
+from evictd.render.history.history import history
+from evictd.render.history.kubelet_comparison import ChosenBy, compare_with_kubelet
 from evictd_testnode.binaries import Binaries
 from tests.cluster import objects, processes
 from tests.cluster.binaries import Missing, find

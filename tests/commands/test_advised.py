@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from evictd.advice_episode import RESERVE
-from evictd.advice_evidence import node_evidence
+from evictd.advice.episode import RESERVE
+from evictd.advice.evidence import node_evidence
 from evictd.cli import main
 from evictd.codec.reading_record import decode_reading
 from evictd.core.model.signal import SIGNALS, Signal

@@ -40,7 +40,7 @@ from evictd.core.model.state import State
 from evictd.core.model.threshold import ThresholdValue
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.percentage import parse_percentage
-from evictd.render.replayed import recorded_victims
+from evictd.render.replay.replayed import recorded_victims
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.file import WorldFile
 from evictd.world.loop import play

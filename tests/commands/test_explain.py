@@ -17,7 +17,7 @@ from evictd.core.model.threshold import Origin
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.render.console import make_console
 from evictd.render.node_view import explanation_document, node_view
-from evictd.render.tables import TableView, print_explanation
+from evictd.render.simulation.tables import TableView, print_explanation
 from tests.daemon.world import CONFIG
 from tests.recorded_errors import NoErrors
 from tests.settings import settings_with

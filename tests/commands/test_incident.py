@@ -16,12 +16,12 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode, InputError, NotFoundError
-from evictd.render.evictions import evictions_of
-from evictd.render.incident import incident_of
-from evictd.render.verdict import Need
+from evictd.render.history.evictions import evictions_of
+from evictd.render.incident.incident import incident_of
+from evictd.render.incident.verdict import Need
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import usage
-from tests.render.test_incident import OLD, journal_lines, recorded
+from tests.render.incident.test_incident import OLD, journal_lines, recorded
 from tests.shortages import holders
 
 

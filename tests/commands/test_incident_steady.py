@@ -9,9 +9,9 @@ from evictd.codec.journal_record import decode_record
 from evictd.commands.incident_steady import steady_growers
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.evictions import evictions_of
-from evictd.render.incident import Incident, incident_of
-from evictd.render.verdict import EvictionVerdict, Grower, Need
+from evictd.render.history.evictions import evictions_of
+from evictd.render.incident.incident import Incident, incident_of
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.played_worlds import incident_run
 
 

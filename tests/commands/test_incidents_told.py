@@ -19,7 +19,7 @@ from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import ThresholdValue
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import parse_quantity
-from evictd.render.evictions import evictions_of
+from evictd.render.history.evictions import evictions_of
 from evictd.world.account import Account, Loss, Verdict, account_of
 from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, LeakAndRelease, TakeRest, Usage, amount
 from evictd.world.lifecycle import PodArrival

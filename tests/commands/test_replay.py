@@ -21,7 +21,7 @@ from evictd.core.model.observation import Observation, Outcomes
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.recorder import Cycle
-from evictd.render.replayed import plain_decisions
+from evictd.render.replay.replayed import plain_decisions
 from evictd.simulation import simulate
 from tests import playbook
 from tests.daemon.double import LoopOnScript

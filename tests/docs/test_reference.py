@@ -14,7 +14,7 @@ from evictd.config.lint_model import Lint
 from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.state import PhaseName
-from evictd.render.history import EventKind
+from evictd.render.history.history import EventKind
 from tools import reference
 from tools.source import event_reasons, member_texts, metrics
 

@@ -13,8 +13,8 @@ from typing import Any
 from cri_api.v1 import api_pb2 as pb
 from google.protobuf.message import DecodeError, Message
 
-from evictd.advice import advise
-from evictd.advice_evidence import node_evidence
+from evictd.advice.evidence import node_evidence
+from evictd.advice.proposal import advise
 from evictd.clients.cri import decode as cri
 from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import NodeClient, kubelet_reports
@@ -56,11 +56,11 @@ from evictd.observe.cgroups.kernel_text import (
 )
 from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.filesystems.mounts import parse_mountinfo
-from evictd.render.advice import advice_document, print_advice
+from evictd.render.advice.advice import advice_document, print_advice
 from evictd.render.console import make_console
-from evictd.render.history import condition_spans, history, history_document
-from evictd.render.history_page import history_page
-from evictd.render.history_table import print_history
+from evictd.render.history.history import condition_spans, history, history_document
+from evictd.render.history.page import history_page
+from evictd.render.history.table import print_history
 from evictd.simulation import simulate
 from tests.fuzz.large_trees import size, volume
 from tests.fuzz.trees import tree

@@ -12,14 +12,14 @@ from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.attribution import attribution_lines, filled_text, recorded_filled_text
-from evictd.render.history import history
-from evictd.render.node_page import node_page
+from evictd.render.history.history import history
+from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.node_view import explanation_document
-from evictd.render.why import PodWhy, why_lines
+from evictd.render.status.node_page import node_page
 from tests.daemon.status import status_of
 from tests.playbook import SINGLE, config, node, pod, usage
 from tests.render.snapshots import incident_snapshot
-from tests.render.test_status_view import shown
+from tests.render.status.test_view import shown
 
 WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
 SETTINGS = config(hard={"memory.available": "500Mi"})

@@ -24,7 +24,7 @@ from evictd.render.deciding import (
 )
 from tests.playbook import config, node, pod, usage
 from tests.render.snapshots import incident_snapshot
-from tests.render.test_node_page import page
+from tests.render.status.test_node_page import page
 
 MI = 2**20
 

@@ -9,7 +9,7 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.world_outcome import outcome_text
+from evictd.render.simulation.world_outcome import outcome_text
 from evictd.world.account import OOM_KILLED, Account, Verdict, account_of, protected_pods
 from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.loop import Run, play

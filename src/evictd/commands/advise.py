@@ -14,8 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evictd.advice import advise
-from evictd.advice_evidence import NodeEvidence, node_evidence
+from evictd.advice.evidence import NodeEvidence, node_evidence
+from evictd.advice.proposal import advise
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.commands.journals import journal_files_in, read_lines
@@ -24,8 +24,8 @@ from evictd.config.file import shown_path
 from evictd.core.model.state import State
 from evictd.core.units.duration import format_duration
 from evictd.errors import EvictdError, ExitCode, InputError, missing_package
-from evictd.render.advice import advice_document, print_advice
-from evictd.render.advice_picture import draw_advice
+from evictd.render.advice.advice import advice_document, print_advice
+from evictd.render.advice.picture import draw_advice
 from evictd.render.console import make_console, progress
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.simulation import simulate

@@ -47,9 +47,9 @@ from evictd.core.units.percentage import parse_percentage
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.observe.live import LiveNode
 from evictd.observe.reading.observer import RUNTIME
-from evictd.render.replayed import recorded_victims
+from evictd.render.history.why import pods_meant
+from evictd.render.replay.replayed import recorded_victims
 from evictd.render.text import clean, duration_text, first_of
-from evictd.render.why import pods_meant
 from evictd.simulation import simulate
 
 

@@ -27,7 +27,7 @@ from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, explanation_document, node_view
 from evictd.render.output import TABLE, add_output_argument, write_document
-from evictd.render.tables import TableView, print_explanation
+from evictd.render.simulation.tables import TableView, print_explanation
 from evictd.render.text import duration_text
 from evictd.simulation import simulate
 

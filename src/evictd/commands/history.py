@@ -16,18 +16,18 @@ from evictd.commands.journals import add_journal_argument, add_journal_options, 
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
-from evictd.render.history import HistoryEvent, condition_spans, history, history_document
-from evictd.render.history_page import history_page
-from evictd.render.history_table import print_history
-from evictd.render.kubelet_comparison import (
+from evictd.render.history.history import HistoryEvent, condition_spans, history, history_document
+from evictd.render.history.kubelet_comparison import (
     compare_with_kubelet,
     kubelet_comparison_document,
     print_kubelet_comparison,
 )
+from evictd.render.history.page import history_page
+from evictd.render.history.parquet import write_parquet
+from evictd.render.history.table import print_history
+from evictd.render.history.why import pods_meant, pods_of
 from evictd.render.output import TABLE, add_output_argument, write_document
-from evictd.render.parquet import write_parquet
 from evictd.render.text import clean
-from evictd.render.why import pods_meant, pods_of
 
 HTML, PARQUET = "html", "parquet"
 

@@ -39,18 +39,18 @@ from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.console import make_console, print_line
-from evictd.render.evictions import evictions_of, last_of_each
-from evictd.render.folded_events import folded_events
-from evictd.render.history import HistoryEvent, history
-from evictd.render.incident import CONTAINER_LOGS, Incident, incident_of
-from evictd.render.incident_filled import fills_host
-from evictd.render.incident_view import incident_document, incident_list_document, incident_page, print_incident
-from evictd.render.kill_cause import kill_cause, kill_lines
-from evictd.render.listed_incident import listed_lines
-from evictd.render.no_eviction import no_eviction_text
+from evictd.render.history.evictions import evictions_of, last_of_each
+from evictd.render.history.folded_events import folded_events
+from evictd.render.history.history import HistoryEvent, history
+from evictd.render.incident.filled import fills_host
+from evictd.render.incident.incident import CONTAINER_LOGS, Incident, incident_of
+from evictd.render.incident.kill_cause import kill_cause, kill_lines
+from evictd.render.incident.listed_incident import listed_lines
+from evictd.render.incident.no_eviction import no_eviction_text
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
-from evictd.render.verdict import EvictionVerdict, Grower, Need
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
 from evictd.world.model import HostUse

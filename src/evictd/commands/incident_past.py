@@ -15,9 +15,9 @@ from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import HOUR, MINUTE
-from evictd.render.aftermath import time_of
-from evictd.render.history import killed_of
-from evictd.render.incident import Incident
+from evictd.render.history.history import killed_of
+from evictd.render.incident.aftermath import time_of
+from evictd.render.incident.incident import Incident
 
 _LEAST = 2 * MINUTE
 """The least time over which growth says more than that of the last minute."""

@@ -4,8 +4,8 @@ from evictd.codec.journal import decode_entry
 from evictd.commands.incident_holdings import holdings_of
 from evictd.core.eviction.holdings import WINDOW
 from evictd.errors import EvictdError
-from evictd.render.aftermath import time_of
-from evictd.render.incident import Incident
+from evictd.render.incident.aftermath import time_of
+from evictd.render.incident.incident import Incident
 from evictd.render.text import clean
 
 _LITTLE = 10

@@ -26,11 +26,13 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode
-from evictd.render.comparison import Side, comparison_document
 from evictd.render.console import make_console
-from evictd.render.continued import continued_texts, unusable_texts
 from evictd.render.documents import TOP_ROWS, Document
-from evictd.render.outlook import (
+from evictd.render.output import TABLE, write_document
+from evictd.render.simulation.comparison import Side, comparison_document
+from evictd.render.simulation.continued import continued_texts, unusable_texts
+from evictd.render.simulation.document import simulation_document
+from evictd.render.simulation.outlook import (
     Outlook,
     outlook_documents,
     outlooks,
@@ -38,13 +40,11 @@ from evictd.render.outlook import (
     print_outlooks,
     with_played_on,
 )
-from evictd.render.output import TABLE, write_document
-from evictd.render.plot import draw
-from evictd.render.simulation_document import simulation_document
-from evictd.render.world_comparison import print_worlds, worlds_document
-from evictd.render.world_outcome import PlayedWorld
-from evictd.render.world_view import cycles_to_draw, print_world, world_document
-from evictd.render.world_warnings import dry_run_texts, ownerless_texts
+from evictd.render.simulation.plot import draw
+from evictd.render.simulation.world_comparison import print_worlds, worlds_document
+from evictd.render.simulation.world_outcome import PlayedWorld
+from evictd.render.simulation.world_view import cycles_to_draw, print_world, world_document
+from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.expectation import expectations

@@ -42,10 +42,10 @@ from evictd.core.model.threshold import Threshold
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
-from evictd.render.plot import draw
-from evictd.render.readings_end import WhatIf, ends_document, print_readings_end
-from evictd.render.replayed import Replayed, decided_alike, print_replayed, print_victims, replay_document
-from evictd.render.unrecorded import may_act_unrecorded, print_unrecorded
+from evictd.render.replay.readings_end import WhatIf, ends_document, print_readings_end
+from evictd.render.replay.replayed import Replayed, decided_alike, print_replayed, print_victims, replay_document
+from evictd.render.replay.unrecorded import may_act_unrecorded, print_unrecorded
+from evictd.render.simulation.plot import draw
 from evictd.simulation import SimulatedCycle, Turn
 
 

@@ -25,14 +25,14 @@ from evictd.commands.source import (
 )
 from evictd.commands.what_if import simulate_relieved
 from evictd.errors import ExitCode, InputError
-from evictd.render.comparison import Side, comparison_document, print_comparison
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
-from evictd.render.outlook import outlook_documents, outlooks, print_outlooks
 from evictd.render.output import TABLE, add_output_argument, write_document
-from evictd.render.plot import draw
-from evictd.render.simulation_document import simulation_document
-from evictd.render.tables import TableView, print_simulation
+from evictd.render.simulation.comparison import Side, comparison_document, print_comparison
+from evictd.render.simulation.document import simulation_document
+from evictd.render.simulation.outlook import outlook_documents, outlooks, print_outlooks
+from evictd.render.simulation.plot import draw
+from evictd.render.simulation.tables import TableView, print_simulation
 from evictd.render.text import clean
 from evictd.simulation import simulate
 from evictd.world.file import WorldFile

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     while True:
         document = fetch(args.address)
         if args.output == TABLE:
-            from evictd.render.status_view import status_view  # noqa: PLC0415 - rich takes a third of the time of `status`
+            from evictd.render.status.view import status_view  # noqa: PLC0415 - rich takes a third of the time of `status`
 
             console = make_console(sys.stdout)
             with understood(args.address):
@@ -102,7 +102,7 @@ def understood(address: str) -> Iterator[None]:
 
 
 def _watch(address: str) -> None:
-    from evictd.render.status_view import status_view  # noqa: PLC0415
+    from evictd.render.status.view import status_view  # noqa: PLC0415
 
     console = make_console(sys.stdout)
     with whole_screen(console) as show:

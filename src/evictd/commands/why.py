@@ -15,14 +15,14 @@ from evictd.commands.journals import add_journal_options, journals_of, named_beh
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
-from evictd.render.evictions import evictions_of
-from evictd.render.history import EventKind, history, history_document
-from evictd.render.kill_cause import kill_cause, kill_lines
+from evictd.render.history.evictions import evictions_of
+from evictd.render.history.history import EventKind, history, history_document
+from evictd.render.history.unrecorded_place import unrecorded_place
+from evictd.render.history.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
+from evictd.render.history.why_cause import cause_lines
+from evictd.render.incident.kill_cause import kill_cause, kill_lines
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
-from evictd.render.unrecorded_place import unrecorded_place
-from evictd.render.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
-from evictd.render.why_cause import cause_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,8 +7,8 @@ import pytest
 from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.config import EvictionMethod
 from evictd.daemon.telemetry.past_budget import goes_instead
-from evictd.render.headline import headline
-from evictd.render.stopped import past_its_budget
+from evictd.render.status.headline import headline
+from evictd.render.status.stopped import past_its_budget
 from evictd.render.text import seconds_text
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot

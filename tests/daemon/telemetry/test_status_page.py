@@ -11,7 +11,7 @@ from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
 from evictd.daemon.telemetry.trends import Point, Trend, Trends
-from evictd.render.timing import conditions
+from evictd.render.status.timing import conditions
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 from tests.render.snapshots import incident_snapshot

@@ -17,10 +17,10 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view, status_document
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.headline import OwnFault
-from evictd.render.node_page import CONTENT_SECURITY_POLICY, asset, node_page
 from evictd.render.node_view import NodeView, explanation_document
-from evictd.render.remedies import OwnFaultKind
+from evictd.render.status.headline import OwnFault
+from evictd.render.status.node_page import CONTENT_SECURITY_POLICY, asset, node_page
+from evictd.render.status.remedies import OwnFaultKind
 
 NOTHING_YET = "no cycle has ended yet"
 

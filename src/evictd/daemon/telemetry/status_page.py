@@ -33,8 +33,8 @@ from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text
+from evictd.render.status.timing import SOON_SECONDS
 from evictd.render.text import incident_id, protection
-from evictd.render.timing import SOON_SECONDS
 
 API_VERSION = "evictd.io/v1alpha1"
 _SHOWN_GROWERS = 3

@@ -10,7 +10,7 @@ from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.sentences import no_action_text
-from evictd.render.stopped import BUDGET_GUARD
+from evictd.render.status.stopped import BUDGET_GUARD
 from evictd.render.text import protection
 
 _NO_STOP: Mapping[str, Any] = {

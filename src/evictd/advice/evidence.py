@@ -1,0 +1,238 @@
+"""Collects what the journal of one node knows of how early its thresholds would have had to be, for `evictd.advice`."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import field, replace
+from itertools import pairwise
+
+from evictd.advice.episode import AGAIN, Episode, episode_of
+from evictd.codec.reading_record import Chosen, RecordedCycle
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
+
+_PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
+"""The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
+_PROPOSED_MEMORY, _PROPOSED_MEMORY_BELOW_4_GIB = "500Mi", "150Mi"
+"""Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
+_CLOSE = 1.5
+"""A signal was close to the proposed threshold if at most this many times the threshold was available."""
+
+
+@frozen
+class OutsidePods:
+    """The use that belonged to no pod in one reading of a node."""
+
+    node: str
+    wall: str
+    amount: int
+    capacity: int = 0
+    """Capacity of the node; 0 if it was not recorded."""
+
+
+@frozen
+class Uncovered:
+    """The lowest reading of a signal for which a node has no threshold, if that was close to a useful one."""
+
+    node: str
+    wall: str
+    signal: Signal
+    available: int
+    capacity: int
+    line: str
+    """The hard threshold that would cover it, as in the configuration."""
+    below: int
+    """Readings that would have met that."""
+    occasions: int
+    """How often it would have been met, readings of the same ten minutes and the same boot counted once."""
+    readings: int
+    """Readings in which the signal was measured and had no threshold."""
+
+
+@frozen
+class NodeEvidence:
+    """The recorded evidence of one node."""
+
+    node: str
+    readings: int = 0
+    episodes: tuple[Episode, ...] = ()
+    came_back: dict[Signal, int] = field(default_factory=dict)
+    """The most that was used up again between an eviction and that of the pod that was next in the ranking."""
+    hard: dict[Signal, int] = field(default_factory=dict)
+    """The hard thresholds of the last reading."""
+    soft: dict[Signal, int] = field(default_factory=dict)
+    """The soft thresholds of the last reading."""
+    derived: frozenset[Signal] = frozenset()
+    """The signals whose hard threshold is derived from that of another one: no configuration names it."""
+    capacity: dict[Signal, int] = field(default_factory=dict)
+    unallocatable: int = 0
+    """The most memory that soft thresholds counted as available although no process can allocate it."""
+    outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
+    """The most that the system and the Kubernetes daemons used."""
+    outside_readings: dict[Resource, int] = field(default_factory=dict)
+    """The readings in which that was measured."""
+    stalls: int = 0
+    """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
+    uncovered: tuple[Uncovered, ...] = ()
+    in_vain: dict[Signal, str] = field(default_factory=dict)
+    """When evictions for a signal were paused first, because the last ones did not help."""
+    problems: tuple[str, ...] = ()
+
+
+def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
+    """Collect the evidence of one node from its readings, oldest first."""
+    episodes: list[Episode] = []
+    came_back: dict[Signal, int] = {}
+    last: dict[Signal, _Ended] = {}
+    crossings, stalls = _Crossings(), 0
+    over = set[Signal]()
+    """Signals of which the node reported the end of the condition since the last eviction for them."""
+    short = set[Signal]()
+    """Signals that pods were evicted for and that were below their hard threshold ever since."""
+    for index, reading in enumerate(readings):
+        crossings.add(reading)
+        short -= {each for each, level in reading.levels.items() if level.hard is None or level.available >= level.hard}
+        if reading.conditions is not None:
+            over |= {each for each in last if SIGNALS[each].condition.value not in reading.conditions}
+        for chosen in reading.chosen:
+            if _refused(readings, index, chosen):
+                continue
+            stalls += chosen.signal in STALLS
+            if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
+                continue
+            before = last.get(chosen.signal)
+            again = before is not None and 0 <= reading.at - before.end.at <= AGAIN
+            fall = 0 if before is None or not again else before.used_again(chosen, reading)
+            if fall > 0:
+                came_back[chosen.signal] = max(fall, came_back.get(chosen.signal, 0))
+            end, episode = episode_of(node, readings, index, chosen)
+            same = again and chosen.signal not in over
+            # In a dry run no pod ends, and the fall goes on from decision to decision.
+            fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
+            episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short))
+            last[chosen.signal] = _Ended(chosen=chosen, end=end)
+            short.add(chosen.signal)
+            over.discard(chosen.signal)
+    levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
+    return NodeEvidence(
+        node=node,
+        readings=len(readings),
+        episodes=tuple(episodes),
+        came_back=came_back,
+        hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
+        soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
+        derived=frozenset(signal for signal, level in levels.items() if level.derived),
+        capacity={signal: level.capacity for signal, level in levels.items()},
+        unallocatable=max((reading.unallocatable for reading in readings), default=0),
+        outside_pods=_most_outside_pods(node, readings),
+        outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
+        stalls=stalls,
+        uncovered=tuple(_uncovered(node, readings, levels)),
+        in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
+        problems=tuple(problems),
+    )
+
+
+def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection[Signal]) -> Iterator[Uncovered]:
+    """Yield what was close to the useful threshold of a signal that none of the readings has a threshold for."""
+    for signal in Signal:
+        found = [each for each in readings if signal in each.uncovered]
+        if signal in covered or not found:
+            continue
+        lowest = min(found, key=lambda each: each.uncovered[signal].available)
+        level = lowest.uncovered[signal]
+        line = _line(signal, level.capacity)
+        value = parse_threshold_value(signal, line)
+        limit = 0 if value is None else value.resolve(SIGNALS[signal].amount(level.capacity)).value()
+        if level.available <= limit * _CLOSE:
+            below = [each for each in found if each.uncovered[signal].available < limit]
+            yield Uncovered(
+                node=node, wall=lowest.wall, signal=signal, available=level.available, capacity=level.capacity,
+                line=line, below=len(below), occasions=_occasions(below), readings=len(found),
+            )  # fmt: skip
+
+
+def _occasions(readings: Sequence[RecordedCycle]) -> int:
+    return bool(readings) + sum(not 0 <= after.at - before.at <= AGAIN for before, after in pairwise(readings))
+
+
+def _line(signal: Signal, capacity: int) -> str:
+    if signal is Signal.MEMORY_AVAILABLE:
+        return _PROPOSED_MEMORY if capacity >= 4 * 2**30 else _PROPOSED_MEMORY_BELOW_4_GIB
+    return _PROPOSED[signal.value]
+
+
+def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> bool:
+    """Whether a disruption budget refused this eviction: the pod stayed, and the time until its end is not that of a stop.
+
+    The refusal is in a later reading, at the latest in that in which the pod is chosen again.
+    """
+    for later in readings[index + 1 :]:
+        if chosen.uid in later.refused:
+            return True
+        if chosen.uid in later.gone or any(each.uid == chosen.uid for each in later.chosen):
+            return False
+    return False
+
+
+def _outside_pods(reading: RecordedCycle) -> dict[Resource, int]:
+    """Return the use outside pods; of the disk none while a victim's files are being removed, which belong to no pod then."""
+    if not reading.gone:
+        return reading.outside_pods
+    return {each: amount for each, amount in reading.outside_pods.items() if each is not Resource.EPHEMERAL_STORAGE}
+
+
+def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:
+    most: dict[Resource, OutsidePods] = {}
+    for reading in readings:
+        for resource, amount in _outside_pods(reading).items():
+            if resource not in most or amount > most[resource].amount:
+                most[resource] = OutsidePods(
+                    node=node, wall=reading.wall, amount=amount, capacity=reading.capacity.get(resource, 0)
+                )
+    return most
+
+
+class _Crossings:
+    """Follows from where each signal has fallen since it crossed its hard threshold."""
+
+    def __init__(self) -> None:
+        self._from: dict[Signal, int] = {}
+        self._clear: set[Signal] = set()
+        self._at = 0
+
+    def add(self, reading: RecordedCycle) -> None:
+        """Note one more reading. A threshold that is met in the first one of a boot was not seen to be crossed."""
+        if reading.at < self._at:
+            self._from.clear()
+            self._clear.clear()
+        self._at = reading.at
+        for signal, level in reading.levels.items():
+            if level.hard is None or level.available >= level.hard:
+                self._clear.add(signal)
+                self._from.pop(signal, None)
+            else:
+                self._from.setdefault(signal, level.hard if signal in self._clear else level.available)
+
+    def fell(self, chosen: Chosen, reading: RecordedCycle) -> int:
+        """Return what was used up of the signal from the crossing to this reading; 0 for a soft threshold."""
+        available = reading.levels[chosen.signal].available
+        return max(0, self._from.get(chosen.signal, available) - available) if chosen.hard else 0
+
+
+@frozen
+class _Ended:
+    """A chosen pod, and the last reading of its episode."""
+
+    chosen: Chosen
+    end: RecordedCycle
+
+    def used_again(self, chosen: Chosen, reading: RecordedCycle) -> int:
+        """Return what was used up from its end to the decision for the pod that was next in the ranking; 0 for another pod.
+
+        Nothing was used up again where the threshold was met still, or in a dry run.
+        """
+        level = self.end.levels.get(chosen.signal)
+        if chosen.stays or chosen.uid != self.chosen.next_uid or level is None or level.available < (level.hard or 0):
+            return 0
+        return level.available - reading.levels[chosen.signal].available

@@ -1,0 +1,400 @@
+"""Finds the thresholds and reservations that would have been early enough and no earlier, from what nodes recorded.
+
+**Early enough.** The shortage goes on from the crossing of a hard threshold to the decision, because evictd reads, reclaims and
+measures first, and from the decision until the victim is gone. What is used up in both times is recorded: the distance from the
+threshold to the amount at the decision, and from there the fall to the lowest reading, or the fill rate times the time,
+whichever is more. A hard threshold is early enough where a reserve is left after that.
+
+The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
+is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not
+measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have.
+
+**On these nodes.** A reserve is at most a tenth of the capacity. No hard threshold, with its minimum reclaim, and no reservation
+is above half of the least capacity of the nodes that it comes from.
+
+**No pod more.** A minimum reclaim is proposed only where every recorded end of a victim would have reached it, or the pod that
+was next in the ranking went within ten minutes.
+
+**No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
+nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
+
+**Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`, and no reservation from fewer
+than `LEAST_READINGS`: what one eviction needed says little of the next.
+
+**Sooner.** A lead is proposed only where it is off, and an eviction that was too late would have begun earlier with it.
+
+**Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
+most that was in use outside pods, again for the asked share of the nodes.
+
+`evictd.advice.evidence` evaluates one node's readings. Whether a pod would go under the new values, `evictd simulate` says.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from evictd.advice.episode import Episode, shortages_of
+from evictd.advice.evidence import NodeEvidence, OutsidePods, Uncovered
+from evictd.advice.soft import soft_need
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.units.duration import SECOND
+
+LEAST_EVICTIONS = 5
+"""Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily.
+
+For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
+LEAST_READINGS = 100
+"""Readings of all nodes together from which a reservation is proposed."""
+SOFT_GRACE = 30 * SECOND
+"""The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
+_MOST_SOFT = 0.25
+"""Part of the capacity above which a soft threshold would cost more than it gives."""
+_POD_GRACE = 30
+"""Seconds that are advised for `evictionMaxPodGracePeriod` where too few ends were recorded: the API's default of a pod."""
+
+
+@frozen
+class SignalAdvice:
+    """The advice for one signal; amounts in its unit."""
+
+    signal: Signal
+    needs: tuple[int, ...]
+    """The most that each node with an eviction needed, ascending."""
+    hard: int
+    now: tuple[int, int] | None
+    """The least and the greatest hard threshold of these nodes."""
+    episodes: int
+    shortages: int
+    """How often the node was short, of the evictions whose use was measured (`advice.episode.shortages_of`)."""
+    unmeasured: int
+    """Evictions of which it is not known what was used up until the pod was gone."""
+    too_late: int
+    """Evictions after which less than the reserve was left."""
+    worst: Episode
+    not_covered: tuple[str, ...]
+    """Nodes that needed more."""
+    soft: int | None
+    """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
+    rate: int
+    """How fast it falls, in units a second; 0: not measured."""
+    kept_soft: int | None
+    """The greatest soft threshold of these nodes, where none is proposed; `None` without one above the hard one."""
+    kept: bool
+    """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
+    not_lower: bool
+    """Whether less would be advised, but of an eviction with a threshold as high as this the use was not measured."""
+    min_reclaim: int
+    """0 where none is proposed."""
+    came_back: int
+    """The minimum reclaim that would have kept shortages from coming back; 0 if none did."""
+    one_more: Episode | None
+    """An eviction after which that would have cost one pod more, so that none is proposed."""
+    enough: int
+    """Evictions after which this hard threshold would have left the reserve, of those whose use was measured."""
+    enough_before: int
+    """Evictions that left the reserve, of those whose use was measured."""
+    without_worst: int
+    """The hard threshold that would be advised without the eviction that needed the most."""
+    earlier: int
+    """The most nanoseconds by which an eviction would have begun earlier at its measured rate; 0 if none would have."""
+    limited_by: str
+    """The node of the least capacity, if half of that capacity limits the threshold; empty if the advice fits every node."""
+    no_room: str
+    """That node, if the minimum reclaim does not fit into the half; else empty."""
+    apart: tuple[int, int] | None
+    """The least capacity and that of the node that needed the most, if what fits this one is above half of the other."""
+
+    in_vain: tuple[tuple[str, str], ...] = ()
+    """The nodes on which evictions did not help, each with the time at which they were paused first."""
+    most_of_owner: tuple[str, str, int] | None = None
+    """The node and owner of which most evictions are, and their number, if pods of one owner went again and again."""
+
+    @property
+    def enough_evidence(self) -> bool:
+        """Whether enough shortages were recorded to propose a setting."""
+        return self.shortages >= LEAST_EVICTIONS
+
+    @property
+    def proposed(self) -> bool:
+        """Whether there is enough evidence, and one value for all nodes that is enough for one of them at least."""
+        return self.enough_evidence and self.apart is None and self.covers
+
+    @property
+    def covers(self) -> bool:
+        """Whether the threshold is enough for one of the nodes at least that had an eviction."""
+        return len(self.not_covered) < len(self.needs)
+
+
+@frozen
+class Reservation:
+    """The advice for one resource: the sum that systemReserved and kubeReserved should have."""
+
+    resource: Resource
+    amount: int
+    needs: tuple[int, ...]
+    """The most that each node used outside pods, ascending."""
+    worst: OutsidePods
+    not_covered: tuple[str, ...]
+    """Nodes that used more."""
+    readings: int
+    smallest: OutsidePods
+    """The use on the node of the least capacity."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is at most half of the least capacity."""
+        return not self.smallest.capacity or self.amount * 2 <= self.smallest.capacity
+
+    @property
+    def enough_evidence(self) -> bool:
+        """Whether enough readings were recorded to propose a setting."""
+        return self.readings >= LEAST_READINGS
+
+    @property
+    def proposed(self) -> bool:
+        """Whether there is enough evidence, and an amount that fits every node."""
+        return self.enough_evidence and self.fits and self.amount > 0
+
+
+@frozen
+class MissingThreshold:
+    """A signal that was close to a useful threshold on nodes that have none."""
+
+    worst: Uncovered
+    """Of the node with the least part of its capacity left."""
+    nodes: tuple[str, ...]
+    below: int
+    """Readings of these nodes that would have met the threshold."""
+    occasions: int
+    readings: int
+
+
+@frozen
+class Advice:
+    """The advice for all nodes together."""
+
+    nodes: int
+    readings: int
+    cover: int
+    """Percent of the nodes for which the advice is enough."""
+    signals: tuple[SignalAdvice, ...]
+    max_pod_grace_seconds: int | None
+    """Seconds that pods took to end, or the API's default if too few ended for a soft threshold; `None` if none is proposed."""
+    soft_ends: int
+    """The pods whose end for a soft threshold was recorded."""
+    led: Episode | None
+    """The eviction that was too late and would have begun the earliest with `memory.lead: Auto`; `None` if none would have."""
+    reserved: tuple[Reservation, ...]
+    missing: tuple[MissingThreshold, ...]
+    kept_hard: tuple[Signal, ...]
+    """Signals with a hard threshold on a node of which none is proposed; a list without them would drop them."""
+    kept_soft: tuple[Signal, ...]
+    """The same of soft thresholds."""
+    stalls: int
+    """Evictions for stalled tasks on all nodes; nothing is advised for them."""
+    problems: tuple[str, ...]
+
+    @property
+    def lead(self) -> bool:
+        """Whether `memory.lead: Auto` is proposed."""
+        return self.led is not None
+
+    @property
+    def settings(self) -> "tuple[SignalAdvice | Reservation, ...]":
+        """The advice for signals and the reservations."""
+        return (*self.signals, *self.reserved)
+
+
+def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
+    """Merge the evidence of all nodes."""
+    episodes = [episode for node in nodes for episode in node.episodes]
+    soft = [each.took for each in episodes if each.ended and not each.hard and not each.shortened]
+    measured = len(soft) >= LEAST_EVICTIONS
+    grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if measured else _POD_GRACE
+    memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
+    signals = tuple(
+        _signal_advice(signal, nodes, cover, grace)
+        for signal in Signal
+        if any(episode.signal is signal for episode in episodes)
+    )
+    has_soft = any(each.proposed and each.soft is not None for each in signals)
+    proposed = {each.signal for each in signals if each.proposed}
+    return Advice(
+        nodes=len(nodes),
+        readings=sum(node.readings for node in nodes),
+        cover=cover,
+        signals=signals,
+        max_pod_grace_seconds=grace if measured or has_soft else None,
+        soft_ends=len(soft),
+        led=max((e for e in memory if e.led_by), key=lambda e: e.led_by, default=None)
+        if len(memory) >= LEAST_EVICTIONS
+        else None,
+        reserved=tuple(
+            _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)
+            for resource in Resource
+            if any(resource in node.outside_pods for node in nodes)
+        ),
+        missing=tuple(_missing(nodes)),
+        kept_hard=tuple(
+            signal
+            for signal in Signal
+            if signal not in proposed
+            and not SIGNALS[signal].own
+            and any(signal in node.hard and signal not in node.derived for node in nodes)
+        ),
+        kept_soft=tuple(
+            signal
+            for signal in Signal
+            if signal not in {each.signal for each in signals if each.proposed and each.kept_soft is None}
+            and not SIGNALS[signal].own
+            and any(signal in node.soft for node in nodes)
+        ),
+        stalls=sum(node.stalls for node in nodes),
+        problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
+    )
+
+
+def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
+    """Yield one for each signal and threshold: for memory the threshold depends on the node's size."""
+    found = [each for node in nodes for each in node.uncovered]
+    for signal, line in sorted({(each.signal, each.line) for each in found}, key=lambda key: (key[0].value, key[1])):
+        of_line = [each for each in found if (each.signal, each.line) == (signal, line)]
+        yield MissingThreshold(
+            worst=min(of_line, key=lambda each: each.available / each.capacity),
+            nodes=tuple(sorted(each.node for each in of_line)),
+            below=sum(each.below for each in of_line),
+            occasions=sum(each.occasions for each in of_line),
+            readings=sum(each.readings for each in of_line),
+        )
+
+
+def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
+    all_of = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
+    every = [episode for each in all_of.values() for episode in each]
+    by_node = {name: [e for e in each if e.known] for name, each in all_of.items()}
+    # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
+    worst = {name: max(found, key=_by_need) for name, found in by_node.items() if found}
+    needs = sorted(episode.needed for episode in worst.values())
+    wanted = round_up(_quantile(needs, cover))
+    capacities = {node.node: node.capacity[signal] for node in nodes if node.capacity.get(signal)}
+    smallest = min(capacities, key=capacities.__getitem__, default="")
+    # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
+    most = capacities[smallest] // 2 if smallest else None
+    found = [episode for each in by_node.values() for episode in each]
+    enough = _at_least_the_too_late(wanted, every, most)
+    floor = _floor(all_of.values(), cover, most)
+    hard = max(enough, floor)
+    neediest = max(worst.values() or every, key=_by_need)
+    rest = {name: [e for e in each if e is not neediest] for name, each in by_node.items()}
+    rest_needs = [max(each, key=_by_need).needed for each in rest.values() if each]
+    others = [episode for episode in every if episode is not neediest]
+    limits = [node.hard[signal] for node in nodes if all_of[node.node] and signal in node.hard]
+    rate = _quantile(filter(None, (max(e.rate for e in by_node[name]) for name in worst)), cover)
+    soft = round_up(soft_need(signal, nodes, hard + rate * (SOFT_GRACE // SECOND + pod_grace)))
+    has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
+    back = [node.came_back[signal] for node in nodes if node.came_back.get(signal, 0) > 0]
+    came_back = round_up(_quantile(back, cover)) if back else 0
+    highest = soft if has_soft else hard
+    fits = most is None or highest + came_back <= most
+    one_more = _one_more(every, (hard, highest), came_back)
+    return SignalAdvice(
+        signal=signal,
+        needs=tuple(needs),
+        hard=hard,
+        now=(min(limits), max(limits)) if limits else None,
+        episodes=len(every),
+        shortages=sum(map(shortages_of, all_of.values())),
+        unmeasured=len(every) - len(found),
+        too_late=sum(e.too_late for e in every),
+        worst=neediest,
+        not_covered=tuple(
+            sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
+        ),
+        soft=soft if has_soft else None,
+        rate=rate,
+        kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
+        kept=enough > wanted,
+        not_lower=hard > enough,
+        min_reclaim=came_back if fits and one_more is None else 0,
+        came_back=came_back,
+        one_more=one_more,
+        enough=sum(e.leaves_reserve(hard) for e in found),
+        enough_before=sum(not e.too_late for e in found),
+        without_worst=max(_at_least_the_too_late(round_up(_quantile(rest_needs, cover)), others, most), floor),
+        earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
+        limited_by=smallest if hard < wanted else "",
+        no_room="" if fits else smallest,
+        most_of_owner=_most_of_owner(every),
+        in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
+        apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
+    )
+
+
+def _floor(nodes: Iterable[Sequence[Episode]], cover: int, most: int | None) -> int:
+    """Return the hard threshold below which none is proposed: an eviction whose use is not known is no evidence for less."""
+    own = [max((e.threshold for e in each if not e.known), default=0) for each in nodes if each]
+    floor = _quantile(own, cover)
+    return floor if most is None else min(floor, most)
+
+
+def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) -> int | None:
+    """Return the greatest soft threshold of the nodes; `None` without one above that amount."""
+    found = (node.soft[signal] for node in nodes if signal in node.soft)
+    return max((each for each in found if each > above), default=None)
+
+
+def _most_of_owner(episodes: Sequence[Episode]) -> tuple[str, str, int] | None:
+    """Return the node and owner whose pods are most of the evictions, if that is one owner's loop."""
+    counts = Counter((each.node, each.owner) for each in episodes if each.owner)
+    for (node, owner), count in counts.most_common(1):
+        if count >= LEAST_EVICTIONS and count * 2 > len(episodes):
+            return node, owner, count
+    return None
+
+
+def _by_need(episode: Episode) -> tuple[bool, int]:
+    return episode.available > 0, episode.needed
+
+
+def _at_least_the_too_late(wanted: int, episodes: Iterable[Episode], most: int | None) -> int:
+    """Return the threshold that is wanted, or the highest with which an eviction was too late; `most` at the most."""
+    hard = max(wanted, *(e.limit for e in episodes if e.too_late), 0)
+    return hard if most is None else min(hard, most)
+
+
+def _one_more(episodes: Iterable[Episode], thresholds: Iterable[int], min_reclaim: int) -> Episode | None:
+    """Return an eviction after which the thresholds were clear, and this minimum reclaim would have kept one of them met."""
+    kept = (
+        each
+        for each in episodes
+        for limit in thresholds
+        if each.recovered is not None and limit <= each.recovered < limit + min_reclaim
+    )
+    return min(kept, key=lambda each: each.recovered or 0, default=None)
+
+
+def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) -> Reservation:
+    found = [node.outside_pods[resource] for node in nodes]
+    needs = sorted(each.amount for each in found)
+    amount = round_up(_quantile(needs, cover))
+    return Reservation(
+        resource=resource,
+        amount=amount,
+        needs=tuple(needs),
+        worst=max(found, key=lambda each: each.amount),
+        not_covered=tuple(sorted(each.node for each in found if each.amount > amount)),
+        readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
+        smallest=min(found, key=lambda each: (not each.capacity, each.capacity)),
+    )
+
+
+def _quantile(values: Iterable[int], percent: int) -> int:
+    """Return the least value that at least this percentage of the values does not exceed; 0 without values."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0
+
+
+def round_up(amount: int) -> int:
+    """Round up to a number that is easy to read, by an eighth at the most."""
+    step = 1 << max(0, amount.bit_length() - 4)
+    return -(-amount // step) * step

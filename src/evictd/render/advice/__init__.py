@@ -1,0 +1,1 @@
+"""The thresholds that `evictd advise` proposes, as a table, a document and a picture."""

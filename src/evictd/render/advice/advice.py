@@ -1,0 +1,355 @@
+"""The advice of `evictd advise` as a table with its evidence, and as a document with the fields to copy."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from evictd.advice.episode import AGAIN, QUICK, RESERVE, Episode
+from evictd.advice.proposal import (
+    LEAST_EVICTIONS,
+    LEAST_READINGS,
+    SOFT_GRACE,
+    Advice,
+    MissingThreshold,
+    Reservation,
+    SignalAdvice,
+)
+from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
+from evictd.core.units.duration import MINUTE, format_duration
+from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
+from evictd.render.console import print_line
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_TOO_LATE = (
+    f"TOO LATE: when the pod was gone, less was left than a reserve: {RESERVE[Resource.MEMORY] >> 20}Mi of memory, "
+    f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
+    "PIDs, or a tenth of the capacity where that is less."
+)
+_ONE_RAISES = 1.25
+"""How much higher a threshold is because of one eviction where that is said."""
+_ONE_SHORTAGE = (
+    f"those less than {AGAIN // MINUTE} minutes apart are of one, unless the node's condition ended between them"
+)
+_SHOWN = 5
+"""Nodes and problems that are shown."""
+
+
+def configuration(advice: Advice) -> Document:
+    """Return the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
+    signals = [each for each in advice.signals if each.proposed]
+    soft = {each.signal: each.soft for each in signals if each.soft is not None}
+    kubelet: Document = {
+        "evictionHard": {each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in signals},
+        "evictionSoft": {signal.value: _exact(amount, SIGNALS[signal].resource) for signal, amount in soft.items()},
+        "evictionSoftGracePeriod": {signal.value: format_duration(SOFT_GRACE) for signal in soft},
+        "evictionMinimumReclaim": {
+            each.signal.value: _exact(each.min_reclaim, SIGNALS[each.signal].resource)
+            for each in signals
+            if each.min_reclaim
+        },
+    }
+    if advice.max_pod_grace_seconds is not None:
+        kubelet["evictionMaxPodGracePeriod"] = advice.max_pod_grace_seconds
+    kubelet["systemReserved"] = {
+        RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved if each.proposed
+    }
+    own = {"memory": {"lead": "Auto"}} if advice.lead else {}
+    return {"kubelet": {name: value for name, value in kubelet.items() if value}, "evictd": own}
+
+
+def _exact(amount: int, resource: Resource) -> str:
+    return str(
+        Quantity(amount * NANO, Format.BINARY_SI if RESOURCES[resource].unit is Unit.BYTES else Format.DECIMAL_SI)
+    )
+
+
+def advice_document(advice: Advice) -> Document:
+    """Make the document: the fields to copy, and the evidence for each signal."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Advice",
+        "nodes": advice.nodes,
+        "readings": advice.readings,
+        "coverPercent": advice.cover,
+        "leastShortages": LEAST_EVICTIONS,
+        "leastReadings": LEAST_READINGS,
+        "configuration": configuration(advice),
+        "keep": {
+            "evictionHard": [signal.value for signal in advice.kept_hard],
+            "evictionSoft": [signal.value for signal in advice.kept_soft],
+        },
+        "signals": [_signal(each) for each in advice.signals],
+        "reserved": [_reservation(each) for each in advice.reserved],
+        "missing": [_missing(each) for each in advice.missing],
+        "stallEvictions": advice.stalls,
+        "problems": list(advice.problems),
+    }
+
+
+def _signal(each: SignalAdvice) -> Document:
+    return {
+        "signal": each.signal.value,
+        "evictions": each.episodes,
+        "shortages": each.shortages,
+        "useNotMeasured": each.unmeasured,
+        "tooLate": each.too_late,
+        "nodes": len(each.needs),
+        "proposed": each.proposed,
+        "hard": each.hard if each.proposed else None,
+        "hardNow": None if each.now is None else list(each.now),
+        "soft": each.soft if each.proposed else None,
+        "minimumReclaim": each.min_reclaim if each.proposed else None,
+        "reserve": RESERVE[SIGNALS[each.signal].resource],
+        "enough": each.enough,
+        "hardWithoutWorst": each.without_worst if each.proposed else None,
+        "earlierSeconds": round(each.earlier / 1e9, 1),
+        "limitedBy": each.limited_by,
+        "worst": {
+            "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod,
+            "usedBeforeDecision": each.worst.fell, "used": each.worst.used if each.worst.measured else None,
+            "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
+        },
+        "notCovered": list(each.not_covered),
+        "inVain": [{"node": node, "from": wall} for node, wall in each.in_vain],
+    }  # fmt: skip
+
+
+def _missing(each: MissingThreshold) -> Document:
+    worst = each.worst
+    return {
+        "signal": worst.signal.value,
+        "hard": worst.line,
+        "nodes": list(each.nodes),
+        "readings": each.readings,
+        "below": each.below,
+        "occasions": each.occasions,
+        "lowest": {"node": worst.node, "at": worst.wall, "available": worst.available, "capacity": worst.capacity},
+    }
+
+
+def _reservation(each: Reservation) -> Document:
+    return {
+        "resource": RESERVED_NAMES[each.resource],
+        "nodes": len(each.needs),
+        "readings": each.readings,
+        "proposed": each.proposed,
+        "amount": each.amount if each.proposed else None,
+        "worst": {"node": each.worst.node, "at": each.worst.wall, "used": each.worst.amount},
+        "notCovered": list(each.not_covered),
+    }
+
+
+_HEADINGS = ("SIGNAL", "HARD NOW", "PROPOSED", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE")
+
+
+def print_advice(advice: Advice, to: "Console") -> None:
+    """Print the settings, the evidence and what is not covered."""
+    from rich.table import Table  # noqa: PLC0415 - only a table needs it
+
+    to.print(basis(advice), style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    rows = [_cells(each) for each in advice.signals]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *rows, strict=True)]
+    # A heading of two words takes two lines where one is too long for the terminal.
+    narrow = sum(widths) + 2 * len(widths) > to.width
+    for heading in _HEADINGS:
+        text = heading.replace(" ", "\n") if narrow else heading
+        table.add_column(text, no_wrap=True, justify="left" if heading == "SIGNAL" else "right")
+    for row in rows:
+        table.add_row(*row)
+    if advice.signals:
+        to.print(table)
+        if any(each.too_late for each in advice.signals):
+            to.print(_TOO_LATE)
+    elif not advice.stalls:
+        to.print("no eviction for pressure was recorded, so nothing is known of how early a threshold has to be")
+    for each in advice.signals:
+        first, *others = _signal_lines(each)
+        print_line(to, "- ", first)
+        for line in others:
+            print_line(to, "  ", line)
+    for missing in advice.missing:
+        print_line(to, "- ", _missing_line(missing))
+    for line in other_lines(advice):
+        print_line(to, "- ", line)
+    if not all(each.enough_evidence for each in advice.settings):
+        to.print("More evidence: give the journals of more nodes, or of a longer time.")
+    _print_problems(advice.problems, to)
+
+
+def basis(advice: Advice) -> str:
+    """Say what the advice rests on, and for which share of the nodes it is meant."""
+    evictions = sum(each.episodes for each in advice.signals)
+    counts = f"{counted(advice.nodes, 'node')}, {counted(advice.readings, 'reading')}, {counted(evictions, 'eviction')}"
+    if not any(each.proposed for each in advice.settings):
+        alone = ["evictionMaxPodGracePeriod"] if advice.max_pod_grace_seconds is not None else []
+        if alone := [*alone, *(["memory.lead"] if advice.lead else [])]:
+            return f"{counts}: no threshold and no reservation is proposed, only {' and '.join(alone)}"
+        evidence = any(each.enough_evidence for each in advice.settings)
+        return f"{counts}: {'nothing is proposed' if evidence else 'not enough to propose anything'}"
+    missed = {name for each in advice.settings if each.proposed for name in each.not_covered}
+    if len(missed) * 100 > advice.nodes * (100 - advice.cover):
+        return f"{counts}; enough for all but {counted(len(missed), 'node')}"
+    if advice.nodes * (100 - advice.cover) < 100:
+        return f"{counts}; enough for the worst that was recorded"
+    return f"{counts}; enough for {advice.cover} % of the nodes"
+
+
+def _signal_lines(each: SignalAdvice) -> Iterator[str]:
+    name, evictions = each.signal.value, _evictions(each)
+    if each.enough_evidence and each.apart is not None:
+        least, most = (signal_amount(amount, each.signal) for amount in each.apart)
+        yield f"{name}: {none_fits_all(least, each.limited_by, most)}"
+        yield _evidence(each.worst)
+        return
+    if each.enough_evidence and not each.covers:
+        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {FIND}"
+        yield _evidence(each.worst)
+        yield from _in_vain_lines(each)
+        return
+    if not each.proposed:
+        of = " of which the use was measured" if each.unmeasured else ""
+        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on{of}"
+        yield _evidence(each.worst)
+        yield from _in_vain_lines(each)
+        return
+    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
+    yield _evidence(each.worst)
+    yield from _in_vain_lines(each)
+    yield _changed(each)
+    if each.without_worst * _ONE_RAISES <= each.hard:
+        yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
+    if each.limited_by:
+        yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
+    if each.kept:
+        yield "no lower one is proposed, because an eviction was too late with this"
+    if each.not_lower:
+        yield "no lower one is proposed, because with this the use of an eviction was not measured"
+    if each.not_covered:
+        yield f"not covered: {some(each.not_covered)}"
+    if each.soft is None and each.kept_soft is None:
+        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
+        yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
+    if each.came_back:
+        yield _min_reclaim_line(each)
+
+
+def _evictions(each: SignalAdvice) -> str:
+    """Write how many evictions there were, and for how many shortages where these are fewer."""
+    evictions = counted(each.episodes, "eviction")
+    if each.unmeasured == each.episodes:
+        return (
+            f"{evictions}, and of {'it' if each.episodes == 1 else 'none'} was the use measured until the pod was gone"
+        )
+    if each.unmeasured:
+        evictions += f", of {each.unmeasured} of them the use was not measured"
+    return (
+        evictions
+        if each.shortages == each.episodes
+        else f"{evictions} in {counted(each.shortages, 'shortage')} ({_ONE_SHORTAGE})"
+    )
+
+
+def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say on which nodes evictions did not end the shortage, or the pods of one owner came back."""
+    if each.in_vain:
+        nodes = first_of([f"{clean(node)} from {clean(wall)} on" for node, wall in each.in_vain], _SHOWN)
+        yield f"evictions did not help on {nodes} (EvictionsDoNotHelp): no threshold changes that; {FIND}"
+    if each.most_of_owner is not None:
+        node, owner, count = each.most_of_owner
+        yield (
+            f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {clean(node)}, {clean(owner)}, started "
+            "again and again: no threshold ends that"
+        )
+
+
+def _min_reclaim_line(each: SignalAdvice) -> str:
+    """Say where the minimum reclaim comes from, or why none is proposed."""
+    amount, one = signal_amount(each.came_back, each.signal), each.one_more
+    if each.min_reclaim:
+        return f"minimum reclaim: up to {amount} were used up again before the next pod in the ranking was evicted"
+    why = f"that and the threshold are more than half of the capacity of {clean(each.no_room)}"
+    if one is not None:
+        left = signal_amount(one.recovered or 0, each.signal)
+        why = (
+            f"{left} were available on {clean(one.node)} after {clean(one.pod)} was gone at {clean(one.wall)}, so one more "
+            "pod would have been evicted"
+        )
+    return f"no minimum reclaim: {amount} would have kept a shortage from coming back, but {why}"
+
+
+def _missing_line(each: MissingThreshold) -> str:
+    """Say which line would cover a signal that no threshold covers, and how near it came."""
+    worst, name = each.worst, each.worst.signal.value
+    left, whole = (signal_amount(amount, worst.signal) for amount in (worst.available, worst.capacity))
+    how = "it ran out" if worst.available <= 0 else "it ran short" if each.below else "it came close"
+    met = f"{each.below or 'none'} of {counted(each.readings, 'recorded reading')} would have met it"
+    if each.occasions:
+        met += f", on {counted(each.occasions, 'occasion')}"
+    once = "; one accident says little of the next" if each.occasions == 1 else ""
+    return (
+        f"{name}: has no threshold on {some(each.nodes)}, and {how}: {left} of {whole} were left on {clean(worst.node)} at "
+        f"{clean(worst.wall)}. To cover it add `{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
+    )
+
+
+def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
+    for problem in problems[:_SHOWN]:
+        to.print(f"! {clean(problem)}", style="yellow")
+    if len(problems) > _SHOWN:
+        to.print(f"! {len(problems) - _SHOWN} more problems; --output json has all", style="yellow")
+
+
+def _cells(each: SignalAdvice) -> tuple[str, ...]:
+    """Return the cells of a row, one for each of `_HEADINGS`."""
+    hard, soft, reclaim = (
+        signal_amount(amount, each.signal) if amount and each.proposed else "-"
+        for amount in (each.hard, each.soft, each.min_reclaim)
+    )
+    grace = "" if soft == "-" else f" for {duration_text(SOFT_GRACE)}"
+    return each.signal.value, _now(each), hard, f"{soft}{grace}", reclaim, str(each.episodes), str(each.too_late)
+
+
+def _now(each: SignalAdvice) -> str:
+    if each.now is None:
+        return "-"
+    least, most = (signal_amount(amount, each.signal) for amount in each.now)
+    return least if least == most else f"{least} to {most}"
+
+
+def _evidence(worst: Episode) -> str:
+    used = f"{signal_amount(worst.used, worst.signal)} were used up in {duration_text(worst.took)}"
+    if worst.used_if_hard < worst.used:
+        part = signal_amount(worst.used_if_hard, worst.signal)
+        used += f" (a hard eviction takes at most {duration_text(QUICK)}: {part})"
+    if not worst.measured:
+        used = "what was used up was not measured"
+    elif worst.estimated:
+        used = (
+            f"{signal_amount(worst.used, worst.signal)} for a stop of {duration_text(QUICK)}, as no end was recorded,"
+        )
+    elif not worst.used:
+        used = "nothing was used up"
+    rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
+    # A crossing that was noticed at once has nothing to show.
+    fell = signal_amount(worst.fell, worst.signal) if worst.fell * 100 > worst.needed else ""
+    before = f"{fell} from the threshold to the decision; then " if fell else ""
+    return (
+        f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {before}{used} "
+        f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
+    )
+
+
+def _changed(each: SignalAdvice) -> str:
+    """Say what this hard threshold would have changed in the recorded evictions."""
+    measured = each.episodes - each.unmeasured
+    of = counted(measured, "eviction") + (" whose use was measured" if each.unmeasured else "")
+    earlier = f", which begin up to {duration_text(each.earlier)} earlier" if each.earlier else ""
+    return (
+        f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {of} leave the reserve"
+        f"{earlier}; {each.enough_before} did"
+    )

@@ -1,0 +1,87 @@
+"""The advice beside that for signals: lines to keep, the grace of pods, `memory.lead` and reservations."""
+
+from collections.abc import Iterator
+
+from evictd.advice.proposal import LEAST_EVICTIONS, LEAST_READINGS, Advice, Reservation
+from evictd.core.model.signal import Resource
+from evictd.render.text import amount_text, clean, counted, first_of, signal_amount
+
+RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
+"""Names of resources in systemReserved and kubeReserved."""
+FIND = "find what used it instead"
+_SHOWN = 5
+"""Nodes that are named."""
+
+
+def other_lines(advice: Advice) -> Iterator[str]:
+    """Yield the lines that a copied list would drop, and the settings beside thresholds, each with its evidence."""
+    yield from _kept_lines(advice)
+    if advice.stalls:
+        yield (
+            f"{counted(advice.stalls, 'eviction')} for stalled tasks (`pressure`): nothing is advised, because a stall is "
+            "not an amount; try other values with `evictd replay --config`"
+        )
+    if advice.max_pod_grace_seconds is not None:
+        why = f"as long as pods took to end after {counted(advice.soft_ends, 'soft eviction')}"
+        if advice.soft_ends < LEAST_EVICTIONS:
+            why = "the API's default for a pod, because too few soft evictions were recorded"
+        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: {why}"
+    if (led := advice.led) is not None:
+        earlier, limit, rate = (
+            signal_amount(amount, led.signal) for amount in (led.limit + led.led_by, led.limit, led.rate)
+        )
+        yield (
+            f"memory.lead: Auto: on {clean(led.node)} at {clean(led.wall)} memory filled at {rate} a second; with it the "
+            f"eviction begins when {earlier} are left, instead of {limit}"
+        )
+    for each in advice.reserved:
+        name, readings = f"systemReserved plus kubeReserved for {RESERVED_NAMES[each.resource]}", each.readings
+        most = (
+            f"the most in use outside pods was {amount_text(each.worst.amount, each.resource)} on "
+            f"{clean(each.worst.node)} at {clean(each.worst.wall)}, of {counted(readings, 'reading')}"
+        )
+        if each.proposed:
+            missed = f"; not covered: {some(each.not_covered)}" if each.not_covered else ""
+            rounded = " (rounded up)" if each.amount > each.worst.amount else ""
+            yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{missed}"
+        elif each.enough_evidence and not each.amount:
+            yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
+        elif each.enough_evidence:
+            yield f"{name}: {_why_not_reserved(each)}; {most}"
+        else:
+            yield f"{name}: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings on; {most}"
+
+
+def _kept_lines(advice: Advice) -> Iterator[str]:
+    """Say which thresholds the proposed lists do not name, so that a configuration with only these would lose them."""
+    if not advice.missing and not any(each.proposed for each in advice.signals):
+        return
+    if advice.kept_hard:
+        kept = " and ".join(signal.value for signal in advice.kept_hard)
+        yield f"keep your evictionHard of {kept}: a list of evictionHard drops each signal that it does not name"
+    if advice.kept_soft:
+        kept = " and ".join(signal.value for signal in advice.kept_soft)
+        yield (
+            f"keep your evictionSoft and evictionSoftGracePeriod of {kept}: a configuration without these lines has no soft "
+            "threshold"
+        )
+
+
+def _why_not_reserved(each: Reservation) -> str:
+    """Say why an amount fits not every node: it is above half of the capacity of the worst one, or only of smaller ones."""
+    least, worst = (amount_text(node.capacity, each.resource) for node in (each.smallest, each.worst))
+    if each.amount * 2 > each.worst.capacity:
+        amount = amount_text(each.amount, each.resource)
+        amount += " (rounded up)" if each.amount > each.worst.amount else ""
+        return f"none proposed: {amount} is more than half of {worst}, so {FIND}"
+    return none_fits_all(least, each.smallest.node, worst)
+
+
+def none_fits_all(least: str, node: str, most: str) -> str:
+    """Write that nodes are too different for one value."""
+    return f"none proposed: no one value fits nodes of {least} ({clean(node)}) and {most}: advise them apart"
+
+
+def some(names: tuple[str, ...]) -> str:
+    """Write the names of the first few nodes."""
+    return first_of([clean(name) for name in names], _SHOWN)

@@ -1,0 +1,1 @@
+"""What the journal says happened: the list of `evictd history`, and of one pod `evictd why`."""

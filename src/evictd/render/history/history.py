@@ -1,0 +1,372 @@
+"""The history of a node as a list of events, from the records of its journal.
+
+One event for each eviction, refusal, collection and change of the node's conditions, and for each victim that is gone. A journal
+goes on over restarts and boots, so the history does as well. Damaged parts of a record give fewer events, never an error.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import chain
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord, RecordedOutcome
+from evictd.codec.plain import Form
+from evictd.codec.times import parse_time, rfc3339
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoActionReason
+from evictd.core.units.approximate import bytes_text
+from evictd.render.attribution import clock_text, recorded_filled_text
+from evictd.render.deciding import evicted_because
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.history.condition_cause import filled_at_begin
+from evictd.render.history.suspects import suspects_of, suspects_text
+from evictd.render.kernel_kills import kill_text
+from evictd.render.past_budget import past_budget
+from evictd.render.replay.replayed import recorded_text
+from evictd.render.text import clean
+
+Plain = Mapping[str, Any]
+
+
+class EventKind(Enum):
+    """The kind of event."""
+
+    EVICTED = "Evicted"
+    """A pod was chosen and asked to go."""
+    REQUESTED = "Requested"
+    """A pod was chosen, and its eviction was refused (`Refused`)."""
+    SHORTENED = "Shortened"
+    """The grace period of a victim became shorter."""
+    REFUSED = "Refused"
+    """A disruption budget refused an eviction; the pod stayed."""
+    WITHDRAWN = "Withdrawn"
+    """An eviction was not wanted any more before it was agreed to; the pod stayed."""
+    GONE = "Gone"
+    """A victim has ended."""
+    RECLAIM = "Reclaim"
+    """Unused containers or images were to be deleted."""
+    RECLAIMED = "Reclaimed"
+    """A collection ended."""
+    CONDITIONS = "Conditions"
+    """The node's pressure conditions changed."""
+    NO_ACTION = "NoAction"
+    """No pod is evicted, and something else has to be done (`docs/findings.md`)."""
+    KUBELET = "KubeletEvicted"
+    """The kubelet evicted a pod."""
+    KERNEL = "KernelKilled"
+    """The kernel killed processes for want of memory of the node."""
+    BOOT = "Boot"
+    """The machine was started again: the clock of the records began anew."""
+
+
+@frozen
+class HistoryEvent:
+    """One event; `at` is an RFC 3339 time."""
+
+    at: str
+    kind: EventKind
+    pod: str = ""
+    """`namespace/name`; empty where the event is the node's."""
+    uid: str = ""
+    owner: str = ""
+    """An eviction: `Kind/name` of the pod's controlling owner; empty without one."""
+    dry_run: bool = False
+    text: str
+    why: str = ""
+    """An eviction for pressure: why this pod and not another."""
+    filled: str = ""
+    """An eviction for pressure, the shortened grace period of a pod that evictd did not evict, or a condition for which no pod
+    went: who took what was short."""
+    signal: str = ""
+    """The signal for which no pod is evicted, where it is known."""
+    past_budget: bool = False
+    """An eviction that deletes the pod because a disruption budget refused it for `evictionTimeout`."""
+    evidence: Plain = field(default_factory=dict)
+    """Numbers behind it, as the journal has them."""
+
+    @property
+    def killed(self) -> str:
+        """Of what the kernel killed processes: the pod, or else the cgroup."""
+        return self.pod or clean(str(self.evidence.get("where", "")))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """The state carried from record to record."""
+
+    conditions: tuple[str, ...] | None = None
+    now: int = 0
+    gone: frozenset[str] = frozenset()
+    names: dict[str, str] = field(default_factory=dict)
+    by_kubelet: set[str] = field(default_factory=set)
+    evicted: set[str] = field(default_factory=set)
+    before: tuple[str, frozenset[str]] = ("", frozenset())
+    """Time and pods of the record before."""
+
+    def events(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        if record.now < self.now:
+            yield HistoryEvent(at=record.wall, kind=EventKind.BOOT, text="the machine was started again")
+        self.now = record.now
+        if self.conditions is None:
+            self.conditions = record.state.node_conditions
+        self.names |= {victim.uid: victim.full_name for victim in record.state.in_flight}
+        yield from self._gone(record)
+        yield from _refused(record)
+        yield from _reclaimed(record)
+        yield from self._by_kubelet(record)
+        yield from _by_kernel(record)
+        for decision in record.decisions:
+            try:
+                event = self._decided(record, decision)
+            except (KeyError, TypeError, AttributeError, ValueError):
+                continue
+            if event is not None:
+                yield event
+        self.before = record.wall, frozenset(each.full_name for each in record.observation.pods)
+
+    def _gone(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        now_gone = frozenset(record.observation.cleaned_up)
+        for uid in sorted(now_gone - self.gone):
+            if self.names.get(uid):
+                name = clean(self.names[uid])
+                yield HistoryEvent(at=record.wall, kind=EventKind.GONE, text=f"{name} is gone", pod=name, uid=uid)
+        self.gone = now_gone
+
+    def _by_kubelet(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        """Return the evictions of the kubelet; each start of the daemon records those of the hour before again."""
+        for each in record.extra.kubelet_evicted:
+            if each.uid in self.by_kubelet:
+                continue
+            self.by_kubelet.add(each.uid)
+            name = clean(each.pod)
+            text = f"the kubelet evicted {name}: {clean(each.message)}".removesuffix(": ")
+            evidence = {"at": each.at, "message": each.message, "earlier": each.earlier}
+            yield _event(record, EventKind.KUBELET, text, pod=name, uid=each.uid, evidence=evidence)
+
+    def _decided(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
+        match decision.get("kind"):
+            case "EvictPod":
+                return self._eviction(record, decision)
+            case "WithdrawEviction":
+                pod = decision["pod"]
+                name = clean(f"{pod['namespace']}/{pod['name']}")
+                text = recorded_text(decision)
+                return _event(record, EventKind.WITHDRAWN, text, pod=name, uid=pod["uid"], evidence=decision)
+            case "ReclaimNode":
+                return _event(record, EventKind.RECLAIM, recorded_text(decision), evidence=decision)
+            case "ReportConditions":
+                return self._conditions(record, decision)
+            case "RecordEvent" if decision["reason"] in _NO_ACTIONS:
+                return _no_action(record, decision)
+            case _:
+                return None
+
+    def _eviction(self, record: JournalRecord, decision: Plain) -> HistoryEvent:
+        pod = decision["pod"]
+        name = clean(f"{pod['namespace']}/{pod['name']}")
+        self.names[pod["uid"]] = name
+        kind = EventKind.SHORTENED if decision["shortens"] else EventKind.EVICTED
+        last_words = record.extra.last_words.get(pod["uid"], {})
+        evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
+        event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
+        because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
+        past = past_budget(record, decision)
+        why = " ".join(filter(None, (because, past)))
+        owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
+        wall, pods = self.before
+        filled = recorded_filled_text(
+            record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
+        )
+        told = bool(why) or (kind is EventKind.SHORTENED and pod["uid"] not in self.evicted)
+        self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
+        return replace(event, why=why, filled=filled if told else "", owner=clean(owner), past_budget=bool(past))
+
+    def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
+        before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
+        if before == after:
+            return None
+        self.conditions = after
+        begun = [f"{each} begins" for each in after if each not in before]
+        ended = [f"{each} ends" for each in before if each not in after]
+        return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
+
+
+def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
+    """Return the event of a reason for which no pod is evicted, with the pod that is the cause and until when, if known."""
+    same = (
+        each for each in record.findings if each.get("kind") == "NoAction" and each.get("why") == decision["reason"]
+    )
+    finding = next(same, {})
+    pod, until = finding.get("pod") or {}, finding.get("until")
+    text = clean(str(decision["message"]))
+    signal = str(finding.get("signal") or "")
+    paused = finding.get("why") == NoActionReason.EVICTIONS_DO_NOT_HELP.value
+    if suspected := suspects_text(suspects_of(record, signal) if paused else ()):
+        text += f"; {suspected}"
+    if isinstance(until, int):
+        text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}"
+    name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""
+    event = _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
+    return replace(event, signal=clean(signal))
+
+
+def _event(
+    record: JournalRecord, kind: EventKind, text: str, *, pod: str = "", uid: str = "", evidence: Plain
+) -> HistoryEvent:
+    dry_run = record.extra.dry_run
+    return HistoryEvent(at=record.wall, kind=kind, text=text, pod=pod, uid=uid, dry_run=dry_run, evidence=evidence)
+
+
+def _by_kernel(record: JournalRecord) -> Iterator[HistoryEvent]:
+    for each in record.extra.kernel_killed:
+        text, pod = kill_text(each.where, each.uid, each.count), clean(each.where) if each.uid else ""
+        yield _event(
+            record, EventKind.KERNEL, text, pod=pod, uid=each.uid, evidence={"where": each.where, "count": each.count}
+        )
+
+
+def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
+    for each in record.extra.refused:
+        name = clean(each.pod)
+        text = f"a disruption budget refused to evict {name}: {clean(each.detail)}".removesuffix(": ")
+        yield HistoryEvent(at=record.wall, kind=EventKind.REFUSED, text=text, pod=name, uid=each.uid)
+
+
+def _reclaimed(record: JournalRecord) -> Iterator[HistoryEvent]:
+    """Return the outcomes of the collections that were under way before the cycle, so that each is returned once."""
+    state = record.state
+    waited = {device for device, each in state.collections.items() if each.ended_at is None}
+    for outcome in record.observation.reclaimed:
+        if outcome.unused_bytes is not None:
+            continue  # nothing was collected
+        if state.phase.name == "Reclaiming" or (waited and outcome.device in {*waited, None}):
+            text = _outcome_text(outcome)
+            evidence = {"action": outcome.action, "freedBytes": outcome.freed_bytes, "removed": outcome.removed}
+            yield HistoryEvent(
+                at=record.wall, kind=EventKind.RECLAIMED, text=text, evidence={**evidence, "error": outcome.error}
+            )
+
+
+def _outcome_text(outcome: RecordedOutcome) -> str:
+    text = f"deleted {outcome.removed} unused {clean(outcome.action)}, {bytes_text(outcome.freed_bytes)} freed"
+    return text + (f"; {clean(outcome.error)}" if outcome.error else "")
+
+
+def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
+    """Return every event of the records, which come oldest first."""
+    return chain.from_iterable(events_by_record(records))
+
+
+def events_by_record(records: Iterable[JournalRecord]) -> list[list[HistoryEvent]]:
+    """Return the events of each record, in the order of the records."""
+    reader, read = _Reader(), list(records)
+    found = [list(reader.events(record)) for record in read]
+    _mark_refused(found)
+    _name_causes(found, read)
+    return found
+
+
+_SAY_IT = frozenset({EventKind.EVICTED, EventKind.REQUESTED, EventKind.NO_ACTION})
+"""Events that say themselves who filled what is short."""
+
+
+def _name_causes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord]) -> None:
+    """Say who filled what was short at each condition that begins and for which no pod is evicted; an eviction says it itself."""
+    waiting: tuple[int, int] | None = None
+    for number, events in enumerate(found):
+        for place, event in enumerate(events):
+            if event.kind is EventKind.CONDITIONS and " begins" in event.text:
+                _name_cause(found, records, waiting)
+                waiting = (number, place)
+            elif event.filled or event.kind in _SAY_IT:
+                waiting = None
+    _name_cause(found, records, waiting)
+
+
+def _name_cause(
+    found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord], where: tuple[int, int] | None
+) -> None:
+    if where is not None:
+        number, place = where
+        found[number][place] = replace(found[number][place], filled=filled_at_begin(records[number]))
+
+
+def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
+    """Turn each eviction that was refused into a request: the pod stayed.
+
+    The answer to the last one is not in the journal yet. It stays a request where the same was refused past the timeout before.
+    """
+    asked, past = dict[str, tuple[list[HistoryEvent], int]](), set[str]()
+    for events in found:
+        for place, event in enumerate(events):
+            if event.kind is EventKind.EVICTED:
+                asked[event.uid] = (events, place)
+            elif event.kind is EventKind.REFUSED and event.uid in asked:
+                past |= _asked_only(*asked.pop(event.uid))
+    for uid in past & asked.keys():
+        if asked[uid][0] is found[-1]:
+            _asked_only(*asked[uid])
+
+
+def _asked_only(events: list[HistoryEvent], place: int) -> set[str]:
+    """Make a request of an eviction; returns its uid if it was said to go past the budget."""
+    event = events[place]
+    events[place] = replace(
+        event, kind=EventKind.REQUESTED, text=f"ask to {event.text}", why="", filled="", past_budget=False
+    )
+    return {event.uid} if event.past_budget else set()
+
+
+@frozen
+class ConditionSpan:
+    """A node condition from its begin to its end, `None` while it is reported; RFC 3339."""
+
+    type: str
+    since: str
+    until: str | None = None
+
+
+def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]:
+    """Return how long each condition was reported, by the time at which it began."""
+    spans: list[ConditionSpan] = []
+    for event in events:
+        if event.kind is not EventKind.CONDITIONS:
+            continue
+        reported = [str(each) for each in event.evidence.get("conditions", ())]
+        open_spans = {span.type: index for index, span in enumerate(spans) if span.until is None}
+        for name, index in open_spans.items():
+            if name not in reported:
+                spans[index] = ConditionSpan(type=name, since=spans[index].since, until=event.at)
+        spans += [ConditionSpan(type=name, since=event.at) for name in reported if name not in open_spans]
+    return tuple(spans)
+
+
+# --- as a document and lines ----------------------------------------------------------------------------------------
+
+_FORM = Form({})
+
+
+def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> Document:
+    """Make the document of a history."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "History",
+        "events": [_FORM.encode(HistoryEvent, event) for event in events],
+        "conditions": [_FORM.encode(ConditionSpan, span) for span in spans],
+    }
+
+
+def event_line(event: HistoryEvent) -> str:
+    """Write an event without its time; in a dry run `would` comes first."""
+    return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
+
+
+_NO_ACTIONS = frozenset(reason.value for reason in NoActionReason)
+_FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.KERNEL, EventKind.BOOT})
+"""Events that are real in a dry run too."""
+
+
+def killed_of(events: Iterable[HistoryEvent]) -> tuple[str, ...]:
+    """Return of what the kernel killed processes in these events, each once."""
+    return tuple(dict.fromkeys(each.killed for each in events if each.kind is EventKind.KERNEL))

@@ -1,0 +1,71 @@
+"""Prints a history as a table, with the totals below it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from evictd.render.history.folded_events import folded_events
+from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent, event_line
+from evictd.render.history.refusals import without_repeated_refusals
+from evictd.render.text import clean, counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STYLES = {
+    EventKind.EVICTED: "bold red",
+    EventKind.KUBELET: "bold red",
+    EventKind.KERNEL: "bold red",
+    EventKind.REQUESTED: "yellow",
+    EventKind.REFUSED: "yellow",
+    EventKind.NO_ACTION: "yellow",
+    EventKind.CONDITIONS: "bold yellow",
+}
+
+
+_ALWAYS = (
+    (EventKind.EVICTED, "eviction"),
+    (EventKind.REFUSED, "refusal"),
+    (EventKind.RECLAIMED, "reclaim"),
+    (EventKind.CONDITIONS, "condition change"),
+)
+_BY_OTHERS = ((EventKind.KUBELET, "eviction", "by the kubelet"), (EventKind.KERNEL, "kill", "by the kernel"))
+
+
+def print_history(
+    events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console", *, everything: bool = False
+) -> None:
+    """Print the events as a table, then the totals; of evictions that repeat the first and the last, unless `everything`."""
+    from rich.table import Table  # noqa: PLC0415 - only a table needs it
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("TIME", "WHAT", "DETAIL"):
+        table.add_column(heading, no_wrap=heading != "DETAIL")
+    for event in events if everything else folded_events(without_repeated_refusals(events), "--all"):
+        if isinstance(event, str):
+            table.add_row("", "", event, style="bold")
+            continue
+        table.add_row(
+            clean(event.at),
+            event.kind.value,
+            "\n".join(filter(None, (event_line(event), event.why, event.filled))),
+            style=_STYLES.get(event.kind, ""),
+        )
+    to.print(table)
+    for span in spans:
+        if span.until is None:
+            to.print(f"{clean(span.type)} since {clean(span.since)}", style="bold yellow")
+    to.print(totals_text(events), style="dim")
+
+
+def totals_text(events: Sequence[HistoryEvent]) -> str:
+    """Count what happened, by kind; what others than evictd did is named only if there is any."""
+    texts = [counted(_number(events, kind), noun) for kind, noun in _ALWAYS]
+    if rehearsed := sum(event.kind is EventKind.EVICTED and event.dry_run for event in events):
+        texts[0] += f" ({rehearsed} in a dry run)"
+    found = ((_number(events, kind), noun, by) for kind, noun, by in _BY_OTHERS)
+    return ", ".join([*texts, *(f"{counted(number, noun)} {by}" for number, noun, by in found if number)])
+
+
+def _number(events: Sequence[HistoryEvent], kind: EventKind) -> int:
+    """Return how many events there are; kills count by process."""
+    return sum(int(event.evidence.get("count", 1)) for event in events if event.kind is kind)

@@ -1,0 +1,400 @@
+"""Renders `evictd why`: what happened to one pod, or why it stays and what would have to change.
+
+Takes the pod's events of the journal and two documents of the running daemon: `/explainz` with every pod's place in the order of
+eviction, and `/statusz` with signals and victims.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.core.frozen import frozen
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import NoActionReason
+from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
+from evictd.errors import most_similar
+from evictd.render.deciding import PlaceThen, place_then
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.history.history import EventKind, HistoryEvent, event_line
+from evictd.render.history.refusals import without_repeated_refusals
+from evictd.render.status.stopped import paused_until
+from evictd.render.status.timing import conditions, time_lines
+from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
+
+Plain = Mapping[str, Any]
+
+_SIMILAR = 0.8
+"""From which similarity on a pod is named that may have been meant, from 0 to 1: the names of one namespace are alike."""
+_NAMED = 3
+"""How many pods are named at most."""
+_SHOWN_EVENTS = 20
+"""Of how many events of a pod the last are shown."""
+
+
+@frozen
+class PodWhy:
+    """The journal and the daemon's answers about one pod. `explained` and `status` are `None` if no daemon answered."""
+
+    pod: str
+    events: tuple[HistoryEvent, ...] = ()
+    evicted: tuple[HistoryEvent, ...] = ()
+    """All evictions of the journal, also of other pods."""
+    passed: tuple[tuple[str, PlaceThen], ...] = ()
+    """Its place at the evictions of other pods, by their RFC 3339 time."""
+    causes: tuple[str, ...] = ()
+    """What makes it a cause of an eviction of another pod (`cause_lines`), or of processes that the kernel killed
+    (`kill_lines`)."""
+    no_action: HistoryEvent | None = None
+    """The journal's last reason for which no pod was evicted."""
+    explained: Plain | None = None
+    status: Plain | None = None
+    unrecorded: str = ""
+    """At which evictions its place was not recorded (`unrecorded_place`)."""
+    pods: frozenset[str] = frozenset()
+    """All pods of the journal, by `namespace/name`."""
+    asked: bool = True
+    """Whether the daemon was asked: a journal that is named may be another node's."""
+    journal: str = ""
+    """The journals that were named, as a shell takes them."""
+    unreadable: str = ""
+    """Why the journal could not be read; then the daemon's last decisions tell what happened."""
+
+    @property
+    def places(self) -> tuple["Place", ...]:
+        """The pod's place in each order of eviction."""
+        queues = () if self.explained is None else self.explained["queues"]
+        return tuple(place for queue in queues if (place := _place(queue, self.pod)) is not None)
+
+    @property
+    def leaving(self) -> Plain | None:
+        """The pod's row among those being evicted, if it is one."""
+        rows = () if self.status is None else self.status["leaving"]
+        return next((row for row in rows if clean(row["pod"]) == self.pod), None)
+
+    @property
+    def proposed(self) -> bool:
+        """Whether the API server is asked to evict it, and has not agreed."""
+        return any(clean(row["pod"]) == self.pod for row in (self.status or {}).get("asked", ()))
+
+    @property
+    def remembered(self) -> tuple[Plain, ...]:
+        """The daemon's last decisions about the pod, where the journal could not be read."""
+        rows = self.status["decisions"] if self.unreadable and self.status is not None else ()
+        return tuple(row for row in rows if clean(row["pod"]) == self.pod)
+
+    @property
+    def owner(self) -> str:
+        """`Kind/name` of its controlling owner, of the journal or of the daemon; empty without one."""
+        mine = (event.owner for event in self.evicted if event.pod == self.pod and event.owner)
+        return next(mine, "") or next((clean(place.row.get("owner") or "") for place in self.places), "")
+
+    @property
+    def replaced(self) -> tuple[HistoryEvent, ...]:
+        """Evictions of other pods of its owner: it replaces them, or they were its neighbours."""
+        return tuple(event for event in self.evicted if event.pod != self.pod and self._is_kin(event.owner, event.pod))
+
+    @property
+    def successors(self) -> tuple[str, ...]:
+        """Other active pods of its owner, by `namespace/name`."""
+        queues = () if self.explained is None else self.explained["queues"]
+        rows = ((row, clean(f"{row['namespace']}/{row['name']}")) for queue in queues for row in queue["rows"])
+        found = (name for row, name in rows if name != self.pod and self._is_kin(clean(row.get("owner") or ""), name))
+        return tuple(dict.fromkeys(found))
+
+    def _is_kin(self, owner: str, pod: str) -> bool:
+        return bool(owner) and owner == self.owner and pod.partition("/")[0] == self.pod.partition("/")[0]
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known of the pod."""
+        of_daemon = (self.places, self.leaving, self.proposed, self.remembered)
+        return any((*of_daemon, self.events, self.replaced, self.passed, self.causes))
+
+
+@frozen
+class Place:
+    """A pod's place in one order of eviction, counted from 1."""
+
+    queue: Plain
+    row: Plain
+    number: int
+
+    @property
+    def before(self) -> tuple[Plain, ...]:
+        """The pods before it that may be evicted."""
+        return tuple(row for row in self.queue["rows"][: self.number - 1] if not row["protected"])
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it would be evicted first."""
+        return bool(self.queue["next"] == f"{self.row['namespace']}/{self.row['name']}")
+
+
+def _place(queue: Plain, pod: str) -> Place | None:
+    for number, row in enumerate(queue["rows"], start=1):
+        if clean(f"{row['namespace']}/{row['name']}") == pod:
+            return Place(queue=queue, row=row, number=number)
+    return None
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+_BLIND = "evictd cannot see the pods, because the container runtime does not answer"
+_AWAY = "no daemon answers, so only the journal is known"
+_NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
+
+
+def why_lines(why: PodWhy) -> Iterator[str]:
+    """Write what is known of a pod, one sentence a line."""
+    events = without_repeated_refusals(why.events)
+    if (earlier := len(events) - _SHOWN_EVENTS) > 0:
+        yield f"{counted(earlier, 'earlier event')} of it: `evictd history --pod {why.pod}`"
+    if len(why.passed) > _SHOWN:
+        yield f"{len(why.passed)} evictions of other pods ranked it too, shown are the last {_SHOWN}"
+    told = (*_told(events[-_SHOWN_EVENTS:]), *_passed(why), *_paused(why))
+    for _, lines in sorted(told, key=lambda each: each[0]):
+        yield from lines
+    if any(event.kind is EventKind.EVICTED for event in why.events):
+        same = "" if why.asked else f" --journal {why.journal or 'FILE'}"
+        yield f"`evictd incident {why.pod}{same}` shows whether its end was needed, and what would have avoided it"
+    for row in why.remembered:
+        yield f"{row['at']}: {clean(row['text'])}"
+        if row["why"]:
+            yield f"  {clean(row['why'])}"
+    yield from why.causes
+    yield from _kin(why)
+    if why.explained is None or why.status is None:
+        yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
+        if not why.known and why.pod in why.pods and why.no_action is not None:
+            yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
+        return
+    yield from _now(why)
+    if why.unreadable:
+        yield f"the journal cannot be read ({clean(why.unreadable)}): what happened before is known to root only"
+
+
+def _unnamed(why: PodWhy) -> str:
+    """Write that nothing is known of the pod, and the pods that it may have been mistaken for."""
+    pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
+    if why.pod in why.pods and why.unrecorded:
+        return why.unrecorded
+    if why.pod in why.pods:
+        return f"{why.pod} was active, and no eviction of the journal concerned it; `evictd history` says what else was decided"
+    evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
+    away = "no daemon answers, and the" if why.asked else "the"
+    return f"{away} journal has no event of {why.pod}{_meant(why)}; {evicted}"
+
+
+def _meant(why: PodWhy) -> str:
+    meant = pods_meant(why.pod, why.pods - {why.pod})
+    return f" ({meant})" if meant else ""
+
+
+def pods_of(records: Iterable[JournalRecord]) -> frozenset[str]:
+    """Return the active pods of a journal, by `namespace/name`."""
+    return frozenset(clean(pod.full_name) for record in records for pod in record.observation.pods)
+
+
+def pods_meant(name: str, pods: Iterable[str]) -> str:
+    """Return the question that names the pods that `name` may stand for, and "" where there are none.
+
+    `name` may lack the namespace, may be that of an owner, such as a Deployment, or be misspelt. `pods` are `namespace/name`.
+    """
+    names = {pod: pod if "/" in name else pod.partition("/")[2] for pod in sorted(pods)}
+    found = [pod for pod, known in names.items() if known == name]
+    found = found or [pod for pod, known in names.items() if known.startswith(f"{name}-")]
+    if not found:
+        near = most_similar(name, names.values(), similarity=_SIMILAR)
+        found = [pod for pod, known in names.items() if known == near]
+    return f"did you mean {' or '.join(found[:_NAMED])}?" if found else ""
+
+
+def _now(why: PodWhy) -> Iterator[str]:
+    """Write what the daemon says of the pod."""
+    unknown = why.status is not None and why.status["pods"] is None
+    if not why.known:
+        journal = "the journal could not be read" if why.unreadable else "the journal has no event of it"
+        absent = f"{why.pod} is not an active pod of this node"
+        active = f"whether {why.pod} is active is unknown: {_BLIND}" if unknown else absent
+        yield f"{active}, and {journal}{_meant(why)}"
+        return
+    if why.leaving is not None:
+        gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
+        yield f"it is being evicted{_for(why.leaving)}: {gone}"
+        return
+    if why.proposed:
+        yield "the API server is asked to evict it, and has not agreed yet"
+        return
+    if not why.places:
+        yield f"whether it is active now is unknown: {_BLIND}" if unknown else "it is not active on this node now"
+        return
+    if protected := next((place.row["protected"] for place in why.places if place.row["protected"]), ""):
+        yield f"it stays: it is never evicted ({clean(protected)})"
+        yield "only a local-storage limit or a change of its priority below system-critical would end that"
+        return
+    yield from _standing(why)
+
+
+_SHOWN = 3
+"""Of how many evictions of other pods the last are shown."""
+
+
+def places_then(
+    records: Iterable[JournalRecord], pod: str, evicted: Collection[tuple[str, str]]
+) -> tuple[tuple[str, PlaceThen], ...]:
+    """Return the place of a pod, `namespace/name`, at each eviction of another one that ranked it, by its time.
+
+    `evicted` are time and uid of the evictions that were not refused.
+    """
+    found = (
+        (record.wall, place_then(decision, record.findings, pod, dry_run=record.extra.dry_run))
+        for record in records
+        for decision in record.decisions
+        if decision.get("kind") == EvictPod.__name__ and (record.wall, uid_of(decision)) in evicted
+    )
+    return tuple((at, place) for at, place in found if place is not None)
+
+
+def _told(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time and the lines of each event of the pod."""
+    for event in events:
+        more = (f"  {line}" for line in (event.why, event.filled) if line)
+        yield event.at, (f"{clean(event.at)}: {event_line(event)}", *more)
+
+
+def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time of the last evictions of other pods, the pod's place at each, and why it was not evicted then."""
+    for at, place in why.passed[-_SHOWN:]:
+        evicted = "would have been evicted" if place.dry_run else "was evicted"
+        ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
+        place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}"
+        yield at, (place_text, f"  {place.why}")
+
+
+def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time and the reason for which no pod went after the last eviction of another one, if it is the last reason."""
+    paused = why.no_action if why.explained is None and why.passed else None
+    if paused is not None and paused.at > why.passed[-1][0] and paused not in why.events:
+        yield paused.at, (f"{clean(paused.at)}: {event_line(paused)}",)
+
+
+def _kin(why: PodWhy) -> Iterator[str]:
+    """Write the fate of the pods that it replaces, and the pods that replace it if it is gone."""
+    replaced = why.replaced
+    if len(replaced) > _SHOWN:
+        yield f"{len(replaced)} other pods of its owner {why.owner} were evicted from this node; the last {_SHOWN}:"
+    for event in replaced[-_SHOWN:]:
+        yield f"{clean(event.at)}: {event_line(event)}; {why.owner} owns this pod and {why.pod}"
+        yield from (f"  {line}" for line in (event.why, event.filled) if line)
+    if not why.places and why.leaving is None and (names := why.successors):
+        yield f"its owner {why.owner} runs {', '.join(names)} on this node now"
+
+
+def _for(row: Plain) -> str:
+    return f" for {row['signal']}" if row["signal"] else ""
+
+
+def _standing(why: PodWhy) -> Iterator[str]:
+    entries = {} if why.status is None else {entry["signal"]: entry for entry in why.status["signals"]}
+    for place in why.places:
+        signals = ", ".join(place.queue["signals"])
+        if _is_calm_disk(place, entries):
+            yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
+            continue
+        yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
+        if passed := place.row.get("passedOver"):
+            yield f"  passed over: {clean(passed)}"
+        if place.queue["stop"]:
+            entry = entries.get(place.queue["signals"][0], {})
+            until = "" if why.status is None else paused_until(why.status, entry)
+            yield f"  no pod would be evicted{until}: {clean(place.queue['stop'])}"
+        for line in (place.queue.get("attribution") or {"text": ()})["text"]:
+            yield f"  {clean(line)}"
+        yield f"  to be evicted: {', and '.join(_needed(place, entries))}"
+        if later := _to_move_back(place):
+            yield f"  {later}"
+    if why.status is not None:
+        yield from time_lines(why.status)
+        yield from conditions(why.status)
+
+
+def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
+    """Whether pods are not measured, because no threshold of the disk is near."""
+    names, reason = place.queue["signals"], NoActionReason.NO_POD_MEASURED.value
+    return Resource(place.queue["resource"]) in DISKS and all(
+        entries.get(name, {}).get("stopReason") == reason for name in names
+    )
+
+
+def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
+    """Return what would have to happen before the pod is evicted."""
+    short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
+    yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
+    before = [f"{row['namespace']}/{row['name']}" for row in place.before]
+    if place.row.get("passedOver"):
+        before = [place.queue["next"]]
+    if before and not place.is_next:
+        names = first_of([clean(name) for name in before], 3)
+        yield f"{names} would have to go first, or be skipped"
+
+
+def _crossing(entry: Plain) -> str:
+    """Return how far a signal is from its nearest threshold."""
+    signal = Signal(entry["signal"])
+    limits = sorted((threshold["limit"], threshold["kind"]) for threshold in entry["thresholds"])
+    if not limits:
+        return f"{entry['signal']} has no threshold"
+    limit, kind = limits[-1]
+    left = entry["available"] - limit
+    if left < 0:
+        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
+    return (
+        f"{entry['signal']} would have to fall by {gap_text(left, signal)} to its {kind} threshold "
+        f"{signal_amount(limit, signal)}"
+    )
+
+
+def _to_move_back(place: Place) -> str:
+    """Return which change of the pod would put it later in the order; empty where its usage is not known."""
+    row, resource = place.row, Resource(place.queue["resource"])
+    if row["usage"] is None:
+        return ""
+    if resource in WITH_REQUEST and row["usage"] > row["request"]:
+        requests = amount_text(row["request"], resource) if row["request"] else "none"
+        return (
+            f"to move back in the order: request at least {amount_text(row['usage'], resource)} of {resource.value} "
+            f"(it requests {requests}), or a priority above {row['priority']}"
+        )
+    fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
+    return f"to move back in the order: a priority above {row['priority']}, or {fewer}"
+
+
+def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
+    """Make the document; `events` are those of the history's document."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Why",
+        "pod": why.pod,
+        "known": why.known,
+        "daemonAnswered": why.explained is not None,
+        "leaving": None if why.leaving is None else dict(why.leaving),
+        "places": [
+            {"signals": place.queue["signals"], "place": place.number, "pods": place.queue["pods"],
+             "next": place.is_next, "stop": place.queue["stop"], **place.row}
+            for place in why.places
+        ],
+        "owner": why.owner,
+        "passed": [
+            {"at": at, "victim": place.victim, "signal": place.signal, "place": place.number, "pods": place.pods,
+             "why": place.why}
+            for at, place in why.passed
+        ],
+        "replaced": [
+            {"at": event.at, "pod": event.pod, "uid": event.uid, "text": event_line(event), "why": event.why}
+            for event in why.replaced
+        ],
+        "replacedBy": list(why.successors),
+        "events": list(events),
+        "text": list(why_lines(why)),
+    }  # fmt: skip

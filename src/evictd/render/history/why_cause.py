@@ -1,0 +1,64 @@
+"""Says of a pod that was not evicted whether it may be why others were: its hostPath volume is not measured, or it grew most."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord, recorded_evictions, uid_of
+from evictd.codec.times import parse_time
+from evictd.core.model.attribution import Attribution
+from evictd.core.model.signal import SIGNALS, signal_named
+from evictd.errors import InvalidValueError
+from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
+from evictd.render.history.recorded_ranking import ranking_rows
+from evictd.render.history.suspects import suspects_of
+from evictd.render.text import amount_text, clean
+
+
+def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
+    """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does.
+
+    As an eviction counts the shortened grace period of a pod that was being deleted already.
+    """
+    found: tuple[str, ...] = ()
+    evicted: set[str] = set()
+    for record in records:
+        for eviction in recorded_evictions(record.decisions):
+            evicted.add(uid_of(eviction))
+            found = tuple(_of_eviction(record, eviction.get("because") or {}, pod)) or found
+        for each in record.decisions:
+            if each.get("kind") == "EvictPod" and each.get("shortens") and uid_of(each) not in evicted:
+                name = clean("{namespace}/{name}".format_map({"namespace": "", "name": "", **each["pod"]}))
+                when = f"when the grace period of {name} was shortened"
+                found = tuple(_of_eviction(record, each.get("because") or {}, pod, when)) or found
+    return found
+
+
+def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, when: str = "then") -> Iterator[str]:
+    held, signal = recorded_attribution(record.findings), str(because.get("signal"))
+    if held is None or held.outdated or not held.filled or little_grew(held, because):
+        return
+    filled = _filled(held, record)
+    if held.elsewhere.grown * 2 >= held.filled and pod in suspects_of(record, signal):
+        yield f"it may be the cause, because its hostPath volume is not measured: {filled}"
+        yield "look at that volume: if it fills the disk, end the pod and delete the files in it"
+    elif held.main_grower == pod and held.of_pods * 2 >= held.filled:
+        yield f"it grew most {when}{_within(record, signal, pod)}: {filled}"
+
+
+def _filled(held: Attribution, record: JournalRecord) -> str:
+    """Write who filled the supply, as a clause."""
+    try:
+        text = filled_sentence(held, parse_time(record.wall)).removesuffix(".")
+    except InvalidValueError:  # a damaged time
+        return "at a time that cannot be read"
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _within(record: JournalRecord, signal: str, pod: str) -> str:
+    """Write that the pod was within its request; empty where it was not, or that is not known."""
+    known = signal_named(signal)
+    row = next((each for each in ranking_rows(record, known, "") if each.pod == clean(pod)), None)
+    if known is None or row is None or row.usage is None or row.usage > row.request:
+        return ""
+    usage, request = (amount_text(each, SIGNALS[known].resource) for each in (row.usage, row.request))
+    return f", within its request ({usage} of {request})"

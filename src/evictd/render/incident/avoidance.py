@@ -1,0 +1,395 @@
+"""Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
+
+from collections.abc import Sequence
+
+from evictd.core.eviction.page_cache import NO_STALL
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
+from evictd.core.model.threshold import Origin
+from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.suspects import suspects_text
+from evictd.render.incident.grower_rate import grower_rate
+from evictd.render.incident.hastened import hastened_text
+from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.outside_pods import outside_pods_text
+from evictd.render.incident.owner_growth import only_others_grew
+from evictd.render.incident.requested import requested_with
+from evictd.render.incident.same_choice import why_the_same
+from evictd.render.incident.smaller_soft import smaller_soft_text
+from evictd.render.incident.verdict import Grower, Need
+from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
+from evictd.render.status.owners import AGAIN
+from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, signal_amount
+
+_NAMED = 3
+"""How many pods that grew are named."""
+_OUTSIDE: dict[Resource | None, str] = {
+    Resource.MEMORY: ": by processes of the host, or by the kernel itself",
+    Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host, by images and snapshots, or by deleted files that are open",
+    Resource.INODES: ": by files in hostPath volumes or of the host",
+    Resource.PIDS: ": by processes of the host",
+}
+_SMALLER_RECLAIM = (
+    "a smaller minimum reclaim: fewer pods would have gone, because the threshold itself was clear already"
+)
+_ROTATION = (
+    "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
+)
+_NOT_ALL_PLACED = ", so not all of them would be placed on it"
+_LOGS_CHECKED = 10
+"""Seconds after which the kubelet looks whether a log has to be rotated, by default."""
+_NO_MORE = "could have held no more"
+_LIMITS_CHECKED = 10
+"""Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
+_ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
+_NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
+
+
+@frozen
+class Avoidance:
+    """What would have avoided an eviction, and what would not have, although it is the first that one thinks of."""
+
+    by: tuple[str, ...] = ()
+    not_by: tuple[str, ...] = ()
+
+    def __add__(self, other: "Avoidance") -> "Avoidance":
+        return Avoidance(by=self.by + other.by, not_by=self.not_by + other.not_by)
+
+
+def avoidance(found: Incident) -> Avoidance:
+    """Return what would have avoided this eviction.
+
+    The journal shows the cycle of the eviction and what really came after it. With another setting that cycle is known, so a
+    sentence says what would have happened at that moment, and of the time after it only on a condition that it names.
+    """
+    if found.signal is None:
+        return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
+    resource = SIGNALS[found.signal].resource
+    if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
+        return _of_no_pod(found, resource) + _of_threshold(found, resource)
+    if found.kept_by_min_reclaim:
+        return Avoidance(by=(_SMALLER_RECLAIM,))
+    of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
+    around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
+    avoided = around + of_pod + _of_budget(found) + _of_threshold(found, resource)
+    if not avoided.by and (outside := outside_pods_text(found)):
+        return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
+    return avoided
+
+
+def _of_budget(found: Incident) -> Avoidance:
+    """Say that a disruption budget put the eviction off and did not prevent it."""
+    if not found.refusals:
+        return Avoidance()
+    times = counted(found.refusals, "time")
+    return Avoidance(not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
+
+
+def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
+    """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
+    instead = any(not (row.protected or row.chosen) for row in found.ranking)
+    in_vain = "a request, a limit or a priority of this pod" + (
+        ": another pod would have gone in its place then, by what was measured in vain as well"
+        if instead
+        else ": what is missing is not its own"
+    )
+    protected = any(row.protected and row.usage for row in found.ranking)
+    if found.protected_grower and not found.host_filled:
+        return _of_grower(found, resource) + Avoidance(not_by=(in_vain,))
+    by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
+    if found.stands_still:
+        by = "a lower threshold: nothing grew, and no pod holds what is missing"
+    elif found.rate is None and not found.event.filled:
+        by += "; or a lower threshold: what grew is not known yet"
+    return Avoidance(by=(by,), not_by=(in_vain,))
+
+
+def _of_host(found: Incident) -> Avoidance:
+    """Say that the host has to use less where what filled the supply belongs to no pod."""
+    if not found.host_filled or held_by_page_cache(found):
+        return Avoidance()
+    return Avoidance(by=(_host_text(found),))
+
+
+def _host_text(found: Incident) -> str:
+    suspected = suspects_text(found.suspects) if found.host_filled else ""
+    return f"less use outside pods{_OUTSIDE.get(found.resource, '')}" + (f"; {suspected}" if suspected else "")
+
+
+def _of_grower(found: Incident, resource: Resource) -> Avoidance:
+    """Return the pod whose growth made the node short, where that is another one and exceeds its request."""
+    grower = None if found.verdict is None else found.verdict.grower
+    if grower is None or not grower.pod or grower.pod == found.event.pod:
+        return Avoidance()
+    if later := hastened_text(found):
+        return Avoidance(not_by=(later,))
+    row = next((each for each in found.ranking if each.pod == grower.pod), None)
+    if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
+        return Avoidance()
+    fast = grower_rate(found, grower)
+    rate = amount_text(fast, resource)
+    which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
+    rotation = (_rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
+    return Avoidance(by=(f"less growth of {which}: it took {rate} a second in the minute before", *rotation))
+
+
+def held_by_page_cache(found: Incident) -> bool:
+    """Whether clean file pages that the kernel can drop held the threshold met."""
+    return bool(_file_pages(found)) and found.stalled < NO_STALL
+
+
+def _file_pages(found: Incident) -> str:
+    """Return which clean file pages were most of what the pod held, or all that is missing on the node; empty if none."""
+    because = found.event.evidence.get("because", {})
+    pages, of_node = because.get("filePages") or 0, because.get("nodeFilePages") or 0
+    used = None if found.victim is None else found.victim.usage
+    if found.resource is not Resource.MEMORY or found.missing is None or not pages + of_node:
+        return ""
+    if pages * 2 >= (used or 0):
+        what = f"{amount_text(pages, Resource.MEMORY)} of what it held"
+    elif of_node >= found.missing:
+        what = f"{amount_text(of_node, Resource.MEMORY)} of what the node held"
+    else:
+        return ""
+    return f"{what} are clean file pages"
+
+
+def formula_remedy(found: Incident) -> Avoidance:
+    """Return the formula that does not count page cache: as none where pages are in use or the pods' own limit was set."""
+    if not (pages := _file_pages(found)):
+        return Avoidance()
+    formula = f"memory.formula: MemAvailable: {pages}"
+    if not held_by_page_cache(found):
+        stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
+        return Avoidance(not_by=(f"{formula}, but {stalled}",))
+    if found.allocatable_met is None:
+        return Avoidance(by=(f"{formula}, which the kernel can drop",))
+    as_well = f"{_ALLOCATABLE} was met as well, and counts them by every formula"
+    if found.allocatable_met is not Origin.DERIVED:
+        return Avoidance(not_by=(f"{formula}, but {as_well}",))
+    both = f"memory.formula: MemAvailable and {_NO_ALLOCATABLE}: {pages}, which the kernel can drop"
+    return Avoidance(
+        by=(f"{both}; with the formula alone it would have gone for {_ALLOCATABLE}, which counts them always",)
+    )
+
+
+def _of_owner(found: Incident) -> Avoidance:
+    """Say that the owner has to be changed where its pods go again and again."""
+    if found.of_owner < AGAIN or only_others_grew(found):
+        return Avoidance()
+    mended = f"{found.event.owner} mended or kept off this node"
+    return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
+
+
+def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    exceeds = victim.usage is not None and resource in WITH_REQUEST and victim.usage > victim.request
+    limit = formula_remedy(found)
+    if limit.by:
+        return limit
+    grew = (
+        found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
+    )
+    if exceeds and not limit.not_by and grew:
+        limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
+    if exceeds:
+        return (limit if limit.by else limit + _of_excess(found, victim, resource)) + _of_request(
+            found, victim, resource
+        )
+    if found.host_filled:
+        return limit  # another pod would have gone in its place
+    if found.verdict is not None and found.verdict.grew:
+        return limit + _of_growth(found, resource)
+    # One that was passed over ranks before it already, and would be passed over again.
+    others = (
+        row for row in found.ranking if not (row.protected or row.chosen or row.skipped or row.pod in found.siblings)
+    )
+    # A pod that holds less than is missing makes this one's eviction no less needed, whatever their order.
+    first = next((row for row in others if found.missing is not None and (row.usage or 0) >= found.missing), None)
+    if first is None:
+        return limit
+    other = f"{first.pod} ({amount_text(first.usage, resource)})"
+    return limit + Avoidance(by=(f"a priority above {victim.priority}: {other} would have ranked before it",))
+
+
+def _of_growth(found: Incident, resource: Resource) -> Avoidance:
+    """Say what bounds a pod that grew within its request, or where none counts what is short."""
+    if resource is Resource.PIDS:
+        return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
+    if resource is Resource.INODES:
+        return Avoidance(by=(f"fewer files of {found.event.pod}: no limit of a pod counts inodes",))
+    return Avoidance(by=(f"less growth of {found.event.pod}, or less use by others: it was within its request",))
+
+
+def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say that the pod alone held what was missing beyond its request."""
+    excess = (victim.usage or 0) - victim.request
+    grew = found.verdict is not None and found.verdict.grew
+    others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
+    if found.missing is None or excess < found.missing + others:
+        return Avoidance()  # what grows beside it would have taken that within the minute
+    more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
+    return Avoidance(by=(f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}",))
+
+
+def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say which limit would have ended the pod before the node was short."""
+    if found.missing is None or victim.usage is None or found.missing <= 0:
+        return Avoidance()
+    if found.missing >= victim.usage:
+        others = other_growers(found) if resource is Resource.MEMORY else ()
+        return _of_limits(found, victim, others, "") if others else Avoidance()
+    if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
+        deleted = amount_text(found.deleted, resource)
+        return Avoidance(
+            by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
+        )
+    enough = victim.usage - found.missing
+    by: tuple[str, ...] = ()
+    if resource is Resource.EPHEMERAL_STORAGE:
+        own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
+        rate = next((grower_rate(found, each) for each in own), 0)
+        by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
+        enough -= rate * _LIMITS_CHECKED
+        if enough <= 0:
+            return Avoidance(by=by)
+    most = amount_text(rounded_below(enough), resource)
+    # A limit below the request is not valid.
+    both = "request and a " if enough < max(victim.request, found.asked) else ""
+    limit = f"a {both}limit of at most {most} of {resource.value}"
+    if resource is Resource.MEMORY and (others := other_growers(found)):
+        return _of_limits(found, victim, others, f"{limit} for this pod alone")
+    if resource is Resource.EPHEMERAL_STORAGE:
+        return Avoidance(by=(*by, f"{limit}: it would have been evicted for that, before the node was short"))
+    if found.in_memory:
+        held = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
+        return Avoidance(by=(f"{limit}: {held}, and the node would not have been short",))
+    again = (
+        ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
+    )
+    return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again}",))
+
+
+def other_growers(found: Incident) -> tuple[Grower, ...]:
+    """Return what else grew in the minute before the eviction, by at least a tenth of all growth."""
+    growers = () if found.verdict is None else found.verdict.growers
+    total = sum(each.rate for each in growers)
+    own = {found.event.pod} if found.measured else {found.event.pod, ""}  # what it took then belongs to no measured pod
+    if found.verdict is not None and (fast := found.verdict.hastened_by) is not None and fast.pod in found.steady:
+        own.add(fast.pod)
+    return tuple(each for each in growers if each.pod not in own and each.rate * 10 >= total)
+
+
+def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], alone: str) -> Avoidance:
+    """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to.
+
+    `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
+    """
+    names = tuple(each.pod or "what belongs to no pod" for each in others)
+    later = "grew as well, and more of that growth would have made the node short later"
+    not_by = (f"{alone}: {first_of(names, _NAMED)} {later}",) if alone else ()
+    usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
+    if len(usages) < len(others) or victim.usage is None or found.missing is None:
+        return Avoidance(not_by=not_by)
+    enough = victim.usage + sum(usages) - found.missing
+    if enough <= 0:
+        return Avoidance(not_by=not_by)
+    most = amount_text(rounded_below(enough), Resource.MEMORY)
+    pods = first_of((victim.pod, *names), _NAMED)
+    limits = f"limits of memory of {pods}, at most {most} together"
+    then = (
+        f"each {_NO_MORE}" if found.in_memory else "the kernel would have ended each there, before the node was short"
+    )
+    return Avoidance(by=(f"{limits}: {then}",), not_by=not_by)
+
+
+def _rotation_text(rate: int) -> str:
+    """Write what bounds the logs, and how much a container writes beyond that until the kubelet looks again."""
+    if not rate:
+        return _ROTATION
+    fast, more = (amount_text(each, Resource.EPHEMERAL_STORAGE) for each in (rate, rate * _LOGS_CHECKED))
+    return (
+        f"{_ROTATION}; it checks every {_LOGS_CHECKED} s (containerLogMonitorInterval), so at {fast} a second each file may "
+        f"hold {more} more"
+    )
+
+
+def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say what a request of its usage would have done, where the decision was made again with it."""
+    if found.with_request is None or victim.usage is None:
+        return Avoidance()
+    had = amount_text(victim.request, resource) if victim.request else "none"
+    request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
+    if found.with_request == victim.pod:
+        whole, too_much = requested_with(found, lambda row: row.chosen)
+        if too_much and not (found.verdict is None or found.verdict.grew):
+            return Avoidance(by=(f"{request}: {whole}{_NOT_ALL_PLACED}",))
+        why = why_the_same(found, victim, resource)
+        return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
+    if not found.with_request:
+        then = "evictd would have ended no pod at that moment; which one it would have ended later is not known"
+        if found.verdict is not None and found.verdict.grew:  # past any request
+            then = (
+                "evictd would have ended no pod at that moment; had it grown on, it would have gone all the same later"
+            )
+        return Avoidance(not_by=(f"{request}: {then}",))
+    if found.with_request in found.siblings:
+        same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
+        every = f"a request of what they use in all pods of {found.event.owner}"
+        whole, too_much = requested_with(found, lambda row: row.chosen or row.pod in found.siblings)
+        if too_much:
+            return Avoidance(by=(f"{every}: {whole}{_NOT_ALL_PLACED}",), not_by=(same,))
+        return Avoidance(not_by=(same,))  # which pod goes with all these requests is not known
+    row = next((row for row in found.ranking if row.pod == found.with_request), None)
+    other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
+    others = [
+        each for each in found.ranking if not each.protected and not each.chosen and (each.usage or 0) > each.request
+    ]
+    if found.missing is not None and others and sum(each.usage or 0 for each in others) < found.missing:
+        return Avoidance(not_by=(f"{request}: {other} would have gone first then, and that is too little",))
+    if row is not None and row.priority > victim.priority:
+        instead = f"{other} would have gone in its place then, whose priority {row.priority} is higher"
+        return Avoidance(not_by=(f"{request}: {instead}",))
+    if found.verdict is not None and found.verdict.grew:
+        instead = (
+            f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"
+        )
+        return Avoidance(not_by=(f"{request}: {instead}",))
+    return Avoidance(by=(f"{request}: {other} would have gone in its place then",))
+
+
+def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
+    """Say whether a soft threshold would have been of use at the rate at which the signal fell."""
+    rate, signal = found.rate, found.signal
+    if (smaller := smaller_soft_text(found)) and not held_by_page_cache(found):
+        return Avoidance(by=(smaller,))
+    if rate is None or rate <= 0 or signal is None:
+        return Avoidance()
+    limit = max((each for _, each in found.levels), default=0) + rate * LEAD_SECONDS
+    decided = found.event.evidence.get("because", {}).get("fillRate")  # the line of the eviction names it
+    mean = ""
+    if isinstance(decided, int) and decided > 2 * rate:
+        mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
+    # Memory that no process can allocate lowers a soft threshold.
+    hidden = max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0)
+    configured = limit + hidden
+    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
+    early = f"{LEAD_SECONDS} s earlier"
+    went = "and the pod would have gone then, with a grace period"
+    if was_within_request(found, resource):
+        went = "when this pod was still within its request"
+    if held_by_page_cache(found):
+        went = "and no pod goes for a soft threshold that page cache alone holds met"
+    had = "" if found.soft is None else f" (it was {signal_amount(found.soft, signal)})"
+    if (fall := fall_within_lead(found, limit)) is not None:
+        left, seconds = fall
+        at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
+        return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
+    what = f"a soft threshold of {amount}{had}"
+    soft = f"{what}: {fell} it would have been met {early}, {went}"
+    if found.capacity is not None and limit * 2 > found.capacity:
+        part = "all" if limit > found.capacity else "half"
+        most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
+        soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
+    elif (first := evicted_within_lead(found)) is not None:
+        soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
+    return Avoidance(not_by=(soft,))

@@ -1,0 +1,48 @@
+"""Says of an incident what held further evictions back: `evictionLimit`, or a disruption budget."""
+
+from evictd.core.model.finding import NoActionReason
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.incident import Incident
+from evictd.render.status.remedies import LOOK_AT_BUDGETS, remedy_of
+from evictd.render.text import first_of
+
+_NAMED = 3
+"""How many pods that a budget guards are named."""
+
+
+def held_back_text(found: Incident) -> str:
+    """Write what held further evictions back, as a clause; empty where nothing is known to."""
+    if _limit(found) is not None:
+        return "evictionLimit held further evictions back"
+    return f"a disruption budget refused {first_of(pods, _NAMED)}" if (pods := _guarded(found)) else ""
+
+
+def held_back_remedy(found: Incident) -> str:
+    """Return what to do about that, as a clause; empty where nothing is known to hold evictions back."""
+    if (limit := _limit(found)) is not None:
+        return remedy_of(str(limit.evidence.get("reason")), found.resource, "")
+    return f"{LOOK_AT_BUDGETS}: {first_of(pods, _NAMED)} may not go" if (pods := _guarded(found)) else ""
+
+
+def _limit(found: Incident) -> HistoryEvent | None:
+    """Return the event by which `evictionLimit` was reached after the eviction."""
+    reached = NoActionReason.EVICTION_LIMIT_REACHED.value
+    known = (each for each in found.after if each.kind is EventKind.NO_ACTION and _concerns(each, found))
+    return next((each for each in known if each.evidence.get("reason") == reached), None)
+
+
+def _concerns(event: HistoryEvent, found: Incident) -> bool:
+    """Whether the event is of the signal of the incident, or of one that is not known."""
+    return not event.signal or found.signal is None or event.signal == found.signal.value
+
+
+def _guarded(found: Incident) -> tuple[str, ...]:
+    """Return the other pods whose eviction a disruption budget refused afterwards, and that were not evicted since.
+
+    Where some of them exceed their request, only these: the budgets of the others are right to keep them.
+    """
+    went = {each.uid for each in found.after if each.kind is EventKind.EVICTED} | {found.event.uid}
+    refused = (each for each in found.after if each.kind is EventKind.REFUSED and each.uid not in went)
+    pods = tuple(dict.fromkeys(each.pod for each in refused))
+    beyond = {row.pod for row in found.ranking if (row.usage or 0) > row.request}
+    return tuple(each for each in pods if each in beyond) or pods

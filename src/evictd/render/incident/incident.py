@@ -1,0 +1,381 @@
+"""Collects what the journal knows of one eviction: the incident that `evictd incident` shows.
+
+It has the signal around the eviction, the ranking at that moment, the reclaimed bytes before, the bytes and pods that came back,
+the events, and the settings that would have avoided it. All data come from the journal, which has one record for each cycle that
+decided anything; an eviction's record also has the readings of the minutes before it (`extra.trend`). A damaged part of a record
+is left out, without an error.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import DISKS, SIGNALS, WITH_REQUEST, Resource, Signal
+from evictd.core.model.threshold import Origin
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.history.evictions import find_eviction, signal_of
+from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
+from evictd.render.history.recorded_ranking import IncidentRow, ranked_pods, ranking_rows
+from evictd.render.history.suspects import suspects_of
+from evictd.render.incident.aftermath import (
+    AFTER,
+    MetAfter,
+    clear_after,
+    freed_after,
+    met_after,
+    next_eviction,
+    running_at_end,
+    says_met,
+    siblings_of,
+    successors_of,
+    time_of,
+)
+from evictd.render.incident.arrivals import NewPods, arrivals_after
+from evictd.render.incident.events import events_written
+from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
+from evictd.render.incident.readings import (
+    BEFORE,
+    is_met_at_end,
+    levels_of,
+    points_of,
+    recent_fall,
+    stands_at_end,
+    threshold_findings,
+)
+from evictd.render.incident.threshold import allocatable_met, min_reclaim
+from evictd.render.incident.verdict import EvictionVerdict, Need
+from evictd.render.text import clean, incident_id
+
+Plain = Mapping[str, Any]
+
+DRAWN_BEFORE, DRAWN_AFTER = 300, 120
+"""Seconds around an eviction that are drawn."""
+SETTLED = 10
+"""Seconds after the end of a pod in which its bytes show up in a reading."""
+CONTAINER_LOGS = "container logs"
+"""The part of a pod's disk use that the kubelet rotates."""
+_OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
+"""What the report has of the evicted pod itself before its eviction."""
+
+
+@frozen
+class Incident:
+    """One eviction and what is around it. Seconds count from the eviction; amounts are in the signal's unit."""
+
+    event: HistoryEvent
+    signal: Signal | None
+    """`None` where the pod exceeded a limit of its own."""
+    available: int | None = None
+    capacity: int | None = None
+    levels: tuple[tuple[str, int], ...] = ()
+    """Kind and limit of each threshold of the signal."""
+    soft: int | None = None
+    """Its highest soft threshold as it is configured."""
+    points: tuple[tuple[float, int], ...] = ()
+    """Seconds and available amount."""
+    arrivals: NewPods = NewPods()
+    """Pods that came around it."""
+    ranking: tuple[IncidentRow, ...] = ()
+    pods: int = 0
+    """Number of ranked pods; the journal keeps the first twenty."""
+    before: tuple[HistoryEvent, ...] = ()
+    after: tuple[HistoryEvent, ...] = ()
+    gone_after: float | None = None
+    """Seconds until nothing of the pod ran; `None` where the journal does not say."""
+    successors: tuple[tuple[str, float], ...] = ()
+    """New pods of its owner on this node, and after how many seconds they were first seen."""
+    events: tuple[tuple[str, str], ...] = ()
+    """Reason and message of the events that evictd wrote with it."""
+    node: str = ""
+    met: MetAfter = MetAfter()
+    clear: float | None = None
+    """Seconds until no threshold of the supply was met; `None` where no later record knows."""
+    freed: int = 0
+    """By how much the signal rose at most, as evictd measured it; 0 where no later record says."""
+    next_eviction: float = AFTER / SECOND
+    """Seconds to the next eviction, at most `AFTER`."""
+    known_for: float = 0
+    """Seconds from the eviction to the journal's last record."""
+    stalled: int = 0
+    """Hundredths of a percent of the last 10 s in which a task of the node stalled for memory."""
+    allocatable_met: Origin | None = None
+    """Origin of a threshold of `allocatableMemory.available`, which counts page cache by every formula, met as well."""
+    measured: bool = True
+    """Whether its usage was measured in that cycle; else it is what was known of it before."""
+    siblings: frozenset[str] = frozenset()
+    """`namespace/name` of the pods that its owner had here, without itself."""
+    of_owner: int = 0
+    """How many pods of its owner were evicted in the whole journal; 0 without an owner."""
+    min_reclaim: int = 0
+    """The minimum reclaim of the threshold: once met it stays met until so much more than its limit is available."""
+    verdict: EvictionVerdict | None = None
+    """Whether its end was needed; `None` where that is not known."""
+    with_request: str | None = None
+    """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
+    `None` where that is not known."""
+    asked: int = 0
+    """The request of a resize that was not granted; 0 without one."""
+    in_memory: bool = False
+    """Whether it has an emptyDir in memory, whose files a restart of its containers keeps."""
+    host_filled: bool = False
+    """Whether at least half of what filled the supply belongs to no pod, and all pods were measured."""
+    outside: int | None = None
+    """What belonged to no pod, where what grew is little beside what was missing."""
+    elsewhere: int | None = None
+    """What belonged to no pod, where all pods were measured."""
+    suspects: tuple[str, ...] = ()
+    """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
+    pods_filled: bool = False
+    """Whether the pods took at least half of it."""
+    main_grower: str = ""
+    """`namespace/name` of the pod that took most of what the pods took; empty where none did."""
+    filled_by: str = ""
+    """`Kind/name` of the owner whose pods took nearly all of what the pods took; empty where none is."""
+    most_in: str = ""
+    """The part of the pod's disk use that holds most of it: `container logs`."""
+    grower_in: str = ""
+    """The same of the pod that made most of the growth."""
+    deleted: int = 0
+    """Bytes of deleted files that its processes kept open."""
+    swapped: int = 0
+    """Bytes of its memory in swap."""
+    pressed: bool = False
+    """Whether the node condition of what was short stood at the end of the journal."""
+    still_met: bool = False
+    """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
+    running: frozenset[str] = frozenset()
+    """`namespace/name` of the pods that ran at the end of the journal."""
+    steady: frozenset[str] = frozenset()
+    """Of the pods that grew before, those that ran at the end of the journal and had not grown in the minute before it."""
+
+    @property
+    def id(self) -> str:
+        """The name for the command line."""
+        return incident_id(self.event.uid)
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether bytes or inodes of a disk were short."""
+        return self.resource in DISKS
+
+    @property
+    def refusals(self) -> int:
+        """How often a disruption budget refused the eviction in the minutes before."""
+        return sum(each.kind is EventKind.REFUSED and each.uid == self.event.uid for each in self.before)
+
+    @property
+    def resource(self) -> Resource | None:
+        """The resource that was short."""
+        return None if self.signal is None else SIGNALS[self.signal].resource
+
+    @property
+    def victim(self) -> IncidentRow | None:
+        """The evicted pod's row of the ranking."""
+        return next((row for row in self.ranking if row.chosen), None)
+
+    @property
+    def drawn(self) -> tuple[tuple[float, int], ...]:
+        """The readings near the eviction, and the fall if nothing was left for long; later ones would press them together."""
+        was_empty = (self.full_since or 0) >= DRAWN_BEFORE
+        return tuple(each for each in self.points if (was_empty or each[0] >= -DRAWN_BEFORE) and each[0] <= DRAWN_AFTER)
+
+    @property
+    def came_back(self) -> int | None:
+        """By how much the signal rose at most, until a threshold was met again or the next eviction; `None` without a reading.
+
+        A supply that was clear in a cycle without a record got back at least what was missing.
+        """
+        before = self.available
+        if before is None:
+            return None
+        end = self.next_eviction if self.met.again is None else min(self.next_eviction, self.met.again)
+        found = [amount - before for seconds, amount in self.points if 0 < seconds <= end]
+        found += [each for each in (self.missing if self.was_clear else None, self.freed or None) if each is not None]
+        return max(*found, 0) if found else None
+
+    @property
+    def within_request(self) -> IncidentRow | None:
+        """Another pod that made most of the growth within its request, while the evicted pod exceeded its own."""
+        grower, victim = None if self.verdict is None else self.verdict.grower, self.victim
+        if grower is None or victim is None:
+            return None
+        row = next((each for each in self.ranking if each.pod == grower.pod and not each.chosen), None)
+        grew_within = row is not None and row.usage is not None and row.usage <= row.request
+        return row if grew_within and (victim.usage or 0) > victim.request else None
+
+    @property
+    def own_cause(self) -> bool:
+        """Whether the evicted pod made the node short by its own growth, and not within its request."""
+        verdict, victim, pod = self.verdict, self.victim, self.event.pod
+        if (
+            verdict is None
+            or verdict.need is not Need.NEEDED
+            or victim is None
+            or not self.measured
+            or self.host_filled
+        ):
+            return False
+        if self.resource in WITH_REQUEST and (victim.usage or 0) <= victim.request:
+            return False
+        grew = verdict.grower is not None and verdict.grower.pod == pod
+        filled = not verdict.growers and self.pods_filled and self.main_grower == pod
+        return grew or filled or verdict.hastened_by is not None
+
+    @property
+    def protected_grower(self) -> str:
+        """`namespace/name` of the pod that made most of the growth and is never evicted; empty where none did."""
+        grower = None if self.verdict is None else self.verdict.grower
+        return next((row.pod for row in self.ranking if row.protected and grower and row.pod == grower.pod), "")
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether something else than the pod grew in the minute before its eviction."""
+        return self.verdict is not None and any(each.pod != self.event.pod for each in self.verdict.growers)
+
+    @property
+    def full_since(self) -> float | None:
+        """Since how many seconds before the eviction nothing at all was available; `None` where something was."""
+        before = [each for each in self.points if each[0] <= 0]
+        last = max((place for place, each in enumerate(before) if each[1]), default=-1) + 1
+        return -before[last][0] if self.available == 0 and last < len(before) else None
+
+    @property
+    def need(self) -> Need | None:
+        """Whether its end was needed; for a time only where what filled the supply belongs to no pod and goes on."""
+        if self.verdict is None:
+            return None
+        only = self.verdict.need in {Need.NEEDED, Need.ANOTHER_POD} and self.host_filled and not self.relieved
+        return Need.FOR_A_TIME if only else self.verdict.need
+
+    @property
+    def settled(self) -> bool:
+        """Whether what its end gave back has been read: the journal goes on for a while, or another pod was chosen since."""
+        if self.gone_after is None:
+            return False
+        return self.known_for >= self.gone_after + SETTLED or self.next_eviction < AFTER / SECOND
+
+    @property
+    def was_clear(self) -> bool:
+        """Whether no threshold of the supply was met before the next eviction, as a later record knows."""
+        return self.clear is not None and self.clear <= self.next_eviction
+
+    @property
+    def short_of(self) -> tuple[str, int, int] | None:
+        """Kind and amount of the highest limit that was not reached, and the amount missing to it.
+
+        Where all are reached, the minimum reclaim kept a threshold met: then its limit with that.
+        """
+        if self.available is None:
+            return None
+        short = [(kind, limit) for kind, limit in self.levels if limit > self.available]
+        if not short and self.min_reclaim:
+            kept = ((kind, limit + self.min_reclaim) for kind, limit in self.levels)
+            short = [(f"minimum reclaim of the {kind}", limit) for kind, limit in kept if limit > self.available]
+        kind, limit = max(short, key=lambda each: each[1], default=("", 0))
+        return (kind, limit, limit - self.available) if short else None
+
+    @property
+    def relieved(self) -> bool:
+        """Whether enough came back, and no threshold of the signal was met again for a minute or more."""
+        if self.missing is None or self.came_back is None or self.gone_after is None or self.met != MetAfter():
+            return False
+        return self.came_back >= self.missing and self.known_for >= self.gone_after + MINUTE // SECOND
+
+    @property
+    def stands_still(self) -> bool:
+        """Whether the readings before show that nothing filled the supply: the threshold is above its normal level."""
+        growers = () if self.verdict is None else self.verdict.growers
+        return self.rate is not None and self.rate <= 0 and not growers and not self.event.filled
+
+    @property
+    def kept_by_min_reclaim(self) -> bool:
+        """Whether the threshold was clear already, and its minimum reclaim alone kept it met."""
+        return self.missing is not None and not any(limit > (self.available or 0) for _, limit in self.levels)
+
+    @property
+    def missing(self) -> int | None:
+        """The amount missing to that limit."""
+        return None if self.short_of is None else self.short_of[2]
+
+    @property
+    def rate(self) -> int | None:
+        """By how much a second the signal fell before (`recent_fall`); `None` where it is not known."""
+        return recent_fall(self.points)
+
+
+def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
+    """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
+    event = find_eviction(evictions, wanted)
+    number = next(
+        (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
+    )
+    record, at = records[number], time_of(event.at)
+    label, signal, held = event.evidence.get("because", {}).get("signal", ""), signal_of(event), who_filled(record)
+    begun = BEFORE if held is None else max(BEFORE, held.over or 0)
+    around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
+    before, after = list[HistoryEvent](), list[HistoryEvent]()
+    for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
+        (before if place <= number else after).extend(events)
+    seen = levels_of(record, signal)
+    gone = next((each for each in (*before, *after) if each.kind is EventKind.GONE and each.uid == event.uid), None)
+    gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
+    later = records[number + 1 :]
+    met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
+    clear = clear_after(record, later, signal)
+    return Incident(
+        event=event,
+        signal=signal,
+        available=seen.available,
+        capacity=seen.capacity,
+        levels=seen.levels,
+        soft=seen.soft,
+        points=points_of(records, signal, record, before=begun),
+        arrivals=arrivals_after(record, later, event),
+        ranking=tuple(ranking_rows(record, signal, event.uid)),
+        pods=ranked_pods(record, signal),
+        before=tuple(each for each in before if each.uid != event.uid or each.kind in _OWN),
+        after=tuple(each for each in after if each.kind is not EventKind.BOOT),
+        gone_after=gone_after,
+        successors=successors_of(record, later, event, at),
+        events=tuple(events_written(record, event)),
+        node=clean(record.observation.node_name),
+        met=met_after(record, later, met, event.uid, clear),
+        clear=clear,
+        freed=freed_after(later, signal, event.uid),
+        next_eviction=next_eviction(record, later),
+        known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
+        stalled=record.observation.stalled,
+        allocatable_met=allocatable_met(record),
+        measured=not _is_missing(record, event.uid),
+        siblings=siblings_of(record, event),
+        of_owner=_of_owner(evictions, event),
+        min_reclaim=min_reclaim(event, seen.capacity),
+        host_filled=fills_host(held),
+        outside=outside_pods_held(held, event),
+        elsewhere=None if held is None else held.elsewhere.held,
+        suspects=suspects_of(record, label),
+        pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
+        main_grower="" if held is None else held.main_grower,
+        pressed=stands_at_end(records, signal),
+        still_met=is_met_at_end(records[-1], signal),
+        running=running_at_end(records[-1], evictions),
+    )
+
+
+def _evicts(record: JournalRecord, uid: str) -> bool:
+    return any(uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
+
+
+def _is_missing(record: JournalRecord, uid: str) -> bool:
+    missing = (each for each in record.findings if each.get("kind") == "StatsMissing")
+    return any(uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
+
+
+def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
+    """Return how many pods of the evicted pod's owner are among the evictions."""
+    namespace = event.pod.partition("/")[0]
+    if not event.owner:
+        return 0
+    kin = (each for each in evictions if each.owner == event.owner)
+    return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})

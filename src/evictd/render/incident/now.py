@@ -1,0 +1,186 @@
+"""Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
+
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.avoidance import avoidance, held_by_page_cache, other_growers
+from evictd.render.incident.grower_rate import grower_rate
+from evictd.render.incident.held_back import held_back_remedy
+from evictd.render.incident.held_unmeasured import exceeded_unmeasured
+from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.owner_growth import only_others_grew
+from evictd.render.incident.summary import filled_name
+from evictd.render.incident.verdict import Need
+from evictd.render.status.owners import AGAIN, TWICE, mend_owner
+from evictd.render.status.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
+from evictd.render.text import amount_text, first_of, usage_text
+
+_NAMED = 3
+_NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
+"""The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
+_ON_HOST: dict[Resource | None, str] = {
+    Resource.MEMORY: (
+        "`systemd-cgtop -m` shows the memory of its services, `slabtop` the kernel's, and `journalctl -k` what the kernel killed"
+    ),
+    Resource.PIDS: "`systemd-cgtop -t` shows the processes of its services",
+}
+"""What shows who uses what is short outside pods, where that is no filesystem."""
+_LARGEST: dict[Resource | None, tuple[str, str]] = {
+    Resource.EPHEMERAL_STORAGE: ("du -xhd3", "sort -h"),
+    Resource.INODES: ("du -xd3 --inodes", "sort -n"),
+}
+"""Commands that measure the directories of a filesystem, and that order them by size."""
+
+
+def _on_host(found: Incident) -> str:
+    """Return what shows who uses what is short outside pods; empty where nothing does."""
+    if found.resource not in _LARGEST:
+        return _ON_HOST.get(found.resource, "")
+    filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
+    mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
+    measure, order = _LARGEST[found.resource]
+    return (
+        "`lsof +L1` shows deleted files that are open, and "
+        f"`{measure} {mount_point} | {order} | tail` the largest directories"
+    )
+
+
+def now_text(found: Incident) -> str:
+    """Return what to do now as a clause; empty where that is not known."""
+    if found.event.dry_run:
+        return left_to_do(found)
+    return left_to_do(found) or _relieved_text(found) or "; ".join(_of_pod(found))
+
+
+def _relieved_text(found: Incident) -> str:
+    """Write that nothing is to do while the node stays relieved, or for whom; empty where it is not known to be."""
+    if not found.relieved:
+        return ""
+    shown = _on_host(found) if found.host_filled and not held_by_page_cache(found) else ""
+    if shown:
+        return f"the node is relieved; if it is short again, look at the host: {shown}"
+    if of_pod := _of_pod(found):
+        return f"the node is relieved; {'; '.join(of_pod)}"
+    if avoidance(found).by:
+        return "the node is relieved: nothing to do now; to avoid the next one, see what would have avoided it"
+    return "the node is relieved: nothing to do, unless it is short again"
+
+
+def _of_pod(found: Incident) -> list[str]:
+    """Return what to do about a pod whose growth was the cause, and to whom a budget that was passed over belongs."""
+    texts = list[str]()
+    if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
+        size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
+        here = next(
+            (f"{name} runs here and may fill this" for name, _ in found.successors if name in found.running), ""
+        )
+        then = f": {here or 'its next pod may fill its'} node as well" if found.event.owner else ""
+        texts.append(f"{_mend_text(found, found.event, size)}{then}")
+    if found.event.past_budget:
+        texts.append(f"tell whose disruption budget guarded {found.event.pod} that evictd deleted it all the same")
+    return texts
+
+
+def _mend(found: Incident, evicted: HistoryEvent) -> str:
+    """Write to mend, and to limit where a limit counts what filled the supply: none counts inodes, PIDs or deleted files."""
+    usage = 0 if found.victim is None or found.victim.pod != evicted.pod else found.victim.usage or 0
+    deleted = found.resource is Resource.EPHEMERAL_STORAGE and 0 < usage <= found.deleted * 2
+    return "mend" if deleted or found.resource not in WITH_REQUEST else "mend or limit"
+
+
+def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
+    """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it."""
+    bound = ", or bound it by podPidsLimit of the kubelet" if found.resource is Resource.PIDS else size
+    what = f"what {evicted.owner} runs" if evicted.owner else evicted.pod
+    before = "" if evicted.owner else f"{',' if found.resource is Resource.PIDS else ''} before it runs again"
+    return f"{_mend(found, evicted)} {what}{bound}{before}"
+
+
+def left_to_do(found: Incident) -> str:
+    """Return what is left to do; empty where nothing is known to be."""
+    if found.host_filled and found.suspects:
+        return host_path_remedy(found.suspects)
+    if found.host_filled and found.pressed and not held_by_page_cache(found):
+        shown = _on_host(found)
+        filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
+        what = "the node is still short: look at the host" if found.still_met else filled
+        return f"{what}{f': {shown}' if shown else ''}"
+    if (
+        found.of_owner >= AGAIN
+        and found.outside
+        and found.verdict is not None
+        and found.verdict.need is Need.NO_POD_HELPS
+    ):
+        less = "free the disk" if found.on_disk else "end what the host runs"
+        used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
+        return f"keep {found.event.owner} off this node; {less} or lower the threshold: {used}"
+    needed = found.verdict is not None and found.verdict.need is Need.NEEDED
+    again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
+    blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))
+    if again and needed and blamed:
+        return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
+    if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
+        return f"the node is still short: {LOWER_THRESHOLD}"
+    if found.host_filled:
+        return ""
+    if arriving := _of_arrivals(found):
+        return arriving
+    too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
+    held_back, growing = (
+        held_back_remedy(found) if found.still_met or too_little else "",
+        _still_growing(found) or _went_later(found),
+    )
+    if held_back and not found.still_met:
+        return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
+    short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
+    return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
+
+
+def _of_arrivals(found: Incident) -> str:
+    """Write what bounds the number of pods where only those that came filled the node; empty where nothing is known to."""
+    victim, verdict = found.victim, found.verdict
+    if verdict is None or verdict.need is not Need.NOTHING_SHORT or found.relieved or not (came := found.arrivals.text):
+        return ""
+    if victim is None or found.resource not in WITH_REQUEST or (victim.usage or 0) <= victim.request:
+        return ""
+    return f"{came}: let the pods request what they use, or lower maxPods of the kubelet, so that fewer are placed here"
+
+
+def _still_growing(found: Incident) -> str:
+    """Write which other pods grew at least half as fast and still run, beyond their request or as the cause; else empty."""
+    resource, verdict = found.resource, found.verdict
+    if resource is None or verdict is None or found.event.dry_run:
+        return ""
+    grower = verdict.grower
+    if grower is not None and grower.pod in found.running - found.steady and grower.pod == found.protected_grower:
+        grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), resource)} a second, and it still runs"
+        remedy = remedy_of("ProtectedCulprit", resource, "it")
+        if found.grower_in == CONTAINER_LOGS:
+            remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
+        return f"{grew}: {remedy}"
+    own = verdict.rate_of(found.event.pod)
+    beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
+    within = None if found.relieved else found.within_request  # what went on within its request is no fault
+    beyond |= set() if within is None else {within.pod}
+    alike = [
+        each
+        for each in other_growers(found)
+        if each.rate * 2 >= own and each.pod in found.running & beyond - found.steady
+    ]
+    names = [f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in alike]
+    limit = "limit" if resource in WITH_REQUEST else "mend"
+    runs = f"it still runs: {limit} or end it" if len(names) == 1 else f"they still run: {limit} or end them"
+    return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
+
+
+def _went_later(found: Incident) -> str:
+    """Write to mend the pod that made most of the growth beyond its request and was evicted after this one; else empty."""
+    grower = None if found.verdict is None else found.verdict.grower
+    row = next((each for each in found.ranking if grower is not None and each.pod == grower.pod), None)
+    if grower is None or row is None or row.chosen or found.resource is None or (row.usage or 0) <= row.request:
+        return ""
+    evicted = (each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run)
+    later = next((each for each in evicted if each.pod == grower.pod), None)
+    if later is None:
+        return ""
+    grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
+    return f"{_mend_text(found, later)}: {grew} and was evicted after this pod"

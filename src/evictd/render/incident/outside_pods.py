@@ -1,0 +1,18 @@
+"""Says of an incident how much memory belongs to no pod, where that is more than what was missing."""
+
+from evictd.core.model.signal import Resource
+from evictd.render.incident.incident import Incident
+from evictd.render.text import amount_text
+
+_NOTABLE = 20
+"""What belongs to no pod is named from this part of the memory on: each node runs a few daemons."""
+
+
+def outside_pods_text(found: Incident) -> str:
+    """Write how much belongs to no pod; empty where it is less than what was missing, or is what filled the memory."""
+    held, capacity = found.elsewhere or 0, found.capacity or 0
+    if found.resource is not Resource.MEMORY or found.missing is None or found.host_filled:
+        return ""
+    if held <= found.missing or held * _NOTABLE < capacity:
+        return ""
+    return f"{amount_text(held, found.resource)} of what is used belongs to no pod"

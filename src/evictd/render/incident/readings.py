@@ -1,0 +1,126 @@
+"""Reads the readings and the thresholds of one signal from records of the journal."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InvalidValueError
+from evictd.render.incident.aftermath import AFTER, says_met, seconds_between
+from evictd.render.jump import since_jump
+
+BEFORE = 10 * MINUTE
+"""Time before an eviction that belongs to its incident."""
+_MINUTE_BEFORE = 90
+"""Seconds before an eviction whose readings give its rate: a minute, and the readings around its begin."""
+_LATELY = 30
+"""Seconds before an eviction in which a supply must have gone on falling."""
+_STOOD_STILL = 10
+"""A supply stood still if it fell by less than this part of its rate before."""
+
+
+@frozen
+class SignalLevels:
+    """A signal and its thresholds as one record has them; `None` for what the record does not have."""
+
+    available: int | None = None
+    capacity: int | None = None
+    levels: tuple[tuple[str, int], ...] = ()
+    """Kind and limit of each threshold, the highest first."""
+    soft: int | None = None
+    """The highest soft threshold as it is configured; its limit may be lower by what no process can allocate."""
+
+
+def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator[Mapping[str, Any]]:
+    """Return the findings about the thresholds of a signal."""
+    for finding in record.findings if signal is not None else ():
+        threshold = finding.get("threshold")
+        named = threshold.get("signal") if isinstance(threshold, Mapping) else None
+        if finding.get("kind") == "Threshold" and signal is not None and named == signal.value:
+            yield finding
+
+
+def stands_at_end(records: Sequence[JournalRecord], signal: Signal | None) -> bool:
+    """Whether the node condition of a signal stands after the last record."""
+    reported = (each for each in records[-1].decisions if each.get("kind") == "ReportConditions")
+    conditions = next((each.get("conditions", ()) for each in reported), records[-1].state.node_conditions)
+    return signal is not None and SIGNALS[signal].condition.value in conditions
+
+
+def is_met_at_end(last: JournalRecord, signal: Signal | None) -> bool:
+    """Whether a threshold of the signal's node condition was met in the last record."""
+    alike = (each for each in Signal if signal is not None and SIGNALS[each].condition is SIGNALS[signal].condition)
+    return any(says_met(found) for each in alike for found in threshold_findings(last, each))
+
+
+def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
+    """Return what was available, the capacity, and the thresholds."""
+    available = capacity = soft = None
+    levels: dict[tuple[str, int], None] = {}
+    for finding in threshold_findings(record, signal):
+        limit = _amount(finding.get("limit"))
+        available, capacity = _amount(finding.get("available")), _amount(finding.get("capacity"))
+        if limit is not None:
+            kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
+            levels[kind, limit] = None
+            if kind == "soft":
+                soft = max(soft or 0, _configured(finding["threshold"]) or limit)
+    ordered = tuple(sorted(levels, key=lambda each: -each[1]))
+    return SignalLevels(available=available, capacity=capacity, levels=ordered, soft=soft)
+
+
+def _configured(threshold: Mapping[str, Any]) -> int | None:
+    """Return the amount that a threshold is configured with; `None` for a share."""
+    value = threshold.get("value")
+    return _amount(value.get("quantity")) if isinstance(value, Mapping) else None
+
+
+def _amount(text: object) -> int | None:
+    try:
+        return parse_quantity(str(text)).value()
+    except InvalidValueError:
+        return None
+
+
+def points_of(
+    records: Iterable[JournalRecord], signal: Signal | None, evicting: JournalRecord, *, before: int = BEFORE
+) -> tuple[tuple[float, int], ...]:
+    """Return every reading of the signal in the records: of their findings, and of the minutes before some of them."""
+    if signal is None:
+        return ()
+    points: dict[float, int] = {}
+    for record in records:
+        since = seconds_between(evicting, record)
+        for ago, amount in record.extra.trend.get(signal.value, ()):
+            if -before <= (since - ago) * SECOND <= AFTER:
+                points[round(since - ago, 1)] = amount
+        is_near = -before <= since * SECOND <= AFTER
+        if is_near and (available := levels_of(record, signal).available) is not None:
+            points[round(since, 1)] = available
+    return tuple(sorted(points.items()))
+
+
+def recent_fall(points: Sequence[tuple[float, int]]) -> int | None:
+    """Return by how much a second a signal fell in the last minute before an eviction; `None` where it is not known.
+
+    Each point has its seconds from the eviction and its amount; those before the last jump do not count. Where the signal stood
+    still lately or fell twice as fast, the rate is that of the last readings: that is what goes on.
+    """
+    known = since_jump([(seconds, amount) for seconds, amount in points if -_MINUTE_BEFORE <= seconds <= 0])
+    if len(known) < 2 or known[-1][0] - known[0][0] < 1:
+        return None
+    whole = _fall(known)
+    last = [each for each in known if each[0] >= -_LATELY]
+    if len(last) > 1 and last[-1][0] - last[0][0] >= _LATELY / 2:
+        fell = _fall(last)
+        if fell * _STOOD_STILL < whole or fell > 2 * whole:
+            return round(fell)
+    return round(whole)
+
+
+def _fall(points: Sequence[tuple[float, int]]) -> float:
+    """Return by how much a second the amount fell from the first reading to the last one."""
+    return (points[0][1] - points[-1][1]) / (points[-1][0] - points[0][0])

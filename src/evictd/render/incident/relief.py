@@ -1,0 +1,142 @@
+"""Says what came back after an eviction: the missing amount, the freed amount, whether it lasted, and the pods that returned."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from evictd.codec.times import rfc3339
+from evictd.core.model.amount_text import amount_with
+from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.quantity import of_count
+from evictd.render.attribution import clock_text
+from evictd.render.history.history import EventKind
+from evictd.render.incident.aftermath import MetAfter, time_of
+from evictd.render.incident.incident import SETTLED, Incident
+from evictd.render.text import amount_text, signal_amount, usage_text
+
+_LONG = 60
+"""Seconds that a journal must go on before it says that an owner created no new pod."""
+_MUCH = 10
+"""The part of the memory that has to come back without an eviction to be named."""
+_GIVES_BACK = {
+    EventKind.EVICTED,
+    EventKind.SHORTENED,
+    EventKind.GONE,
+    EventKind.RECLAIMED,
+    EventKind.KUBELET,
+    EventKind.BOOT,
+}
+_NAMED = 3
+"""How many new pods of an owner are named."""
+
+
+def relief_lines(found: Incident) -> Iterator[str]:
+    """Write one sentence a line; nothing for a pod that exceeded a limit of its own."""
+    if found.signal is None:
+        return
+    resource = SIGNALS[found.signal].resource
+    if (short := found.short_of) is not None:
+        kind, limit, missing = short
+        usage = None if found.victim is None else found.victim.usage
+        used = "" if usage is None else f"; {found.event.pod} held {usage_text(usage, resource)}"
+        used += f", most of it in {found.most_in}" if found.most_in and used else ""
+        if found.swapped and used and resource is Resource.MEMORY:
+            used += f", and {amount_text(found.swapped, resource)} more in swap"
+        used += "" if found.measured or not used else ", as measured before: in that cycle it was not measured"
+        missed = (
+            f"{amount_with(of_count(missing), resource, 'was', 'were')} missing to {signal_amount(limit, found.signal)}"
+        )
+        yield f"{missed}, the {kind} threshold{used}"
+    if found.gone_after is not None:
+        yield f"it had ended {_later(found.gone_after)}"
+    if found.came_back is not None and found.gone_after is not None:
+        enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
+        bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
+        if text := unsettled_text(found):
+            yield text
+        elif found.came_back:
+            brief = found.met.again is not None and found.met.again < _LONG and enough == ": enough"
+            lasted = f" for {format_duration(max(round(found.met.again or 0), 1) * SECOND)}" if brief else ""
+            yield f"{bound} {usage_text(found.came_back, resource)} came back{enough}{lasted}"
+        elif found.settled and found.outgrown:
+            yield "no more was available afterwards: what grew took what its end freed"
+        else:
+            yield "nothing came back"
+    elif not found.event.dry_run:
+        yield "the journal has no reading between its end and the next eviction, so what came back is not known"
+    yield from _lasted(found)
+    yield from _back_alone(found)
+    yield from _successors(found)
+
+
+def unsettled_text(found: Incident) -> str:
+    """Write what came back of what was missing where the journal does not go on long enough to say more; else empty."""
+    if found.signal is None or found.came_back is None or found.settled or found.came_back >= (found.missing or 0):
+        return ""
+    amount = signal_amount(found.came_back, found.signal) if found.came_back else "nothing"
+    return f"{amount} came back up to the journal's last record, {_later(found.known_for)}"
+
+
+def _lasted(found: Incident) -> Iterator[str]:
+    """Write whether a threshold of the signal was met again; nothing where the journal does not say."""
+    if found.signal is None or found.gone_after is None or found.came_back is None:
+        return
+    name = found.signal.value
+    if found.met.again is not None:
+        yield f"{_later(found.met.again)} a threshold of {name} was met again"
+    if found.met.still is not None and found.settled and found.clear is None:
+        yield f"a threshold of {name} was still met at the journal's last record{_dated(found.met.still)}"
+    elif found.met.still is not None and found.settled:
+        stayed = "" if found.met.still < 1 else f" for {format_duration(round(found.met.still) * SECOND)}"
+        yield f"a threshold of {name} stayed met{stayed} after its eviction"
+    if found.met == MetAfter() and found.known_for > found.gone_after:
+        yield f"no threshold of {name} was met again up to the journal's last record{_dated(found.known_for)}"
+
+
+def _back_alone(found: Incident) -> Iterator[str]:
+    """Write how much memory came back later without an eviction, where that is a tenth of the node's or more."""
+    if found.resource is not Resource.MEMORY or found.signal is None or found.gone_after is None:
+        return
+    begin = found.gone_after + SETTLED
+    later = [each for each in found.points if each[0] >= begin]
+    rises = ((then, now) for then, now in pairwise(later) if not _explained(found, then[0] - SETTLED, now[0] + 1))
+    then, now = max(rises, key=lambda each: each[1][1] - each[0][1], default=((0.0, 0), (0.0, 0)))
+    if (risen := now[1] - then[1]) > 0 and risen * _MUCH >= (found.capacity or 0) > 0:
+        amount, at = (
+            signal_amount(risen, found.signal),
+            clock_text(rfc3339(time_of(found.event.at) + round(now[0] * SECOND))),
+        )
+        yield f"{amount} came back until {at} without an eviction: a process ended, or the kernel killed one (`journalctl -k`)"
+
+
+def _explained(found: Incident, begin: float, end: float) -> bool:
+    """Whether the journal has an eviction, the end of a pod or a collection in that time, in seconds since the eviction."""
+    at = time_of(found.event.at)
+    return any(
+        begin * SECOND <= time_of(each.at) - at <= end * SECOND for each in found.after if each.kind in _GIVES_BACK
+    )
+
+
+def _dated(seconds: float) -> str:
+    return "" if seconds < 1 else f", {_later(seconds)}"
+
+
+def _successors(found: Incident) -> Iterator[str]:
+    event = found.event
+    for name, seconds in found.successors[:_NAMED]:
+        # The journal has no record of a calm cycle, so its first record with the pod is only the latest time of its start.
+        yield f"{event.owner} created {name} on this node {_within(seconds)}"
+    if (more := len(found.successors) - _NAMED) > 0:
+        yield f"and {more} more after it"
+    if event.owner and not found.successors and not event.dry_run and found.known_for >= _LONG:
+        yield f"no new pod of {event.owner} was seen on this node"
+
+
+def _later(seconds: float) -> str:
+    """Write how long after the eviction something was seen; the journal's times are whole seconds."""
+    return _within(seconds) if seconds < 1 else f"{format_duration(round(seconds) * SECOND)} later"
+
+
+def _within(seconds: float) -> str:
+    """Write by when at the latest something happened after the eviction."""
+    return "within a second" if seconds < 1 else f"within {format_duration(round(seconds) * SECOND)}"

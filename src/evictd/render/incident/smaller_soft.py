@@ -1,0 +1,23 @@
+"""Says of an incident which smaller soft threshold would not have been met."""
+
+from evictd.render.incident.incident import Incident
+from evictd.render.text import rounded_below, signal_amount
+
+
+def smaller_soft_text(found: Incident) -> str:
+    """Write the soft threshold that what was left did not reach; empty where a smaller one would have been met as well.
+
+    Where something still filled the supply, a smaller one would only have been met later.
+    """
+    because, verdict = found.event.evidence.get("because", {}), found.verdict
+    threshold = because.get("threshold") or {}
+    if found.signal is None or found.available is None or verdict is None or verdict.growers or (found.rate or 0) > 0:
+        return ""
+    lowest = min((amount for seconds, amount in found.points if seconds <= 0), default=found.available)
+    enough = rounded_below(min(lowest, found.available))
+    hard = max((limit for kind, limit in found.levels if kind == "hard"), default=0)
+    if not threshold.get("gracePeriodNanoseconds") or enough <= hard:
+        return ""
+    had = "" if found.soft is None else f" (it was {signal_amount(found.soft, found.signal)})"
+    left = f"{signal_amount(enough, found.signal)} or more was left, and nothing grew any more"
+    return f"a soft threshold of at most {signal_amount(enough, found.signal)}{had}: {left}"

@@ -1,0 +1,205 @@
+"""Says in one sentence what an incident was: what made the node short, and what the eviction achieved."""
+
+from collections.abc import Iterable
+
+from evictd.codec.times import rfc3339
+from evictd.core.model.signal import Resource
+from evictd.core.units.duration import SECOND, format_duration
+from evictd.render.attribution import clock_text
+from evictd.render.history.history import EventKind, HistoryEvent, killed_of
+from evictd.render.incident.aftermath import time_of
+from evictd.render.incident.avoidance import held_by_page_cache
+from evictd.render.incident.grower_rate import grower_rate
+from evictd.render.incident.hastened import hastened_cause
+from evictd.render.incident.held_back import held_back_text
+from evictd.render.incident.held_unmeasured import held_unmeasured
+from evictd.render.incident.incident import Incident
+from evictd.render.incident.relief import unsettled_text
+from evictd.render.incident.verdict import Need
+from evictd.render.status.owners import AGAIN, TWICE
+from evictd.render.text import amount_text, counted, first_of, usage_text
+
+_A_WHILE = 10
+"""From how many seconds on it is said how long nothing was left."""
+_NAMED = 3
+"""How many pods are named of which the kernel killed processes."""
+_BRIEF = 1
+"""By more than how many seconds a grace period has to be shortened to be named."""
+_FILLED = {
+    Resource.MEMORY: "memory",
+    Resource.EPHEMERAL_STORAGE: "the disk",
+    Resource.INODES: "the inodes",
+    Resource.PIDS: "the PIDs",
+}
+
+
+def filled_name(resource: Resource) -> str:
+    """Return what was filled, in words."""
+    return _FILLED.get(resource, resource.value)
+
+
+def summary_text(found: Incident) -> str:
+    """Write cause and effect; empty where neither is known."""
+    texts = filter(
+        None, (_cause_text(found), _asked_text(found), _shortened_text(found), _effect_text(found), _again_text(found))
+    )
+    held_back = held_back_text(found) if (found.came_back or 0) < (found.missing or 0) and found.settled else ""
+    return "; ".join((*texts, *filter(None, (held_back, _killed_text(found)))))
+
+
+def _killed_text(found: Incident) -> str:
+    """Write of which other pods the kernel killed processes in the minutes around the eviction; empty where of none."""
+    before, after = (_killed(found, each) for each in (found.before, found.after))
+    if not before + after:
+        return ""
+    when = "before and afterwards" if before and after else "before" if before else "afterwards"
+    pods = first_of(tuple(dict.fromkeys((*before, *after))), _NAMED)
+    return f"the kernel killed processes of {pods} {when}"
+
+
+def _killed(found: Incident, events: Iterable[HistoryEvent]) -> tuple[str, ...]:
+    return tuple(each for each in killed_of(events) if each != found.event.pod)
+
+
+def within_text(found: Incident) -> str:
+    """Write that the pod that grew was within its request; empty where it was not, or the evicted pod was as well."""
+    row, resource = found.within_request, found.resource
+    if row is None or resource is None:
+        return ""
+    return f"within its request ({amount_text(row.usage, resource)} of {amount_text(row.request, resource)})"
+
+
+def _asked_text(found: Incident) -> str:
+    """Write that a resize of the pod was not granted; empty where none was asked for."""
+    victim = found.victim
+    if not found.asked or victim is None:
+        return ""
+    granted, asked = (amount_text(each, Resource.MEMORY) for each in (victim.request, found.asked))
+    return f"its request counts as {granted}, because its resize to {asked} was not granted"
+
+
+def _excess_text(found: Incident) -> str:
+    """Write how much more than it requested the evicted pod held."""
+    victim, resource = found.victim, found.resource
+    if victim is None or resource is None:
+        return ""
+    held = amount_text((victim.usage or 0) - victim.request, resource)
+    return f"{found.event.pod} held {held} " + ("more than it requested" if victim.request else "and requested none")
+
+
+def _shortened_text(found: Incident) -> str:
+    """Write that its grace period was shortened; empty where it was not, or by a second."""
+    short = next(
+        (each for each in found.after if each.kind is EventKind.SHORTENED and each.uid == found.event.uid), None
+    )
+    if short is None:
+        return ""
+    before, after = (int(each.evidence.get("gracePeriodSeconds") or 0) for each in (found.event, short))
+    return f"its grace period was shortened from {before}s to {after}s" if before - after > _BRIEF else ""
+
+
+def _again_text(found: Incident) -> str:
+    """Write that pods of its owner go again and again; a second one counts where its own growth was the cause."""
+    least = TWICE if found.own_cause else AGAIN
+    return f"{found.of_owner} pods of {found.event.owner} were evicted here" if found.of_owner >= least else ""
+
+
+def _cause_text(found: Incident) -> str:
+    """Write what made the node short, from the surest reason to the least sure one."""
+    pod, resource, verdict = found.event.pod, found.resource, found.verdict
+    if found.signal is None or resource is None:
+        return f"{pod} exceeded a limit of its own"
+    if found.kept_by_min_reclaim:
+        return "the threshold was clear already, its minimum reclaim was not"
+    if held_by_page_cache(found):
+        return "page cache that the kernel can drop held the threshold met"
+    if not found.measured:
+        return _unmeasured_text(found, resource)
+    if found.host_filled:
+        volume = " or lies in a hostPath volume" if found.on_disk else ""
+        return f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
+    grower = None if verdict is None else verdict.grower
+    went = "would have gone" if found.event.dry_run else "went"
+    if found.refusals:
+        went += f" past a disruption budget, which had refused it {counted(found.refusals, 'time')}"
+    if hastened := hastened_cause(found, went):
+        return hastened
+    if (within := within_text(found)) and grower is not None:
+        return f"{grower.pod} grew {within}; {_excess_text(found)}, and {went}"
+    if grower is not None and grower.pod:
+        rate = f"by {usage_text(grower_rate(found, grower), resource)} a second"
+        return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
+    return _unsure_cause_text(found, went)
+
+
+def _unmeasured_text(found: Incident, resource: Resource) -> str:
+    """Write that its end showed what a pod held that was not measured; otherwise that this is not known."""
+    if held_unmeasured(found):
+        return f"{found.event.pod} was not measured, and its end showed that it held what was missing"
+    return f"{found.event.pod} was not measured, so how much it took of {filled_name(resource)} is not known"
+
+
+def _full_text(found: Incident) -> str:
+    """Write since when nothing at all was left, where that is a while: evictd may have paused meanwhile."""
+    since = found.full_since or 0
+    at = clock_text(rfc3339(time_of(found.event.at) - round(since * SECOND)))
+    return f", and nothing was left from {at} on" if since >= _A_WHILE else ""
+
+
+def _unsure_cause_text(found: Incident, went: str) -> str:
+    """Write what is known of the cause where no pod made most of the growth."""
+    pod, resource, verdict, victim = found.event.pod, found.resource, found.verdict, found.victim
+    growers = () if verdict is None else verdict.growers
+    if found.stands_still:
+        return "nothing grew in the minute before"
+    if verdict is not None and verdict.need is Need.NO_POD_HELPS:
+        return "no pod that may go held what was missing"
+    if len(growers) > 1 and growers[0].pod and resource is not None:
+        rate = usage_text(sum(grower_rate(found, each) for each in growers if each.pod), resource)
+        grown = [each.pod for each in growers if each.pod]
+        of = f" of {found.event.owner}" if found.siblings.issuperset(set(grown) - {pod}) and found.event.owner else ""
+        return f"{counted(len(grown), 'pod')}{of} grew by {rate} a second together, and {pod} {went}"
+    excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
+    if resource is not None and found.missing is not None and excess >= found.missing:
+        return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
+    arrivals = found.arrivals
+    came = bool(arrivals.before) and arrivals.held * 2 * SECOND >= (found.rate or 0) * arrivals.over > 0
+    if came and not growers and resource is not None:
+        return f"{arrivals.before_text}, {usage_text(arrivals.held, resource)} together, and {pod} {went}"
+    if found.pods_filled and found.main_grower and resource is not None:
+        filled = f"{found.main_grower} filled {filled_name(resource)}"
+        return f"{filled} and {went}" if found.main_grower == pod else f"{filled}, and {pod} {went}"
+    if found.pods_filled and resource is not None:
+        of = f" of {found.filled_by}" if found.filled_by else ""
+        return f"pods{of} filled {filled_name(resource)}, no one of them most of it"
+    return ""
+
+
+def _effect_text(found: Incident) -> str:
+    """Write whether the eviction relieved the node, for how long, and whether it was needed."""
+    missing, came_back, again = found.missing, found.came_back, found.met.again
+    if found.event.dry_run or missing is None:
+        return ""
+    if found.relieved:
+        return "the eviction relieved the node"
+    grows = found.verdict is not None and bool(found.verdict.growers)
+    # Met again although none was foreseen to be met, what grew did not go on as before.
+    refuted = found.need is Need.NOTHING_SHORT and grows and again is not None and not found.arrivals.text
+    if found.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD} and not refuted:
+        return _not_needed_text(found, grows=grows)
+    if came_back is None:
+        return ""
+    if came_back < missing:
+        return unsettled_text(found) or "the eviction gave back too little"
+    if again is not None:
+        return f"the eviction relieved the node for {format_duration(max(round(again), 1) * SECOND)} only"
+    return "the eviction gave back enough"
+
+
+def _not_needed_text(found: Incident, *, grows: bool) -> str:
+    """Write that the eviction was not needed, with what that counts on; or which pods came, with which it is not known."""
+    if found.verdict is not None and found.verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
+        return f"the eviction was not needed by what was there, but {came}"
+    if grows:
+        return "the eviction was not needed if growth went on as in the minute before"
+    return "the eviction was not needed if no other pod came"

@@ -1,0 +1,379 @@
+"""Journal entries that were decided again, as text and as a document."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import SequenceMatcher
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+from evictd.codec.decision import decode_decision, encode_decision
+from evictd.codec.journal import JournalEntry
+from evictd.codec.journal_record import recorded_evictions
+from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionMethod, MemoryFormula
+from evictd.core.model.decision import Wait
+from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.observation import Reclaim
+from evictd.core.model.state import Step
+from evictd.core.model.threshold import Origin, Threshold
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InputError, InvalidValueError
+from evictd.render.console import print_line
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.replay.refusals import recorded_refusals
+from evictd.render.sentences import decision_text
+from evictd.render.text import clean, counted, duration_text, first_of, threshold_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Plain = Mapping[str, Any]
+_ALIKE = 0.5
+"""Least share of common words of two sentences whose difference is shown word by word."""
+_MARKS = "(),;:"
+_SHOWN_VICTIMS = 8
+
+
+@frozen
+class Replayed:
+    """One entry, decided again."""
+
+    entry: JournalEntry
+    step: Step
+    same: bool
+    formula: MemoryFormula | None = None
+    """The formula by which `memory.available` is as recorded, where that of the other configuration is not known."""
+    sooner: tuple[str, ...] = ()
+    """The settings of the other configuration that may act sooner than the recorded ones (`sooner_settings`)."""
+    pod_termination: EvictionMethod | None = None
+    """How the other configuration ends pods; `None`: not known."""
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether the API server may refuse an eviction now: it is asked for one, as far as is known."""
+        return self.pod_termination not in {EvictionMethod.DELETE, EvictionMethod.STATUS}
+
+
+def plain_decisions(step: Step) -> list[Plain]:
+    """Return the decisions as a journal line has them."""
+    plain: list[Plain] = json.loads(json.dumps([encode_decision(decision) for decision in step.decisions]))
+    return plain
+
+
+def without_wait(decisions: Iterable[Plain]) -> list[Plain]:
+    """Leave out the `Wait` at the end of every step: the time of the next cycle is no decision about the node."""
+    return [decision for decision in decisions if decision.get("kind") != "Wait"]
+
+
+def recorded_text(decision: Plain) -> str:
+    """Write a recorded decision on one line; of a damaged one only its kind."""
+    try:
+        return decision_text(decode_decision(decision))
+    except InputError:
+        return clean(str(decision.get("kind")))
+
+
+def _decided_texts(step: Step) -> list[str]:
+    return [decision_text(decision) for decision in step.decisions if not isinstance(decision, Wait)]
+
+
+def _recorded_texts(entry: JournalEntry) -> list[str]:
+    return [recorded_text(decision) for decision in without_wait(entry.decisions)]
+
+
+def decided_alike(entry: JournalEntry, step: Step) -> bool:
+    """Whether the same was recorded: the words are equal, and so is each field that both have. An older evictd left out some."""
+    now, then = without_wait(plain_decisions(step)), without_wait(entry.decisions)
+    return now == then or (_decided_texts(step) == _recorded_texts(entry) and _agree(now, then))
+
+
+def _agree(now: object, then: object) -> bool:
+    """Whether two plain values are equal but for fields that only one of them has."""
+    if isinstance(now, Mapping) and isinstance(then, Mapping):
+        return all(_agree(now[name], then[name]) for name in now.keys() & then.keys())
+    if isinstance(now, list | tuple) and isinstance(then, list | tuple):
+        return len(now) == len(then) and all(map(_agree, now, then))
+    return now == then
+
+
+def _changed_words(then: str, now: str) -> str:
+    """Return the words that are replaced by others; empty where the sentences have little in common or one has more words."""
+    old, new = then.split(), now.split()
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return ""
+    changed = [
+        (" ".join(old[a:b]).strip(_MARKS), " ".join(new[c:d]).strip(_MARKS))
+        for kind, a, b, c, d in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+    return ", ".join(f"{then} -> {now}" for then, now in changed) if all(map(all, changed)) else ""
+
+
+_FIELDS = {
+    "actions": "what is removed",
+    "because": "the numbers behind the eviction",
+    "condition": "the condition that the pod gets",
+    "device": "the disk",
+    "freeze": "whether its containers are frozen",
+    "gracePeriodSeconds": "its grace period in seconds",
+    "pod": "what is recorded of the pod",
+    "refusedSince": "since when a budget refuses it",
+    "threshold": "the threshold",
+    "wantedBytes": "how many bytes are enough",
+}
+"""What the fields of decisions hold that no sentence names; others are named as in the journal."""
+_MEASURED = "measured"
+"""The field with what the configuration does not let evictd remove: it only measures how much that would free."""
+_COLLECTED = {
+    Reclaim.CONTAINERS.value: "unused containers",
+    Reclaim.IMAGES.value: "unused images",
+    Reclaim.ROTATED_LOGS.value: "rotated logs",
+    Reclaim.PAGE_CACHE.value: "page cache",
+}
+
+
+def _changed_fields(one: Replayed) -> Iterator[str]:
+    """Return what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
+    for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
+        for name in sorted(now.keys() & then.keys()):
+            if _agree(now[name], then[name]):
+                continue
+            if name == _MEASURED:
+                yield f"{recorded_text(then)}: {_measured_text(then[name], now[name])}"
+            else:
+                values = f"{_value_text(then[name])} -> {_value_text(now[name])}"
+                yield f"{recorded_text(then)}: {_FIELDS.get(name, name)}: {values}"
+
+
+def _measured_text(then: Iterable[object], now: Iterable[object]) -> str:
+    """Return what another configuration does not measure any more, and what it measures as well."""
+    old, new = ([_COLLECTED.get(str(each), clean(str(each))) for each in side] for side in (then, now))
+    left, added = [each for each in old if each not in new], [each for each in new if each not in old]
+    parts = [f"{' and '.join(left)} would not be measured"] if left else []
+    return "; ".join([*parts, *([f"{' and '.join(added)} would be measured, not removed"] if added else [])])
+
+
+def _only_measures_otherwise(one: Replayed) -> bool:
+    """Whether the decisions are the same but for what is only measured: nothing else would happen on the node."""
+    sides = (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
+    now, then = ([{name: each[name] for name in each if name != _MEASURED} for each in side] for side in sides)
+    return not one.same and _decided_texts(one.step) == _recorded_texts(one.entry) and _agree(now, then)
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return ", ".join(map(clean, value)) or "nothing"
+    return json.dumps(value)
+
+
+def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
+    """Return the pods whose eviction begins with these decisions."""
+    pods = (each.get("pod") for each in recorded_evictions(decisions))
+    named = (pod if isinstance(pod, Mapping) else {} for pod in pods)
+    return [clean("/".join(str(pod[part]) for part in ("namespace", "name") if pod.get(part))) for pod in named]
+
+
+@frozen
+class MetEarlier:
+    """A threshold that would have been met before a recorded eviction, of which the journal has no complete reading."""
+
+    threshold: str
+    seconds: float
+    """At least: its crossing lies before the first of the readings that met it."""
+
+
+def met_earlier(one: Replayed) -> list[MetEarlier]:
+    """Return the thresholds that the readings of the minutes before an eviction (`extra.trend`) met before the recorded ones."""
+    found = []
+    for finding in one.step.findings:
+        if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
+            continue
+        readings = _readings_before(one.entry, finding.threshold)
+        then = _met_for(readings, _recorded_limit(one.entry, finding.threshold))
+        if (now := _met_for(readings, finding.limit.value())) > then:
+            found.append(MetEarlier(threshold=threshold_text(finding.threshold), seconds=now - then))
+    return found
+
+
+def _readings_before(entry: JournalEntry, threshold: Threshold) -> list[tuple[float, int]]:
+    """Return how many seconds before an eviction what was available, the last reading first; what is damaged is left out."""
+    trend = (entry.extra or {}).get("trend")
+    readings = trend.get(threshold.signal.value) if isinstance(trend, Mapping) else None
+    pairs = (
+        (each for each in readings if isinstance(each, list) and len(each) == 2) if isinstance(readings, list) else ()
+    )
+    return sorted((ago, amount) for ago, amount in pairs if isinstance(ago, int | float) and isinstance(amount, int))
+
+
+def _recorded_limit(entry: JournalEntry, threshold: Threshold) -> int:
+    """Return the highest recorded limit of the same signal, hard or soft as the threshold is; 0 without one."""
+    highest = 0
+    for finding in entry.findings:
+        recorded = finding.get("threshold")
+        if finding.get("kind") != "Threshold" or not isinstance(recorded, Mapping):
+            continue
+        soft = bool(recorded.get("gracePeriodNanoseconds"))
+        if recorded.get("signal") == threshold.signal.value and soft is not threshold.hard:
+            with suppress(InvalidValueError):
+                highest = max(highest, parse_quantity(str(finding.get("limit"))).value())
+    return highest
+
+
+def _met_for(readings: Iterable[tuple[float, int]], limit: int) -> float:
+    """Return for how many seconds up to the last reading the limit is met without a break."""
+    return max((ago for ago, _ in takewhile(lambda reading: reading[1] < limit, readings)), default=0.0)
+
+
+def _earlier_text(replayed: Iterable[Replayed]) -> str:
+    """Return which thresholds would have been met before a recorded eviction; empty if none would."""
+    found: dict[str, str] = {}
+    for each in (each for one in replayed for each in met_earlier(one)):
+        seconds = duration_text(round(each.seconds * SECOND))
+        found.setdefault(each.threshold, f"{each.threshold} would have been met at least {seconds} earlier")
+    text = " and ".join(found.values())
+    return f"{text}; the journal has no complete reading of that time." if text else ""
+
+
+def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
+    """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
+    known = recorded_refusals([one.entry for one in replayed])
+    pairs = [
+        (
+            recorded_victims(known.ended(one.entry.wall, one.entry.decisions)),
+            recorded_victims(
+                known.ended(one.entry.wall, plain_decisions(one.step))
+                if one.may_be_refused
+                else plain_decisions(one.step)
+            ),
+        )
+        for one in replayed
+    ]
+    then, now = (list(dict.fromkeys(pod for pair in pairs for pod in pair[side])) for side in (0, 1))
+    if not then and not now:
+        where = " in the recorded cycles" if sooner else ""
+        return f"No victim differs{where}: no pod is evicted{' there' if sooner else ''}, then or now."
+    if all(old == new for old, new in pairs):
+        pods = first_of(then, _SHOWN_VICTIMS)
+        if _earlier_text(replayed):
+            return f"No victim differs in the recorded readings: {pods}."
+        if any(map(_has_higher_limit, replayed)):
+            higher = "a higher threshold is met earlier, and the journal has no reading of that time"
+            return f"No victim differs in the recorded readings: {pods}; {higher}."
+        if sooner:
+            return (
+                f"No victim differs in the recorded cycles: {pods}; between them one could have gone, or gone sooner."
+            )
+        return f"No victim differs: the same pods at the same times: {pods}."
+    if then == now:
+        return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
+    recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
+    if not now and not any((one.entry.extra or {}).get("dryRun") for one in replayed):
+        return (
+            f"Other victims: then {recorded}; whether any pod goes now, these readings cannot tell: they end at each."
+        )
+    return f"Other victims: then {recorded}; now {decided}."
+
+
+def _has_higher_limit(one: Replayed) -> bool:
+    """Whether a pod is evicted now for a higher limit than then, so that it would have gone before this reading."""
+    then, now = (_limits(decisions) for decisions in (one.entry.decisions, plain_decisions(one.step)))
+    return any(now[pod] > then[pod] for pod in now.keys() & then.keys())
+
+
+def _limits(decisions: Iterable[Plain]) -> dict[str, int]:
+    """Return the limits below which pods are evicted, by uid; of a damaged decision none."""
+    found: dict[str, int] = {}
+    for each in decisions:
+        with suppress(KeyError, TypeError, InvalidValueError):
+            if each["kind"] == "EvictPod":
+                found[each["pod"]["uid"]] = parse_quantity(each["because"]["limit"]).value()
+    return found
+
+
+def _print_difference(one: Replayed, to: "Console") -> None:
+    """Print the decisions that are not on both sides, and in which words those of a pair differ."""
+    then, now = _recorded_texts(one.entry), _decided_texts(one.step)
+    only_then, only_now = [each for each in then if each not in now], [each for each in now if each not in then]
+    if then == now:
+        print_line(to, "  differs: ", ", ".join(_changed_fields(one)))
+        return
+    if not only_then and not only_now:
+        only_then, only_now = then, now  # another order
+    for text in only_then or ["nothing" if not then else "nothing else"]:
+        print_line(to, "  - then: ", text)
+    for text in only_now or ["nothing" if not now else "nothing else"]:
+        print_line(to, "  + now:  ", text, "bold")
+    if len(only_then) == len(only_now) == 1 and (words := _changed_words(only_then[0], only_now[0])):
+        print_line(to, "  differs: ", words)
+
+
+def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
+    """Print the entries that came out differently, and how many; `print_victims` says what that means."""
+    different = [one for one in replayed if not one.same]
+    for one in different:
+        to.print(f"at {clean(one.entry.wall)}", style="bold cyan")
+        _print_difference(one, to)
+    verb = "is" if len(different) == 1 else "are"
+    would = "would have been decided differently" if other else f"{verb} decided differently"
+    entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
+    measured = sum(map(_only_measures_otherwise, different))
+    alone = f" ({'that' if measured == 1 == len(different) else measured} only in what is measured)" if measured else ""
+    verdict = f"{entries}, {len(different)} {would}{alone}"
+    to.print(verdict, style="bold yellow" if different else "bold green")
+    if kept := [one.formula.value for one in replayed if one.formula is not None]:
+        text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "
+        print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
+
+
+def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, sooner: bool = False) -> None:
+    """Print whether other pods are chosen, and of what the readings say nothing."""
+    different = any(not one.same for one in replayed)
+    if different:
+        print_line(to, "", victims_text(replayed, sooner=sooner), "bold")
+    if earlier := _earlier_text(replayed):
+        print_line(to, "", earlier, "bold yellow")
+    termination = replayed[-1].pod_termination if replayed else None
+    if other and (refused := recorded_refusals([one.entry for one in replayed]).text(termination)):
+        print_line(to, "", refused, "bold yellow")
+    if not different:
+        return
+    as_recorded = (
+        "The readings after the first of them are as recorded: what another decision leads to is not in a journal."
+    )
+    changed = (
+        "Another version or policy wrote this journal, or it was changed: with the same rules each entry is equal."
+    )
+    print_line(to, "", as_recorded if other else changed)
+
+
+def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()) -> Document:
+    """Make the document of a replay: what was recorded and what is decided now, for every entry.
+
+    `unrecorded` are the thresholds and settings that could have acted between the recorded cycles.
+    """
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Replay",
+        "different": sum(not one.same for one in replayed),
+        "unrecorded": list(unrecorded),
+        "victims": victims_text(replayed, sooner=bool(unrecorded)),
+        "refused": [
+            {"wall": wall, "pod": pod}
+            for (wall, _), pod in recorded_refusals([one.entry for one in replayed]).refused.items()
+        ],
+        "entries": [
+            {
+                "wall": one.entry.wall,
+                "same": one.same,
+                "recorded": list(one.entry.decisions),
+                "decided": plain_decisions(one.step),
+                "metEarlier": [
+                    {"threshold": each.threshold, "seconds": round(each.seconds, 1)} for each in met_earlier(one)
+                ],
+            }
+            for one in replayed
+        ],
+    }

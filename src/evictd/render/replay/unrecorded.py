@@ -1,0 +1,89 @@
+"""Says which thresholds and settings of another configuration could have acted between the records of a journal.
+
+The journal has only the cycles in which something was decided. A threshold that is higher than the recorded ones of its signal,
+or whose grace period is shorter, could have been met in any of the others. With a larger minimum reclaim one is met for longer.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from evictd.codec.journal import JournalEntry
+from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.sooner import MINIMUM_RECLAIM
+from evictd.core.model.threshold import Origin
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InvalidValueError
+from evictd.render.console import print_line
+from evictd.render.replay.readings_end import WhatIf, readings_ends
+from evictd.render.replay.replayed import Replayed, met_earlier
+from evictd.render.text import counted, threshold_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
+    """Return the thresholds that act sooner than all that were recorded of their signal, in order.
+
+    Those are left out that the readings before an eviction show as met earlier (`replayed.met_earlier`).
+    """
+    found: dict[str, None] = {}
+    known = {each.threshold for one in replayed for each in met_earlier(one)}
+    for one in replayed:
+        recorded = list(_recorded(one.entry))
+        for finding in one.step.findings:
+            if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
+                continue
+            name, limit, grace = finding.threshold.signal.value, finding.limit.value(), finding.threshold.grace_period
+            if not any(each[0] == name and each[1] >= limit and each[2] <= grace for each in recorded):
+                found.setdefault(threshold_text(finding.threshold))
+    return tuple(each for each in found if each not in known)
+
+
+def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
+    """Return these thresholds, and the settings that act sooner than the recorded ones: `memory.lead`."""
+    return (*unrecorded_thresholds(replayed), *dict.fromkeys(name for one in replayed for name in one.sooner))
+
+
+def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
+    """Return that the journal cannot tell what these would have done, and how to find out; nothing without one.
+
+    `found` is what `may_act_unrecorded` gives.
+    """
+    if not found:
+        return ()
+    if MINIMUM_RECLAIM in found:
+        acts = "can act for longer" if len(found) == 1 else "can act sooner or for longer"
+    elif any(one.sooner for one in replayed):
+        acts = "can act sooner"
+    else:
+        acts = "acts sooner" if len(found) == 1 else "act sooner"
+    cycles = f"the {counted(len(replayed), 'cycle')} in which something was decided"
+    cannot = f"The journal has only {cycles}, and does not show whether a pod would have gone between them."
+    return (
+        f"{' and '.join(found)} {acts} than what was recorded. {cannot}",
+        "To find out, run it on the node with dryRun: true, or describe the node in a world (docs/worlds.md), and play it:",
+        f"  evictd simulate WORLD.yaml {options}",
+    )
+
+
+def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
+    """Print it, unless the readings end at an eviction, which is said with what answers there."""
+    if any(readings_ends(replayed)):
+        return
+    for line in unrecorded_texts(found, replayed, what_if.options):
+        if line.startswith(" "):
+            to.print(line, soft_wrap=True)  # a command stays on one line, so that it can be copied
+        else:
+            print_line(to, "", line, "bold yellow")
+
+
+def _recorded(entry: JournalEntry) -> Iterator[tuple[str, int, int]]:
+    """Yield signal, limit and grace period (nanoseconds) of each recorded threshold; what is damaged is left out."""
+    for finding in entry.findings:
+        threshold: Any = finding.get("threshold")
+        if finding.get("kind") == "Threshold" and isinstance(threshold, Mapping):
+            with suppress(InvalidValueError, TypeError, ValueError):
+                grace = int(threshold.get("gracePeriodNanoseconds") or 0)
+                yield str(threshold.get("signal")), parse_quantity(str(finding.get("limit"))).value(), grace

@@ -1,0 +1,1 @@
+"""Scenarios and worlds that were played: their steps, their outcome, tables and pictures."""

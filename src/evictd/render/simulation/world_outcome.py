@@ -1,0 +1,229 @@
+"""Says what came of a world that was played: the pods that were lost, the relief, and the same world without evictd."""
+
+from collections.abc import Iterator, Sequence
+
+from evictd.core.eviction.eviction_method import is_hard
+from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionMethod, own_thresholds
+from evictd.core.model.decision import begun_evictions
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
+from evictd.core.units.duration import SECOND
+from evictd.render.past_budget import past_budget_text
+from evictd.render.simulation.host_growth import host_growth_texts
+from evictd.render.simulation.world_relief import needed_text, relief_texts, slot_names
+from evictd.render.simulation.world_unattended import cost_texts, grows_on, on_its_disk, unattended_texts, within_played
+from evictd.render.simulation.world_warnings import warnings_text
+from evictd.render.text import clean, clock, counted, signal_amount
+from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
+from evictd.world.behaviours import Usage
+from evictd.world.expectation import Expectation
+from evictd.world.kernel import OomKill
+from evictd.world.lifecycle import EvictionRefused
+from evictd.world.loop import Run
+from evictd.world.model import World
+from evictd.world.process import Process
+
+_SLOW = 1 * SECOND
+"""If a pod is gone this time or more after the decision, the conclusion has both times."""
+
+
+@frozen
+class PlayedWorld:
+    """A world that was played with one configuration, and its result."""
+
+    name: str
+    """Name of the configuration or policy."""
+    run: Run
+    account: Account
+    unattended: Run | None = None
+    """The same world without evictd, to say what would have happened on the node."""
+    expectations: tuple[Expectation, ...] = ()
+    """What the world file expects, and whether it came so."""
+    before: tuple[str, ...] = ()
+    """What the readings had from which it was played on, as sentences."""
+    warnings: tuple[str, ...] = ()
+    """What is said of the world file beside the warnings of every world."""
+
+
+def played_text(played: PlayedWorld) -> list[str]:
+    """Write what came of a world, after what the readings had from which it was played on."""
+    return [*played.before, *outcome_text(played.run, played.account, played.unattended), *played.warnings]
+
+
+def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
+    """Write what came of a run, one sentence each."""
+    evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
+    sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
+    sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *relief_texts(run, account)]
+    sentences += [*_stayed_texts(run, account, evicted), *host_growth_texts(run)]
+    if unattended is not None:
+        sentences += [
+            *unattended_texts(run, unattended, evicted),
+            *cost_texts(run, account, unattended, evicted),
+        ]
+    return [*sentences, *warnings_text(run)]
+
+
+def _stayed_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator[str]:
+    """Write which causes were not evicted: those that the kernel killed apart."""
+    if account.ideal.crossed_at is None:
+        return
+    deleted = {each.pod.full_name for each in run.world.pods if each.deleted_at is not None}
+    stayed = account.culprits - account.culprit_gone_at.keys() - deleted
+    killed = stayed & {each.event.slot for each in run.happened if isinstance(each.event, OomKill)}
+    of_use = [each for each in evicted if not of_no_use(each, run, account)]
+    for names, was_killed in ((sorted(stayed - killed), False), (sorted(killed), True)):
+        if names:
+            was, containers = ("was", "its container") if len(names) == 1 else ("were", "their containers")
+            what = f"evicted: the kernel killed {containers}, which {was} started again" if was_killed else "ended"
+            yield f"{slot_names(names)}, the cause, {was} not {what}{_later(run.world, names, of_use)}."
+
+
+def _later(world: World, stayed: Sequence[str], evicted: Sequence[Loss]) -> str:
+    """Write that causes that still grow can make other pods the needed ones; empty where no other pod was called needed."""
+    if not any(each.verdict is Verdict.NEEDED for each in evicted):
+        return ""
+    processes = [Process(each.behaviours, each.start) for each in world.pods if each.pod.full_name in stayed]
+    if not any(grows_on(each, world, tuple(Usage)) for each in processes):
+        return ""
+    return "; it goes on, so a longer `duration` can change what was needed"
+
+
+def _verdict_text(verdict: Verdict, run: Run, account: Account) -> str:
+    if verdict is Verdict.CULPRIT:
+        return "the cause"
+    if verdict is Verdict.LEAVING:
+        return "being deleted already, it only ended earlier"
+    return needed_text(run, account) if verdict is Verdict.NEEDED else f"not needed {within_played(run.world)}"
+
+
+def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
+    """Write which expectations of a world file are met, in one sentence, and why each other one is not."""
+    met = [each.text for each in expectations if not each.unmet]
+    unmet = [each for each in expectations if each.unmet]
+    texts = [f"As the world expects, {clean('; '.join(met))}."] if met else []
+    return [*texts, *(f"expect.{each.field}: not met: {clean('; '.join(each.unmet))}" for each in unmet)]
+
+
+# --- what was lost ----------------------------------------------------------------------------------------------------
+
+
+def of_no_use(loss: Loss, run: Run, account: Account) -> bool:
+    """Whether what a pod was evicted for ran out all the same and is short at the end: then its end was not needed for relief."""
+    full = {signal.value for signal in Signal if on_its_disk(signal, run.world) in run.ran_out}
+    of_pods = loss.verdict in {Verdict.NEEDED, Verdict.INNOCENT}
+    return of_pods and loss.cause in full and account.relieved_at is None
+
+
+def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator[str]:
+    """Write a sentence for the causes, the needed and the innocent, the first one evicted first.
+
+    A pod that stands for another one has its own.
+    """
+    groups: dict[str, list[Loss]] = {}
+    for loss in sorted(evicted, key=lambda each: each.decided_at):
+        if of_no_use(loss, run, account):
+            what = f"of no use, because {loss.cause} ran out all the same"
+        else:
+            instead = f", in place of {clean(loss.instead_of)}" if loss.instead_of else ""
+            kept = _kept_text(loss, run) if loss.verdict is Verdict.INNOCENT else ""
+            what = f"{_verdict_text(loss.verdict, run, account)}{instead}{kept}"
+        groups.setdefault(what, []).append(loss)
+    for what, losses in groups.items():
+        yield f"{_evicted_text(losses, run)}: {what}."
+
+
+def _kept_text(loss: Loss, run: Run) -> str:
+    """Write that only the minimum reclaim of its threshold kept evictions going; empty where the threshold was met."""
+    decisions = (each for cycle in run.cycles for each in begun_evictions(cycle.step.decisions))
+    because = next((each.because for each in decisions if each.pod.uid == loss.uid), None)
+    if because is None or because.limit is None or because.available is None or because.available < because.limit:
+        return ""
+    return ", and only for the minimum reclaim: the threshold itself was clear"
+
+
+def _evicted_text(losses: Sequence[Loss], run: Run) -> str:
+    """Write which pods were evicted, how often if successors were too, when and for which signals."""
+    slots = list(dict.fromkeys(loss.slot for loss in losses))
+    verb, again = "was" if len(slots) == 1 else "were", ""
+    if len(losses) > len(slots):
+        again = f" {len(losses)} times, with {'its' if len(slots) == 1 else 'their'} successors,"
+    first, last = clock(losses[0].decided_at), clock(losses[-1].decided_at)
+    when = f"at {first}" if first == last else f"from {first} to {last}"
+    causes = ", ".join(dict.fromkeys(loss.cause for loss in losses))
+    slow = len(losses) == 1 and losses[0].at - losses[0].decided_at >= _SLOW
+    gone = f" and gone at {clock(losses[0].at)}{_least_text(losses[0], run)}" if slow else ""
+    return f"{slot_names(slots)} {verb} evicted{again} {when} for {causes}{gone}"
+
+
+def _least_text(loss: Loss, run: Run) -> str:
+    """Write the least that was left at a reading while a pod ended; empty where the signal was not read."""
+    signal = signal_named(loss.cause)
+    if signal is None:
+        return ""
+    seen = [
+        observed[signal].available.value()
+        for each in run.cycles
+        if loss.decided_at <= each.at < loss.at and each.observation.node is not None
+        if signal in (observed := signal_observations(each.observation.node))
+    ]
+    return f" (at least {signal_amount(min(seen), signal)} was left meanwhile)" if seen else ""
+
+
+def _refusal_texts(run: Run) -> Iterator[str]:
+    names = [clean(each.event.name) for each in run.happened if isinstance(each.event, EvictionRefused)]
+    if names:
+        yield f"The API server refused evictions {counted(len(names), 'time')}: {slot_names(list(dict.fromkeys(names)))}."
+    yield from _past_budget_texts(run)
+
+
+def _past_budget_texts(run: Run) -> Iterator[str]:
+    """Write of the first pod that evictd deleted past a disruption budget why, and how many more there were."""
+    api = run.world.api_server
+    if not api.budgets or api.termination is not EvictionMethod.AUTO:
+        return
+    refused = {(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)}
+    timeout, found = run.config.eviction_timeout, list[tuple[str, int]]()
+    for cycle in run.cycles:
+        for each in begun_evictions(cycle.step.decisions):
+            since = each.refused_since
+            past = since is not None and not is_hard(each) and cycle.at - since >= timeout
+            if since is not None and past and (cycle.at, each.pod.uid) not in refused:
+                found.append((clean(each.pod.full_name), cycle.at - since))
+    if found:
+        (name, waited), more = found[0], len(found) - 1
+        yield past_budget_text(name, waited, timeout)
+        if more:
+            yield f"evictd deleted {counted(more, 'more pod')} past a disruption budget."
+
+
+def _kill_texts(run: Run, account: Account) -> Iterator[str]:
+    own = [
+        (each.at, each.event.name) for each in run.happened if isinstance(each.event, OomKill) and each.event.own_limit
+    ]
+    if own:
+        names = list(dict.fromkeys(name for _, name in own))
+        at_limit = f"at {'its' if len(names) == 1 else 'their'} own memory limit"
+        yield f"The kernel killed {slot_names(names)} {at_limit} {counted(len(own), 'time')}, first at {clock(own[0][0])}."
+    if not (killed := run.kills):
+        return
+    names = list(dict.fromkeys(clean(kill.name) for _, kill in killed))
+    innocent = f", {counted(account.innocents_killed, 'innocent')} among them" if account.innocents_killed else ""
+    yield (
+        f"The kernel killed for want of memory {counted(len(killed), 'time')}, first at {clock(killed[0][0])}: "
+        f"{slot_names(names)}{innocent}."
+    )
+    if not any(each.signal in MEMORY_SIGNALS for each in run.config.thresholds):
+        yield "The configuration has no threshold for memory, so evictd does not act on it."
+
+
+def _ran_out_texts(run: Run) -> Iterator[str]:
+    """Write which resource without a threshold ran out, and when."""
+    known = {on_its_disk(each.signal, run.world) for each in own_thresholds(run.config)}
+    for signal, at in run.ran_out.items():
+        if signal not in known:
+            yield (
+                f"Nothing was left of {signal.value} at {clock(at)}; the configuration has no threshold for it, so evictd does "
+                "not act on it."
+            )

@@ -1,0 +1,1 @@
+"""The answer to what the node does now: `evictd status`, the page at `/` and the sentences that both show."""

@@ -1,0 +1,82 @@
+"""Says for the page who fills and who holds what is short or will be soon, from the documents of `/statusz` and `/explainz`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from evictd.core.model.amount_text import noun_of
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.render.status.signal_entry import is_pressed
+from evictd.render.status.timing import approaches
+from evictd.render.text import capital, gap_text, seconds_text, usage_text
+
+Document = Mapping[str, Any]
+
+_MOST = 2
+_LITTLE_PART = 50
+"""What grew outside pods is left out where it is less than this part of what pods grew by."""
+
+
+def filled(status: Document) -> list[str]:
+    """Return who took what is short; the signals of one supply share a sentence."""
+    short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
+    texts = [each["text"] for entry in short if (each := entry.get("attribution"))]
+    first = dict.fromkeys(text[0] for text in texts if len(text) > 1)  # the last sentence is who holds it
+    return [f"{capital(text)}." for text in first]
+
+
+def growers(status: Document) -> Iterator[str]:
+    """Return who takes what will be short soon, as far as that is known."""
+    for entry in (approach.entry for approach in approaches(status)):
+        if not (growing := entry.get("growing")):
+            continue
+        signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
+        pods = ", ".join(f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"])
+        is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
+        rest = "" if is_little else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod"
+        if pods or rest:
+            over = seconds_text(growing["overSeconds"])
+            yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+
+
+def growth_amount(amount: int, signal: Signal) -> str:
+    """Write by how much something grew, with what it counts: `30Mi`, `12 processes`."""
+    return f"{gap_text(amount, signal)}{noun_of(amount, SIGNALS[signal].resource)}"
+
+
+def held_by(status: Document, explained: Document) -> Iterator[str]:
+    """Return who holds what will be short soon, and the largest pods with their places in the order of eviction."""
+    for approach in approaches(status):
+        signal, held = approach.entry["signal"], approach.entry.get("attribution")
+        if not held or held["overNanoseconds"] is not None or not held["text"]:
+            continue
+        yield f"{capital(held['text'][-1])}."
+        rows = [row for queue in explained["queues"] if signal in queue["signals"] for row in queue["rows"]]
+        measured = [pair for pair in zip(row_numbers(rows), rows, strict=True) if pair[1]["usage"]]
+        largest = sorted(measured, key=lambda pair: pair[1]["usage"], reverse=True)[:_MOST]
+        if pods := ", ".join(_large(number, row, SIGNALS[Signal(signal)].resource) for number, row in largest):
+            yield f"Largest pods, with their places in the order of eviction: {pods}."
+
+
+def _large(number: int, row: Document, resource: Resource) -> str:
+    """Write a pod with what it uses and its place in the order of eviction, or why it has none."""
+    priority = f", priority {row['priority']}" if row["priority"] else ""
+    place = f"never evicted: {row['protected']}" if row["protected"] else f"place {number}{priority}"
+    used = ", ".join(filter(None, (usage_text(row["usage"], resource), measured_before(row), place)))
+    return f"{full_name(row)} ({used})"
+
+
+def measured_before(row: Document) -> str:
+    """Write how old a usage is that the last reading did not have; empty for a present one."""
+    age = row.get("usageAgeSeconds")
+    return f"measured {seconds_text(age)} before" if age else ""
+
+
+def full_name(row: Document) -> str:
+    """Return `namespace/name` of a row."""
+    return f"{row['namespace']}/{row['name']}"
+
+
+def row_numbers(rows: Sequence[Document]) -> Iterator[int]:
+    """Count the rows of the pods that may be evicted."""
+    return accumulate(int(not row["protected"]) for row in rows)

@@ -1,0 +1,66 @@
+"""Says which pods were evicted last, when and for which signal, from the document of `/statusz`."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evictd.render.status.owners import nth_text
+from evictd.render.status.page_chart import seconds_ago
+from evictd.render.status.timing import FORESEEN_SECONDS
+from evictd.render.text import clean, first_of, seconds_text
+
+Document = Mapping[str, Any]
+
+_NAMED = 3
+_TOGETHER_SECONDS = 2.0
+"""Evictions for one signal that follow one another within this time are named together."""
+
+
+def last_eviction(status: Document) -> Document | None:
+    """Return the decision of the last eviction for a signal; `None` after an hour, and while a pod is being evicted."""
+    if any(not row["gone"] for row in status["leaving"]):
+        return None
+    for decision in reversed(status["decisions"]):
+        if _is_eviction(status, decision):
+            ago = seconds_ago(status, decision["at"])
+            return decision if ago is not None and ago <= FORESEEN_SECONDS else None
+    return None
+
+
+def evicted_together(status: Document, last: Document) -> list[str]:
+    """Return the pods that were evicted for one signal shortly after one another, in that order; the last one is at the end.
+
+    An owner's pod of which several went stands alone: what is said of it is how many they are.
+    """
+    pods = [clean(last["pod"])] if nth_text(status, last["pod"]) else list(dict.fromkeys(_backwards(status, last)))
+    return pods[::-1]
+
+
+def last_eviction_text(status: Document, last: Document) -> str:
+    """Write which pod was evicted, or which ones shortly after one another, when, and for which signal."""
+    pods = evicted_together(status, last)
+    ago = f"{seconds_text(seconds_ago(status, last['at']) or 0)} ago for {last['signal']}"
+    if len(pods) == 1:
+        return (
+            f"{pods[0]} {'would have been' if status['dryRun'] else 'was'} evicted {ago}{nth_text(status, last['pod'])}"
+        )
+    return (
+        f"{len(pods)} pods {'would have been' if status['dryRun'] else 'were'} evicted {ago} ({first_of(pods, _NAMED)})"
+    )
+
+
+def _backwards(status: Document, last: Document) -> Iterator[str]:
+    """Yield the pod of the last eviction, and before it those evicted for the same signal shortly after one another."""
+    after = seconds_ago(status, last["at"]) or 0
+    for decision in reversed(status["decisions"]):
+        if not _is_eviction(status, decision) or decision["signal"] != last["signal"]:
+            continue
+        ago = seconds_ago(status, decision["at"])
+        if ago is None or ago - after > _TOGETHER_SECONDS:
+            return
+        after = ago
+        yield clean(decision["pod"])
+
+
+def _is_eviction(status: Document, decision: Document) -> bool:
+    """Whether a decision evicted a pod for a signal, or would have in a dry run."""
+    return bool(decision["pod"] and decision.get("signal") and decision.get("dryRun", False) == status["dryRun"])

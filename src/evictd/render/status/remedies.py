@@ -1,0 +1,399 @@
+"""Says what a person can do about a shortage, from the document of `/statusz`, for the page and `evictd status`.
+
+What helps depends on the reason for which no pod is evicted and on who took what is short. Commands stand between backticks.
+Faults of evictd itself come first. Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third
+of the time of `status`.
+"""
+
+import errno
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
+from evictd.errors import ROOT_DIR_REMEDY, SourceKind
+from evictd.render.status.kernel_killed import unguarded_remedy
+from evictd.render.status.owners import owner_remedies, owner_remedy
+from evictd.render.status.several_growers import several_grew
+from evictd.render.status.signal_entry import is_pressed, shown_entries
+from evictd.render.status.stopped import is_guarded_by_budget
+from evictd.render.status.timing import approaches, graces, is_due, is_overdue
+from evictd.render.text import clean, first_of
+
+Document = Mapping[str, Any]
+
+_OUTSIDE_PODS = {
+    Resource.MEMORY: "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)",
+    Resource.SWAP: "free swap outside pods (`systemd-cgtop -m` shows host services)",
+    Resource.EPHEMERAL_STORAGE: (
+        "free disk space outside pods (hostPath directories, deleted files that are open: `lsof +L1`, snapshots that no "
+        "image uses)"
+    ),
+    Resource.INODES: "remove files outside pods (hostPath directories, snapshots that no image uses)",
+    Resource.PIDS: "end processes outside pods (`systemd-cgtop -t` shows them by service)",
+    Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
+}
+"""What to do where no pod took what is short."""
+_LESSENED: Mapping[Resource | None, str] = {
+    Resource.PIDS: "let the protected pod start fewer processes and threads (podPidsLimit of the kubelet bounds each pod)",
+    Resource.INODES: "let the protected pod keep fewer files",
+}
+"""How a pod that may not go is made to take less, where no limit of a pod counts what is short."""
+_IF_STATIC = " (a static pod: change its manifest)"
+_BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
+LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
+_MISSING = os.strerror(errno.ENOENT)
+_OUTSIDE, _LESSEN = "{outside}", "{lessen}"
+_NAMED = 3
+_LITTLE = 10
+"""A pod that grew by less than this part of what is missing is no cause of it."""
+_MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
+
+_OVERDUE = (
+    "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
+    "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
+)
+_RECLAIMING = "Reclaiming"
+_NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
+_PAGE_CACHE = "NotShortOfMemory"
+LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
+"""What to do where a threshold is above its normal level, and no pod holds what is missing."""
+REMEDIES: Mapping[str, str] = {
+    "NoStats": "restore the readings that are reported as problems",
+    "ReclaimSufficed": "",
+    "NoRankFunction": "",
+    "NoActivePods": _OUTSIDE,
+    "PodsUnknown": "",
+    "NothingEvictable": f"move static or critical pods, or {_OUTSIDE}",
+    "NoPodMeasured": _MEASURE,
+    "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",
+    "FilesystemReadOnly": "repair the filesystem (`dmesg` shows why it is read-only)",
+    "ProtectedCulprit": f"{_LESSEN} or move it to another node{_IF_STATIC}",
+    "WaitingForVictim": "",
+    "WaitingForRelease": "",
+    "NothingHelps": _OUTSIDE,
+    "HeldBack": f"{LOOK_AT_BUDGETS} and at the owners that recreate their pods",
+    "UnmeasuredCulprit": _MEASURE,
+    "EvictionsDoNotHelp": _OUTSIDE,
+    "ThresholdNeverClear": f"{LOWER_THRESHOLD}, or move pods away",
+    _PAGE_CACHE: (
+        "set `memory.formula: MemAvailable`, which does not count page cache that the kernel can drop (docs/tuning.md); until "
+        "then MemoryPressure keeps new pods off this node"
+    ),
+    "EvictionLimitReached": "see which pods went (`evictd history`), then relieve the node or raise `evictionLimit`",
+    "LayoutUnknown": "restore the container runtime, which says where its images are",
+}
+"""What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
+
+
+class OwnFaultKind(Enum):
+    """Faults of evictd itself; a second sentence says what it still does."""
+
+    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
+    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
+    PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
+    LISTED_PODS = (
+        "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
+        "measured; only pods that the runtime listed before can be evicted, and no container or image can be removed"
+    )
+    CREDENTIALS = (
+        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
+        "stop pods"
+    )
+
+
+FAULT_REMEDIES: Mapping[OwnFaultKind, str] = {
+    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state",
+    OwnFaultKind.NODE: "restore the readings that are named under Health",
+    **dict.fromkeys(
+        (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
+        "look whether the runtime runs (`systemctl status containerd`, or crio; `journalctl --unit containerd`) and restart it; "
+        "running pods stay",
+    ),
+    OwnFaultKind.CREDENTIALS: (
+        "delete evictd's pod, whose successor has a token of the new service account; with a systemd unit renew the kubeconfig"
+    ),
+}
+"""What to do about each fault."""
+_MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
+_END_DRY_RUN = (
+    "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
+    "`--set evictd.dryRun=false`)"
+)
+
+
+def tests_thresholds(faults: Iterable[OwnFaultKind]) -> bool:
+    """Whether evictd still tests the thresholds."""
+    return not {OwnFaultKind.STUCK, OwnFaultKind.NODE} & set(faults)
+
+
+def to_do(status: Document) -> str:
+    """Return what a person can do about the gravest fault of evictd and about shortages, as one sentence; empty for nothing."""
+    known = {kind.value: kind for kind in OwnFaultKind}
+    faults = [
+        known[text] for text in status.get("faults", ()) if text in known
+    ]  # of another version it may have others
+    of_fault = [FAULT_REMEDIES[faults[0]]] if faults else []
+    if faults[:1] == [OwnFaultKind.NODE] and not status["problems"]:
+        of_fault = ["look at evictd's log: no reading was reported as a problem"]
+    return "; ".join((*of_fault, *(remedies(status) if tests_thresholds(faults) else ())))
+
+
+def remedies(status: Document) -> list[str]:
+    """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
+    entries = [entry for entry in shown_entries(status) if entry["observed"]]
+    of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
+    of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
+    found = dict.fromkeys((*unguarded_remedy(status), *_of_overdue(status), *of_owners, *of_signals))
+    if any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in text for text in found):
+        found[LOOK_AT_BUDGETS] = None
+    if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
+        found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
+    for entry in _open(status):
+        text, outside = _before(entry, status), outside_pods(entry)
+        if _is_named(entry, found):
+            continue
+        if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
+            found[text] = None
+    if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
+        found[_MAKE_ROOT_DIR] = None
+    return list(found)
+
+
+def _open(status: Document) -> list[Document]:
+    """Return the signals for which more pods may have to go, each once.
+
+    A threshold is near, a grace period runs, it is not known yet whether a collection frees enough, no pod leaves, or too little.
+    """
+    found = [*(each.entry for each in approaches(status)), *(each.entry for each in graces(status))]
+    for entry in status["signals"]:
+        collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
+        late = collected or _is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)
+        if is_due(entry) and not _reason(entry) and late:
+            found.append(entry)
+    return list({entry["signal"]: entry for entry in found}.values())
+
+
+def _of_overdue(status: Document) -> list[str]:
+    """Return what to do about the pods that are being evicted and did not end in time."""
+    late = [row["pod"] for row in status["leaving"] if is_overdue(row)]
+    if not late:
+        return []
+    verb = "does" if len(late) == 1 else "do"
+    return [_OVERDUE.format(pods=first_of([clean(each) for each in late], _NAMED), verb=verb)]
+
+
+def _is_waiting(status: Document) -> bool:
+    """Whether no pod is being evicted, or asked for: evictd waits for a collection or a measurement before it chooses one."""
+    return not (status["dryRun"] or status["leaving"] or status.get("asked"))
+
+
+def _is_named(entry: Document, found: Iterable[str]) -> bool:
+    """Whether what is said already names the pod for which no other one goes, and that pod grew the most."""
+    culprit = entry.get("stopPod")
+    return bool(culprit) and culprit == _grower(entry)[0] and any(clean(culprit) in text for text in found)
+
+
+def _goes_at_once(due: Sequence[Document]) -> str:
+    """Return which pods the end of a dry run would evict; empty for none."""
+    pods = dict.fromkeys(clean(entry["next"]["pod"]) for entry in due if entry["next"])
+    return f": that can evict {first_of(list(pods))} at once" if pods else ""
+
+
+def _is_too_little(leaving: Sequence[Document], signal: str) -> bool:
+    """Whether the pods that are being evicted for a signal hold less together than was missing; False where it is not known."""
+    rows = [row for row in leaving if row.get("signal") == signal]
+    if not rows or any(row["held"] is None or row["missing"] is None for row in rows):
+        return False
+    return bool(sum(row["held"] for row in rows) < max(row["missing"] for row in rows))
+
+
+def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> Iterator[str]:
+    """Yield what to do about a signal that is short; `mended`: what fills it is the pods of an owner, which is to be mended."""
+    if not any(map(is_pressed, entry["thresholds"])):
+        return
+    outside, reason = outside_pods(entry), _reason(entry)
+    remedy = _of_pods(entry, reason, leaving, mended=mended)
+    if grew_elsewhere(entry) and (suspects := entry.get("hostPathPods")):
+        yield host_path_remedy(suspects)
+    if grew_elsewhere(entry) and outside not in remedy:
+        yield f"{outside}: what grew belongs to no pod"
+        if remedy and reason == "ProtectedCulprit":
+            took = (
+                "it took less"
+                if entry["attribution"]["protected"]["grown"] > 0
+                else "it holds the most, and did not grow"
+            )
+            remedy = f"after that, {remedy}: {took}"
+    if remedy:
+        yield remedy
+
+
+def _reason(entry: Document) -> str:
+    """Return why no pod is evicted for a signal of which a threshold is due; empty where one goes."""
+    reason = str(entry["stopReason"]) if is_due(entry) else ""
+    return "ThresholdNeverClear" if reason == "EvictionsDoNotHelp" and _stands_still(entry) else reason
+
+
+def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mended: bool) -> str:
+    """Return what to do about the reason for no eviction; empty where a pod that leaves is enough, or what grew is no pod's."""
+    outside = outside_pods(entry)
+    remedy = _remedy(reason, _resource(entry))
+    grower = _grower(entry)[0]
+    if culprit := entry.get("stopPod"):  # an older daemon does not say it
+        if culprit in {row["pod"] for row in leaving}:
+            return outside if _is_too_little(leaving, entry["signal"]) else ""
+        return (
+            _budget(culprit) if is_guarded_by_budget(entry) else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
+        )
+    if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
+        return LOWER_THRESHOLD
+    if reason == "EvictionsDoNotHelp" and grower and not grew_elsewhere(entry):
+        main = (
+            f"end, move or limit {clean(grower)}, which grew the most"
+            if _is_main(entry, _NO_GROWTH)
+            else several_grew(entry, _NO_GROWTH)
+        )
+        return "" if mended or _leaves(grower, leaving) else main
+    if reason == "NothingEvictable" and (grew_elsewhere(entry) or _leaves(grower, leaving)):
+        return ""  # no static pod grew
+    return remedy
+
+
+def _is_beyond_pods(entry: Document) -> bool:
+    """Whether all pods together hold less than is missing, so that moving them does not help; False where it is not known."""
+    held = entry.get("attribution") or {}
+    amounts = [held[kind]["held"] for kind in ("evictable", "protected", "leaving", "unmeasured") if kind in held]
+    return bool(amounts) and None not in amounts and sum(amounts) < _missing(entry)
+
+
+def _missing(entry: Document) -> int:
+    """Return what is missing to the threshold that is met; below 1 where it is met no more, or none is."""
+    limits = [each["limit"] for each in entry["thresholds"] if is_pressed(each)]
+    return int(max(limits, default=0) - entry["available"])
+
+
+def host_path_remedy(pods: Sequence[str]) -> str:
+    """Return what to do where pods have hostPath volumes, which are not measured, and what filled the disk belongs to no pod."""
+    names = first_of([clean(each) for each in pods], _NAMED)
+    return f"look at the hostPath volumes of {names}: if they fill the disk, end the pod and delete the files in them"
+
+
+def _stands_still(entry: Document) -> bool:
+    """Whether nothing fills the supply, so that the threshold is above its normal level."""
+    rate, held = entry.get("fillRate"), entry.get("attribution") or {}
+    kinds = ("evictable", "protected", "leaving", "unmeasured", "elsewhere")
+    return rate is not None and rate <= 0 and not any(held[kind]["grown"] > 0 for kind in kinds if kind in held)
+
+
+def _remedy(reason: str, resource: Resource | None) -> str:
+    """Return the remedy of a reason: a pod has no limit of PIDs or inodes. A newer daemon may have other reasons."""
+    outside = "" if resource is None else _OUTSIDE_PODS.get(resource, "")
+    lessen = _LESSENED.get(resource, "limit the protected pod")
+    return REMEDIES.get(reason, "").replace(_OUTSIDE, outside).replace(_LESSEN, lessen)
+
+
+def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
+    """Return what to do about a reason for which no pod is evicted; `pod` is the protected pod that is the cause, if known."""
+    remedy = _remedy(reason, resource)
+    return _named(remedy, pod) if pod else remedy
+
+
+def _before(entry: Document, status: Document) -> str:
+    """Return what to do before enough pods are evicted; empty where the pod that grew the most is being evicted.
+
+    Where the soft one before it is met by page cache alone, no pod is to be ended, nor where a pod leaves that holds enough.
+    """
+    if entry["stopReason"] == _PAGE_CACHE:
+        return REMEDIES[_PAGE_CACHE]
+    if entry.get("leavesFirst"):
+        return ""  # the end of a pod that was deleted relieves the node
+    keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
+    outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
+    if (growing["elsewhere"] or 0) > growing["ofPods"]:
+        if suspects := entry.get("hostPathPods"):
+            outside = f"{host_path_remedy(suspects)}; {outside}"
+        return f"{outside}: what grew belongs to no pod{keeps}"
+    first = next(iter(growing["pods"]), None)
+    grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))
+    if _leaves(grower, status["leaving"]):
+        return ""
+    if of_owner := owner_remedy(status, grower):
+        return of_owner
+    if grower and not _is_main(entry, growing):
+        return f"{several_grew(entry, growing)}{keeps}"
+    if not grower and entry.get("stopPod"):
+        return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
+    if not grower:
+        evictable = (entry.get("attribution") or {}).get("evictable")
+        may_help = (evictable is None or evictable["pods"]) and not _is_beyond_pods(entry)
+        largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
+        return f"{largest}{outside}{keeps}"
+    if protected:
+        guard = "" if first is None else first["protected"]
+        return f"{_of_culprit(_remedy('ProtectedCulprit', _resource(entry)), grower, guard)}: it grew the most{keeps}"
+    return f"end, move or limit {clean(grower)}, which grew the most{keeps}"
+
+
+def _is_main(entry: Document, growing: Document) -> bool:
+    """Whether the pod that grew the most took more than half of what the pods took."""
+    if first := next(iter(growing["pods"]), None):
+        return bool(first["grown"] * 2 > growing["ofPods"])
+    held = entry["attribution"]
+    of_pods = _of_pods_grown(held)
+    return bool(held.get("growerGrown", of_pods) * 2 > of_pods)  # an older daemon does not say it
+
+
+def _of_pods_grown(held: Document) -> int:
+    return sum(held[kind]["grown"] for kind in ("evictable", "protected", "leaving", "unmeasured"))
+
+
+def _grower(entry: Document) -> tuple[str, bool]:
+    """Return the pod that grew the most since the supply became short, and whether it is protected.
+
+    Empty if unknown, and where it grew by little of what is missing: its end or a limit would not help.
+    """
+    held = entry.get("attribution")
+    if not held or held["overNanoseconds"] is None:
+        return "", False
+    if held.get("growerGrown", _of_pods_grown(held)) * _LITTLE < _missing(entry) or _is_beyond_pods(entry):
+        return "", False
+    return held.get("grower", ""), held["protected"]["grown"] > max(
+        held["evictable"]["grown"], held["leaving"]["grown"]
+    )
+
+
+def _leaves(pod: str, leaving: Iterable[Document]) -> bool:
+    return pod in {row["pod"] for row in leaving if not row.get("gone")}
+
+
+def _budget(pod: str) -> str:
+    return _BUDGET.format(pod=clean(pod), namespace=clean(pod.partition("/")[0]))
+
+
+def _of_culprit(remedy: str, pod: str, guard: str | None) -> str:
+    """Return the remedy with the pod's name; its manifest only where it is a static pod, or where that is not known."""
+    known = remedy.replace(_IF_STATIC, " (change its manifest)" if guard == "static pod" else "") if guard else remedy
+    return _named(known, pod)
+
+
+def _named(remedy: str, pod: str) -> str:
+    return remedy.replace("the protected pod", clean(pod))
+
+
+def outside_pods(entry: Document) -> str:
+    """Return what to do where no pod took what a signal measures."""
+    return _OUTSIDE_PODS[_resource(entry)]
+
+
+def _resource(entry: Document) -> Resource:
+    return SIGNALS[Signal(entry["signal"])].resource
+
+
+def grew_elsewhere(entry: Document) -> bool:
+    """Whether most of what filled the supply since it became short belongs to no pod."""
+    held = entry.get("attribution")
+    if not held or held["overNanoseconds"] is None:
+        return False
+    return bool(held["elsewhere"]["grown"] > max(_of_pods_grown(held), 0))

@@ -1,0 +1,268 @@
+"""Says when a threshold is met or acts, and how long a condition stays, from the document of `/statusz`.
+
+`status`, `why` and the page say it in the same words. A rate is that of the last minute, so a time to a threshold holds while the
+rate does; the grace period of a soft threshold ends early if what is missing comes back.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evictd.core.model.amount_text import noun_of
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.render.status.awaited import awaited_pods
+from evictd.render.status.signal_entry import shown_entries
+from evictd.render.text import clean, gap_text, seconds_text, signal_amount
+
+Document = Mapping[str, Any]
+
+SOON_SECONDS = 600
+"""A threshold that is met within this time at the present rate is near."""
+FORESEEN_SECONDS = 3600
+"""A threshold that would be met later than this is left out, because no rate lasts that long."""
+
+
+class Approach(NamedTuple):
+    """A threshold that is not met and will be at the present rate."""
+
+    seconds: float
+    entry: Document
+    threshold: Document
+
+    @property
+    def text(self) -> str:
+        """The sentence, without a full stop."""
+        limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
+        which = f"its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)}"
+        if slows := slowed(self.entry):
+            return f"{self.entry['signal']} would reach {which} at the rate of the last minute, but {slows}"
+        return f"{self.entry['signal']} reaches {which} at the present rate"
+
+    @property
+    def caveat(self) -> str:
+        """Why the threshold may not be met, after a comma; empty where the recorded trend does not say it."""
+        recovered = self.threshold.get("recoveredBefore")  # an older daemon does not say it
+        return ", but it was as low within the last hour and rose again" if recovered and not slowed(self.entry) else ""
+
+    @property
+    def acts(self) -> str:
+        """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before."""
+        grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        if not grace:
+            return "then"
+        sooner = [each for each in _foreseen(self.entry, self.seconds + grace) if each.threshold["kind"] == "hard"]
+        if sooner:
+            limit = limit_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
+            return f"in about {seconds_text(sooner[0].seconds)}, at the hard threshold {limit}"
+        return f"in about {seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
+
+
+def slowed(entry: Document) -> str:
+    """Write that a signal falls much less than the rate of the last minute says; empty where it does not."""
+    lately = entry.get("lately")  # an older daemon does not say it
+    if lately is None:
+        return ""
+    rate, over = lately["fillRate"], seconds_text(lately["overSeconds"])
+    if rate <= 0:
+        return f"did not fall in the last {over}"
+    noun = noun_of(rate, SIGNALS[Signal(entry["signal"])].resource)
+    return f"fell by only {gap_text(rate, Signal(entry['signal']))}{noun} a second in the last {over}"
+
+
+def limit_amount(limit: int, signal: Signal) -> str:
+    """Write a threshold's amount with what it counts: `500Mi`, `3276 processes`."""
+    return f"{signal_amount(limit, signal)}{noun_of(limit, SIGNALS[signal].resource)}"
+
+
+def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
+    """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first."""
+    found = [approach for entry in status["signals"] for approach in _foreseen(entry, within)[:1]]
+    return sorted(found, key=lambda each: each.seconds)
+
+
+def _foreseen(entry: Document, within: float) -> list[Approach]:
+    """Return the thresholds of one signal that are met within this many seconds at the present rate, the soonest first."""
+    times = [
+        Approach(seconds, entry, threshold)
+        for threshold in entry["thresholds"]
+        if threshold["origin"] != "derived"
+        and not threshold["met"]
+        and (seconds := threshold.get("secondsToThreshold")) is not None
+        and seconds <= within
+    ]
+    return sorted(times, key=lambda each: each.seconds)
+
+
+class Grace(NamedTuple):
+    """A soft threshold that is met: what acts first, and when."""
+
+    seconds: float
+    entry: Document
+    text: str
+    """The sentence, without a full stop."""
+
+
+def is_due(entry: Document) -> bool:
+    """Whether a threshold of this signal is met and has no grace period left, so that it acts now."""
+    return any(
+        each["met"] and not each["graceLeftSeconds"] and each["origin"] != "derived" for each in entry["thresholds"]
+    )
+
+
+def graces(status: Document) -> list[Grace]:
+    """Return the running grace periods, the first to act at the front; none of a signal with a threshold that acts now.
+
+    A sentence names the grace period's end and what would end it early, or the threshold that is met before that end.
+    """
+    found = []
+    for entry in status["signals"]:
+        signal = Signal(entry["signal"])
+        for threshold in () if is_due(entry) else entry["thresholds"]:
+            left = threshold["graceLeftSeconds"]
+            if not threshold["met"] or not left or threshold["origin"] == "derived":
+                continue
+            hard = () if slowed(entry) else _foreseen(entry, left)
+            if sooner := [each for each in hard if each.threshold["kind"] == "hard"]:
+                before = seconds_text(sooner[0].seconds) != seconds_text(left)
+                acts = f"before its soft threshold acts (in {seconds_text(left)})"
+                text = f"{sooner[0].text}, {acts if before else 'when its soft threshold acts as well'}"
+                found.append(Grace(sooner[0].seconds, entry, text))
+                continue
+            missing = threshold["limit"] - entry["available"]
+            back = f", unless {gap_text(missing, signal)} come back" if missing > 0 else ""
+            text = (
+                f"{entry['signal']}: the {threshold['kind']} threshold acts in {seconds_text(left)} at the latest{back}"
+            )
+            found.append(Grace(left, entry, text))
+    return sorted(found, key=lambda each: each.seconds)
+
+
+def is_overdue(row: Document) -> bool:
+    """Whether a pod that is being evicted did not end in the time for which evictd waits for it."""
+    ends_in = row.get("endsInSeconds")  # an older daemon does not say it
+    return ends_in is not None and ends_in < 0 and not row["gone"]
+
+
+def refused(status: Document) -> list[Document]:
+    """Return the signals for which no other pod goes, though evictd no longer waits for the end of a leaving one."""
+    stays = [row for row in status["leaving"] if not row["gone"]]
+    late = {row["signal"] for row in stays if is_overdue(row)} - {row["signal"] for row in stays if not is_overdue(row)}
+    waits = len(late) < len({row["signal"] for row in stays})
+    return [
+        entry
+        for entry in status["signals"]
+        if late and is_due(entry) and entry.get("stop") and (entry["signal"] in late or not waits)
+    ]
+
+
+_AT_ZERO = {
+    Resource.MEMORY: "the kernel's OOM killer kills processes",
+    Resource.EPHEMERAL_STORAGE: "writes to the disk fail",
+    Resource.INODES: "no file can be created on the disk",
+    Resource.PIDS: "no process can be started",
+}
+"""What happens when nothing is left."""
+_STEADY_SECONDS = 10.0
+"""From how many seconds without a fall on it is said that there is none."""
+_LEAST_SECONDS = 2.0
+"""Least time between the two readings of a fall: in a shorter one scatter looks like a steep fall."""
+
+
+class End(NamedTuple):
+    """What is known of the time until nothing is left of a signal: sentences without a full stop."""
+
+    text: str
+    seconds: float | None = None
+    """From now on; `None` where it does not fall."""
+    then: str = ""
+    """What happens at 0, and the rate: below a text that says `reaches`."""
+    rate: float = 0.0
+    """Units a second; 0 where it does not fall."""
+    over: str = ""
+    """The time whose rate it is: `minute`, `30s`."""
+
+    def reaches(self, signal: str) -> str:
+        """Write when nothing is left."""
+        return f"{signal} reaches 0 {f'in {seconds_text(self.seconds)}' if self.seconds else 'now'} at this rate"
+
+
+def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> dict[str, End]:
+    """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
+
+    The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
+    None is said either while what an ended pod held comes back.
+    """
+    found: dict[str, End] = {}
+    for entry in shown_entries(status):
+        signal, mean = Signal(entry["signal"]), entry.get("fillRate")
+        over, fall = _last_fall(trends.get(entry["signal"], ()))
+        then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
+        short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
+        if not short or not then or mean is None or awaited_pods(status, entry):
+            continue
+        if fall <= 0:
+            if over >= _STEADY_SECONDS and mean > 0:
+                text = f"{entry['signal']} did not fall in the last {seconds_text(over)}"
+                found[entry["signal"]] = End(text)
+            continue
+        rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
+        age = trends[entry["signal"]][-1][0]
+        if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
+            left, a_second = (
+                max(left - age, 0.0),
+                f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}",
+            )
+            unless = _unless_ended(status, signal)
+            text = (
+                f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
+                f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
+            )
+            at_zero = f"At 0 ({a_second} a second in the last {when}) {then}{f', {unless} by then' if unless else ''}"
+            found[entry["signal"]] = End(text, left, at_zero, rate, when)
+    return found
+
+
+def without_repeated(found: Mapping[str, End]) -> dict[str, End]:
+    """Return of several signals of one resource that fall to 0 only the soonest: the same happens then."""
+    kept: dict[str, End] = {}
+    seen: set[Resource] = set()
+    for name, end in sorted(found.items(), key=lambda each: each[1].seconds or 0.0):
+        resource = SIGNALS[Signal(name)].resource
+        if end.seconds is None or resource not in seen:
+            kept[name] = end
+        if end.seconds is not None:
+            seen.add(resource)
+    return kept
+
+
+def _unless_ended(status: Document, signal: Signal) -> str:
+    """Write which pods are being evicted for a signal and would have to end before nothing is left; empty for none."""
+    pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] == signal.value and not row["gone"]]
+    return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended" if pods else ""
+
+
+def _last_fall(trend: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """Return the seconds between the last two readings (seconds ago, amount), and the fall a second; 0 where it is not known."""
+    now, left = trend[-1] if trend else (0.0, 0)
+    before = next((each for each in reversed(trend) if each[0] - now >= _LEAST_SECONDS), None)
+    return (0.0, 0.0) if before is None else (before[0] - now, (before[1] - left) / (before[0] - now))
+
+
+def conditions(status: Document) -> Iterator[str]:
+    """Return a sentence for each reported condition: how long it stays."""
+    for entry in status["conditions"]:
+        if entry["status"] == "True" and entry["staysSeconds"] is not None:
+            yield (
+                f"{clean(entry['type'])} stays for at least {seconds_text(entry['staysSeconds'])}; "
+                "it ends when no threshold of it has been met for the transition period"
+            )
+            if entry["why"]:
+                yield clean(entry["why"])
+
+
+def time_lines(status: Document) -> Iterator[str]:
+    """Return when thresholds act and when those that are near are met."""
+    said = [each.text for each in graces(status)]
+    yield from said
+    for approach in approaches(status):
+        if not any(text.startswith(approach.text) for text in said):
+            yield f"{approach.text}{approach.caveat}"

@@ -1,0 +1,280 @@
+"""The document of `/statusz` as a page for a terminal of 80 columns and 24 lines, or larger.
+
+Conditions and how long they stay, signals with a bar of what is left and the thresholds marked on it, the pod that is next for
+each signal, pods being evicted, problems, and as many of the last decisions as there are lines left.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.status.kernel_killed import kernel_killed_text
+from evictd.render.status.proposed import asked_text
+from evictd.render.status.remedies import to_do
+from evictd.render.status.signal_entry import is_pressed, shown_entries
+from evictd.render.status.stopped import stop_text
+from evictd.render.status.timing import time_lines
+from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
+
+Document = Mapping[str, Any]
+
+NO_POD_MEASURED = "NoPodMeasured"
+"""The value of `NoActionReason`; a literal, because importing the decisions takes a third of the time of `status`."""
+
+_BAR, _LEAST_BAR = 24, 4
+_AMOUNT, _GAP = 6, 2
+"""Columns of an amount, and between two columns of a table."""
+_MARK, _AT = 2, 12
+"""Columns of the mark before a problem, and of the time before a decision."""
+_SHOWN_DECISIONS = 8
+_SHOWN_LINES = 3
+"""Lines of a list of pods or problems that a full page shows."""
+_TICK = {"hard": "┃", "soft": "╎"}
+
+
+def status_view(document: Document, *, width: int = 100, height: int | None = None) -> RenderableType:
+    """Lay the page out for `width` columns; with a height, lists and decisions are cut so that nothing is cropped."""
+    listed = None if height is None else _SHOWN_LINES
+    sections: list[list[RenderableType]] = [
+        [*_head(document), *_conditions(document, width)],
+        [_signals(document, width)],
+        _listed(list(_times(document))[: None if height is None else 1], listed, width),
+        _listed(_next_to_go(document), listed, width),
+        _listed([*_leaving(document), *_problems(document)], listed, width),
+    ]
+    sections = [section for section in sections if section]
+    spaced = [part for section in sections for part in (*section, Text())]
+    if height is None:
+        return Group(*spaced, *_hanging(_decisions(document)[: _SHOWN_DECISIONS + 1], _AT))
+    dense: list[RenderableType] = [part for section in sections for part in section]
+    parts = spaced if height - _lines(spaced, width) > _SHOWN_LINES else dense
+    left = max(2, height - _lines(parts, width) - 1)  # the terminal's last line stays free
+    return Group(*parts, *_shortened(_decisions(document)[:left], width))
+
+
+def _times(document: Document) -> Iterator[Text]:
+    for line in time_lines(document):
+        yield Text(line, style="yellow")
+
+
+def _lines(parts: Sequence[RenderableType], width: int) -> int:
+    console = Console(file=StringIO(), width=width)
+    return sum(len(console.render_lines(part)) for part in parts)
+
+
+def _listed(lines: Iterable[Text], most: int | None, width: int) -> list[RenderableType]:
+    """Keep the first lines, each on one line, and the number of the others; without `most` all, however long."""
+    every = list(lines)
+    if most is None:
+        return [*_hanging(every, _MARK)]
+    kept = every if len(every) <= most else every[: most - 1]
+    more = [Text(f"and {len(every) - len(kept)} more", style="dim")] if len(kept) < len(every) else []
+    return [*_shortened(kept, width), *more]
+
+
+def _hanging(lines: Iterable[Text], indent: int) -> Iterator[Table]:
+    """Wrap long lines with a hanging indent of `indent` columns."""
+    for line in lines:
+        grid = Table.grid()
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(*line.divide([indent]))
+        yield grid
+
+
+def _shortened(lines: Iterable[Text], width: int) -> Iterator[Text]:
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+        yield line
+
+
+def _head(document: Document) -> Iterator[Text]:
+    phase = document["phase"]
+    line = Text()
+    line.append("evictd", style="bold")
+    line.append(f" {document['version']} on {clean(document['node']) or 'this node'}   ")
+    line.append(phase["name"], style="bold green" if phase["name"] == "Watching" else "bold yellow")
+    if "signal" in phase:
+        line.append(f" for {phase['signal']}")
+    if "endsInSeconds" in phase:
+        line.append(f", {seconds_text(phase['endsInSeconds'])} at most")
+    yield line
+    line = Text(
+        f"policy {document['policy']}   {pods_text(document)}   read {seconds_text(document['ageSeconds'])} ago"
+    )
+    if document["dryRun"]:
+        line.append("   DRY RUN", style="bold magenta")
+    yield line
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+def _signals(document: Document, width: int) -> RenderableType:
+    """Make the table of signals; the bar takes what names, amounts and thresholds leave of the width."""
+    entries = shown_entries(document)
+    names = max((len(entry["signal"]) for entry in entries), default=0)
+    thresholds = max((_thresholds(entry).cell_len for entry in entries), default=0)
+    left = width - names - thresholds - _AMOUNT - 3 * _GAP
+    wide = left >= _BAR + _AMOUNT + _GAP
+    cells = min(_BAR, left - _AMOUNT - _GAP if wide else left)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    table.add_column("signal", no_wrap=True)
+    table.add_column("left", no_wrap=True, justify="right", min_width=_AMOUNT)
+    if cells >= _LEAST_BAR:
+        table.add_column("", no_wrap=True, min_width=cells)
+    if wide:
+        table.add_column("of", no_wrap=True, justify="right", min_width=_AMOUNT)
+    table.add_column("thresholds")
+    for entry in entries:
+        table.add_row(*_signal_row(entry, cells if cells >= _LEAST_BAR else 0, capacity=wide))
+    return table
+
+
+def _signal_row(entry: Document, cells: int, *, capacity: bool) -> Iterator[RenderableType]:
+    name = entry["signal"]
+    if not entry["observed"]:
+        style, note = ("dim", "not on this node") if entry.get("absent") else ("red", "no reading")
+        yield from (Text(name, style="dim"), Text("-", style=style))
+        yield from [Text()] * (bool(cells) + capacity)
+        yield Text(note, style=style)
+        return
+    met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
+    style = "red" if "hard" in met else "yellow" if met else "green"
+    yield Text(name, style="bold")
+    yield Text(signal_amount(entry["available"], Signal(name)), style=style)
+    if cells:
+        yield bar(entry, style, cells)
+    if capacity:
+        yield "of the time" if Signal(name) in STALLS else signal_amount(entry["capacity"], Signal(name))
+    yield _thresholds(entry)
+
+
+def _thresholds(entry: Document) -> Text:
+    return Text("  ").join(_threshold(entry["signal"], threshold) for threshold in entry["thresholds"])
+
+
+def bar(entry: Document, style: str, cells: int = _BAR) -> Text:
+    """Draw what is left as a part of the capacity, with a tick where each threshold lies."""
+    capacity = max(entry["capacity"], 1)
+    filled = max(0, min(cells, round(entry["available"] / capacity * cells)))
+    ticks = {
+        max(0, min(cells - 1, round(t["limit"] / capacity * cells))): _TICK[t["kind"]] for t in entry["thresholds"]
+    }
+    line = Text()
+    for cell in range(cells):
+        if cell in ticks:
+            line.append(ticks[cell], style="bold red" if ticks[cell] == _TICK["hard"] else "bold yellow")
+        else:
+            line.append("█" if cell < filled else "░", style=style if cell < filled else "dim")
+    return line
+
+
+def _threshold(signal: str, threshold: Document) -> Text:
+    text = Text(f"{threshold['kind']} {signal_amount(threshold['limit'], Signal(signal))}")
+    if threshold["met"] and threshold["graceLeftSeconds"]:
+        text.append(f" in {seconds_text(threshold['graceLeftSeconds'])}", style="yellow")
+    elif threshold["met"]:
+        text.append(" met", style="bold red")
+    elif threshold["keptByMinReclaim"]:
+        text.append(" min-reclaim open", style="yellow")
+    return text
+
+
+# --- pods and problems ------------------------------------------------------------------------------------------------
+
+
+def _next_to_go(document: Document) -> Iterator[Text]:
+    """Write the next pod of each signal; signals for which no pod would go, or none is measured, share a line for each reason."""
+    without: dict[str, list[str]] = {}
+    shown = shown_entries(document)
+    for entry in shown:
+        row = entry["next"]
+        if row is None and not entry["stop"]:
+            continue
+        if row is None or row["usage"] is None:
+            without.setdefault(_why_none(document, entry), []).append(entry["signal"])
+            continue
+        yield Text.assemble(
+            (f"next for {entry['signal']}: ", "dim"),
+            (clean(row["pod"]), "bold"),
+            (f" {_usage(Signal(entry['signal']), row)}", "dim"),
+        )
+    for entry in shown:
+        if entry.get("notOfPods") is not None:
+            yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
+    yield from _filled(document)
+    if text := to_do(document).replace("`", ""):
+        yield Text(f"what you can do: {text}", style="yellow")
+    for reason, signals in without.items():
+        yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
+
+
+def _why_none(document: Document, entry: Document) -> str:
+    """Return why no pod is named for a signal."""
+    if entry["next"] is not None or entry["stopReason"] == NO_POD_MEASURED:
+        return "pods not measured"
+    return stop_text(document, entry)
+
+
+def _filled(document: Document) -> Iterator[Text]:
+    """Write who took what is short; the signals of one supply share a line."""
+    short = (entry for entry in document["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"])))
+    found = [entry.get("attribution") for entry in short]
+    for line in dict.fromkeys(each["text"][0] for each in found if each is not None and each["text"]):
+        yield Text(clean(line), style="yellow")
+
+
+def _usage(signal: Signal, row: Document) -> str:
+    resource = SIGNALS[signal].resource
+    request = f", requests {amount_text(row['request'], resource)}" if row["request"] else ""
+    priority = f", priority {row['priority']}" if row["priority"] else ""
+    return f"uses {usage_text(row['usage'], resource)}{request}{priority}"
+
+
+def _conditions(document: Document, width: int) -> list[Text]:
+    """Write the conditions, as many on a line as it holds."""
+    lines = [Text()]
+    for condition in document["conditions"]:
+        pressed = condition["status"] == "True"
+        text = Text("● " if pressed else "○ ", style="bold red" if pressed else "green")
+        text.append(condition["type"], style="bold" if pressed else "")
+        if condition["staysSeconds"] is not None:
+            text.append(f" for at least {seconds_text(condition['staysSeconds'])} more", style="yellow")
+        if lines[-1].cell_len and lines[-1].cell_len + len("   ") + text.cell_len > width:
+            lines.append(Text())
+        lines[-1].append("   " if lines[-1].cell_len else "").append(text)
+    kept = (condition["why"] for condition in document["conditions"] if condition["why"])
+    return [*lines, *(Text(clean(why), style="yellow") for why in kept)]
+
+
+def _leaving(document: Document) -> Iterator[Text]:
+    for row in document["leaving"]:
+        how = "gone, its bytes are awaited" if row["gone"] else f"grace period {max(row['gracePeriodSeconds'], 0)}s"
+        yield Text(f"being evicted: {clean(row['pod'])}, {how}", style="yellow")
+    if asked := document.get("asked"):  # an older daemon does not say it
+        yield Text(asked_text(asked), style="yellow")
+
+
+def _problems(document: Document) -> Iterator[Text]:
+    for fault in document.get("faults", ()):  # an older daemon does not say it
+        yield Text(f"! {clean(fault)}", style="bold red")
+    if killed := kernel_killed_text(document):
+        yield Text(f"! {killed}", style="red")
+    for row in document["problems"]:
+        yield Text(f"! {clean(row['source'])}: {clean(row['detail'])}", style="red")
+
+
+def _decisions(document: Document) -> list[Text]:
+    lines = [Text("last decisions", style="dim")]
+    for row in reversed(document["decisions"]):
+        line = Text(f"  {row['at'][11:19]}  ", style="dim")
+        lines.append(line + Text(clean(row["text"]), style="bold red" if row["kind"] == "EvictPod" else ""))
+        if row.get("why"):
+            lines.append(Text(" " * _AT) + Text(clean(row["why"])))
+    return lines if len(lines) > 1 else [*lines, Text("  none yet", style="dim")]

@@ -1,0 +1,77 @@
+"""One eviction as a journal tells it: what was used up until the pod was gone, and whether that is known."""
+
+from dataclasses import replace
+
+from evictd.advice.episode import Episode, shortages_of
+from evictd.advice.evidence import node_evidence
+from evictd.advice.proposal import LEAST_EVICTIONS, advise
+from evictd.codec.reading_record import RecordedCycle
+from evictd.core.units.duration import SECOND
+from tests.advice.test_proposal import KEPT, MEMORY, MI, copies, reading
+
+SOFT = (reading(0, 424, evict="a", hard=False), reading(5, 7000, gone="a"))
+"""A soft eviction of which the journal has the decision and the end."""
+
+
+def one(*readings: RecordedCycle) -> Episode:
+    [episode] = node_evidence("n", readings).episodes
+    return episode
+
+
+def test_what_was_not_measured_is_no_evidence() -> None:
+    """104Mi were proposed, `6 of 6 evictions leave the reserve`, where 300Mi were set: the truth was 10Mi a second."""
+    episode = one(*SOFT)
+    assert (episode.measured, episode.known, episode.used, episode.leaves_reserve(8000 * MI)) == (
+        False,
+        False,
+        0,
+        False,
+    )
+    [advice] = advise(copies(node_evidence("n", SOFT), LEAST_EVICTIONS), 99).signals
+    assert (advice.proposed, advice.shortages, advice.unmeasured) == (False, 0, LEAST_EVICTIONS)
+    known = node_evidence("k", [reading(0, 480, evict="a", rate=MI), reading(5, 7000, gone="a")])
+    [advice] = advise([*copies(known, LEAST_EVICTIONS), node_evidence("n", SOFT)], 99).signals
+    assert (advice.hard, advice.not_lower, advice.proposed) == (500 * MI, True, True)
+    assert (advice.enough, advice.enough_before) == (LEAST_EVICTIONS, LEAST_EVICTIONS)
+
+
+def test_less_than_the_reserve_is_too_late_whatever_was_used_up() -> None:
+    assert one(reading(0, 99, evict="a"), reading(5, 7000, gone="a")).known
+
+
+def test_the_readings_between_two_records_are_known_from_the_later_one() -> None:
+    between = ((15.0, 519 * MI), (4.0, 414 * MI), (1.0, 384 * MI), (0.2, 7000 * MI))
+    episode = one(SOFT[0], replace(SOFT[1], earlier={MEMORY: between}))
+    assert (episode.measured, episode.used, episode.rate) == (True, 40 * MI, 0)
+
+
+def test_a_measured_rate_of_zero_is_a_measurement() -> None:
+    episode = one(replace(SOFT[0], rates={MEMORY: 0}), SOFT[1])
+    assert (episode.measured, episode.used, episode.needed) == (True, 0, KEPT)
+
+
+def test_a_lead_counts_only_where_it_would_have_begun_earlier() -> None:
+    """`memory.lead: Auto` was proposed at 100Mi a second for 100Mi; with it the run was the same, and it was proposed again."""
+    fast = one(reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a"))
+    assert fast.led_by == 1350 * MI - 500 * MI
+    slow = one(reading(0, 180, evict="a", rate=100 * MI), reading(1, 4000, gone="a"))
+    assert (slow.too_late, slow.led_by) == (True, 0)
+    assert replace(fast, leads=True).led_by == 0
+
+
+def test_shortages_without_evidence_do_not_count() -> None:
+    first = one(*SOFT)
+    known = replace(first, measured=True)
+    again = replace(known, again=True)
+    assert shortages_of([first, again, again, known, first, first]) == 2
+
+
+def test_the_end_of_the_condition_ends_a_shortage() -> None:
+    """Six leaks, ten minutes apart, were `6 evictions in 1 shortage`, and no threshold was proposed."""
+    both = [reading(0, 480, evict="a", rate=MI), reading(1, 4000, gone="a")]
+    later = [replace(each, at=each.at + 590 * SECOND) for each in both]
+    calm = replace(reading(301, 4000), conditions=frozenset())
+    assert [each.again for each in node_evidence("n", [*both, *later]).episodes] == [False, True]
+    assert [each.again for each in node_evidence("n", [*both, calm, *later]).episodes] == [False, False]
+    short = replace(calm, conditions=frozenset({"MemoryPressure"}))
+    assert [each.again for each in node_evidence("n", [*both, short, *later]).episodes] == [False, True]

@@ -1,0 +1,268 @@
+"""What is advised of the evictions that nodes recorded."""
+
+from dataclasses import replace
+
+from evictd.advice.episode import RESERVE
+from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
+from evictd.advice.proposal import LEAST_EVICTIONS, LEAST_READINGS, advise, round_up
+from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.units.duration import SECOND
+
+MI = 2**20
+MEMORY = Signal.MEMORY_AVAILABLE
+KEPT = RESERVE[Resource.MEMORY]
+
+
+def reading(
+    at: int, left: int, *, evict: str = "", rate: int = 0, gone: str = "", hard: bool = True, behind: str = ""
+) -> RecordedCycle:
+    """A reading of 8 GiB with a hard threshold of 500Mi; `behind` is the pod behind the evicted one in the ranking."""
+    pod = Chosen(uid=evict, pod=f"default/{evict}", signal=MEMORY, hard=hard, fill_rate=rate, next_uid=behind)
+    chosen = (pod,) if evict else ()
+    levels = {MEMORY: SignalLevel(available=left * MI, capacity=8192 * MI, hard=500 * MI)}
+    return RecordedCycle(at=at * SECOND, wall=f"at {at}", levels=levels, chosen=chosen, gone=frozenset({gone} - {""}))
+
+
+def test_the_advice_is_enough_for_the_asked_share_and_names_the_others() -> None:
+    nodes = [
+        replace(
+            node_evidence(f"n{i:02}", [reading(0, 480, evict="a", rate=i * MI), reading(10, 4000, gone="a")]),
+            outside_pods={Resource.MEMORY: OutsidePods(node=f"n{i:02}", wall="", amount=i * MI)},
+        )
+        for i in range(1, 101)
+    ]
+    [memory] = advise(nodes, 90).signals
+    assert memory.hard == round_up(900 * MI + KEPT) == 1024 * MI
+    assert memory.not_covered == tuple(f"n{i:02}" for i in (100, *range(93, 100)))
+    assert (memory.now, memory.episodes, memory.too_late) == ((500 * MI, 500 * MI), 100, 100 - 38)
+    assert memory.worst.node == "n100"
+    [reserved] = advise(nodes, 90).reserved
+    assert (reserved.resource, reserved.amount) == (Resource.MEMORY, round_up(90 * MI))
+    assert reserved.worst.node == "n100"
+    assert reserved.not_covered == ("n100", "n97", "n98", "n99")
+    assert advise(nodes, 100).signals[0].not_covered == ()
+    assert advise([NodeEvidence(node="calm", readings=5)], 99).signals == ()
+
+
+AGAIN = (
+    reading(0, 480, evict="a", rate=1, behind="b"), reading(2, 700, gone="a"), reading(60, 490, evict="b"),
+    reading(62, 900, gone="b"),
+)  # fmt: skip
+"""A shortage that came back: 210Mi were used up again until the pod went that was next in the ranking."""
+
+
+def test_a_shortage_that_comes_back_asks_for_a_minimum_reclaim() -> None:
+    [advice] = advise([node_evidence("n", AGAIN)], 99).signals
+    assert (advice.min_reclaim, advice.came_back, advice.one_more) == (round_up(210 * MI), round_up(210 * MI), None)
+
+
+def test_no_minimum_reclaim_is_proposed_that_would_have_cost_a_pod() -> None:
+    """From 46 incidents it advised 5.5Gi, with which an innocent pod went in three of them."""
+    for left, costs in ((300, True), (600, False), (110, False)):  # with 110Mi the threshold alone is met
+        quiet = node_evidence(
+            "quiet", [reading(0, 110, evict="hog", rate=1, behind="web"), reading(2, left, gone="hog")]
+        )
+        [advice] = advise([node_evidence("n", AGAIN), quiet], 99).signals
+        assert (advice.hard, advice.came_back) == (120 * MI, 224 * MI)
+        assert (advice.one_more is not None, advice.min_reclaim == 0) == (costs, costs), left
+
+
+def test_no_minimum_reclaim_is_proposed_beyond_half_of_the_capacity() -> None:
+    """Of one journal it advised 5.5Gi for a node of 8Gi, which `evictd check` refuses as MinimumReclaimTooLarge."""
+    small = [with_capacity(each, 600) for each in AGAIN]
+    [advice] = advise([node_evidence("small", small)], 99).signals
+    assert (advice.min_reclaim, advice.came_back, advice.no_room) == (0, round_up(210 * MI), "small")
+
+
+def test_a_threshold_covers_what_is_used_up_before_the_decision_too() -> None:
+    """It advised 576Mi where a disk fell 700Mi from the crossing to the decision, and claimed that all would be early enough."""
+    slow = [reading(0, 900), reading(10, 100, evict="a"), reading(11, 900, gone="a")]
+    [advice] = advise(copies(node_evidence("n", slow), 2), 99).signals
+    assert advice.hard == round_up((400 + 80) * MI + KEPT)
+    assert (advice.enough, advice.too_late, advice.not_covered) == (2, 2, ())
+    assert advice.earlier == (advice.hard - 500 * MI) * SECOND // (80 * MI)
+
+
+def test_no_lower_threshold_is_said_to_leave_more_than_a_higher_one_did() -> None:
+    """Of evictions at a disk that was full already it claimed so much of a threshold 17 times lower."""
+    full = node_evidence("full", [reading(0, 0, evict="a", rate=0), reading(1, 4000, gone="a")])
+    early = node_evidence("early", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")])
+    [advice] = advise([full, early], 99).signals
+    assert advice.hard <= 500 * MI
+    assert (advice.enough, advice.episodes - advice.too_late, advice.not_covered) == (1, 1, ("full",))
+
+
+def test_no_lower_threshold_is_proposed_than_one_with_which_an_eviction_was_too_late() -> None:
+    """It advised 3.25Gi of a disk that had run full with 10Gi, as enough for the worst that was recorded."""
+    full = node_evidence("full", [reading(0, 0, evict="a"), reading(1, 4000, gone="a")])
+    early = node_evidence("early", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")])
+    [advice] = advise([full, *copies(early, LEAST_EVICTIONS)], 99).signals
+    assert (advice.hard, advice.kept, advice.proposed, advice.not_covered) == (500 * MI, True, True, ("full",))
+    [advice] = advise(copies(full, LEAST_EVICTIONS), 99).signals
+    assert (advice.enough_evidence, advice.covers, advice.proposed) == (True, False, False)
+    [advice] = advise(copies(early, LEAST_EVICTIONS), 99).signals
+    assert (advice.kept, advice.covers, advice.hard < 500 * MI) == (False, True, True)
+
+
+def test_one_value_is_proposed_only_where_it_fits_every_node() -> None:
+    """For a fleet with a node of 1Gi it advised half of that, with which pods went there that did not exceed their requests."""
+    [small, large] = [
+        node_evidence(
+            name, [with_capacity(each, capacity) for each in (reading(0, 480, evict="a", rate=int(rate * MI)), gone)]
+        )
+        for name, capacity, rate in (("small", 1024, 1), ("large", 8192, 100))
+        for gone in [reading(6, 4000, gone="a")]
+    ]
+    [memory] = advise([*copies(large, LEAST_EVICTIONS), small], 100).signals
+    assert (memory.apart, memory.enough_evidence, memory.proposed) == ((1024 * MI, 8192 * MI), True, False)
+    [memory] = advise(copies(large, LEAST_EVICTIONS), 100).signals
+    assert (memory.apart, memory.proposed) == (None, True)
+
+
+def test_no_reservation_is_above_half_of_the_least_capacity() -> None:
+    """It advised 104Gi of a disk of 100Gi, and 6.5Gi of memory for a fleet with a node of 1Gi."""
+
+    def using(name: str, mebibytes: int, capacity: int) -> NodeEvidence:
+        outside = OutsidePods(node=name, wall="", amount=mebibytes * MI, capacity=capacity * MI)
+        readings = {Resource.MEMORY: LEAST_READINGS}
+        return NodeEvidence(node=name, outside_pods={Resource.MEMORY: outside}, outside_readings=readings)
+
+    [fits] = advise([using("large", 512, 8192), using("small", 64, 1024)], 100).reserved
+    assert (fits.proposed, fits.amount) == (True, 512 * MI)
+    [too_large] = advise([using("large", 700, 8192), using("small", 64, 1024)], 100).reserved
+    assert (too_large.proposed, too_large.enough_evidence, too_large.smallest.node) == (False, True, "small")
+    assert not advise([using("large", 6000, 8192)], 100).reserved[0].proposed
+    assert advise([replace(using("old", 6000, 0))], 100).reserved[0].proposed
+
+
+def test_what_is_advised_fits_every_node_that_it_comes_from() -> None:
+    """A reserve of a tenth at most, and no more than half of the least capacity, which `evictd check` refuses."""
+    nodes = [
+        node_evidence(
+            name, [with_capacity(each, capacity) for each in (reading(0, 80, evict="a", rate=int(rate * MI)), gone)]
+        )
+        for name, capacity, rate in (("small", 200, 5), ("large", 8192, 30))
+        for gone in [reading(10, 100, gone="a")]
+    ]
+    assert [node.episodes[0].needed for node in nodes] == [70 * MI, 400 * MI]
+    [memory] = advise(nodes, 100).signals
+    assert (memory.hard, memory.limited_by, memory.not_covered) == (100 * MI, "small", ("large",))
+    [memory] = advise(nodes[:1], 100).signals
+    assert (memory.hard, memory.limited_by, memory.not_covered) == (72 * MI, "", ())
+
+
+def with_capacity(cycle: RecordedCycle, mebibytes: int) -> RecordedCycle:
+    return replace(cycle, levels={MEMORY: replace(cycle.levels[MEMORY], capacity=mebibytes * MI)})
+
+
+def test_the_advice_says_what_it_would_have_changed() -> None:
+    nodes = [
+        node_evidence(f"n{rate}", [reading(0, 480, evict="a", rate=int(rate * MI)), reading(10, 4000, gone="a")])
+        for rate in (10, 40, 60)
+    ]
+    [memory] = advise(nodes, 60).signals
+    assert (memory.hard, memory.episodes, memory.too_late, memory.enough) == (512 * MI, 3, 2, 2)
+    assert memory.earlier == 32 * MI * SECOND // (10 * MI)
+
+
+def copies(node: NodeEvidence, number: int) -> list[NodeEvidence]:
+    return [replace(node, node=f"n{each}") for each in range(number)]
+
+
+def test_lead_and_grace() -> None:
+    """A leak that outruns a quick stop needs an earlier begin; soft evictions say how long pods take."""
+    quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])
+    assert advise(copies(quick, LEAST_EVICTIONS), 99).lead
+    soft = node_evidence("n", [reading(0, 900, evict="a", rate=3 * MI, hard=False), reading(22, 4000, gone="a")])
+    found = advise(copies(soft, LEAST_EVICTIONS), 99)
+    assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 25, LEAST_EVICTIONS)
+    assert found.signals[0].soft == round_up(found.signals[0].hard + 3 * 55 * MI)
+
+
+def test_nothing_is_proposed_from_few_evictions() -> None:
+    quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])
+    soft = node_evidence("n", [reading(0, 900, evict="a", rate=MI, hard=False), reading(22, 4000, gone="a")])
+    few = LEAST_EVICTIONS - 1
+    assert not advise(copies(quick, few), 99).lead
+    assert advise(copies(soft, few), 99).max_pod_grace_seconds is None
+    assert not advise(copies(soft, few), 99).signals[0].proposed
+    assert advise(copies(soft, LEAST_EVICTIONS), 99).signals[0].proposed
+
+
+def test_a_victim_whose_end_was_not_recorded_asks_for_no_grace_period() -> None:
+    """The ten minutes for which its end was looked for were advised as evictionMaxPodGracePeriod."""
+    lost = [reading(0, 480, evict="a", hard=False), *(reading(10 * i, 480 - 4 * i) for i in range(1, 60))]
+    assert advise(copies(node_evidence("n", lost), LEAST_EVICTIONS), 99).max_pod_grace_seconds is None
+
+
+def test_of_a_dry_run_only_the_fill_rates_count() -> None:
+    """Its pods stay: what is used up after a decision, and between two, says nothing of an eviction. A stop of 5 s is counted."""
+    dry = [reading(10 * i, 480 - 4 * i, evict="a", rate=3 * MI, hard=False) for i in range(60)]
+    dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
+    found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
+    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(15 * MI + KEPT), 0)
+    assert found.signals[0].soft == round_up(round_up(15 * MI + KEPT) + 3 * (30 + 30) * MI)
+    assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)
+
+
+def test_evictions_for_stalls_are_counted_and_give_no_threshold() -> None:
+    stalled = reading(0, 480, evict="a")
+    stalled = replace(stalled, chosen=(replace(stalled.chosen[0], signal=Signal.PODS_MEMORY_FULL_10),))
+    found = advise([node_evidence("n", [stalled, reading(5, 4000, gone="a")])], 99)
+    assert (found.stalls, found.signals) == (1, ())
+
+
+def test_rounding_up_adds_an_eighth_at_the_most() -> None:
+    for amount in (0, 1, 15, 17, 1000, 812 * MI, 2**40 + 1):
+        assert amount <= round_up(amount) <= amount + amount // 8 + 1
+
+
+def test_a_threshold_that_rests_on_one_eviction_has_beside_it_that_of_the_others() -> None:
+    """320Mi were proposed from nine evictions, of which eight needed less than 192Mi."""
+    rates = {"fast": 300, "fast too": 300, "a": 0.1, "b": 0.1, "c": 0.1, "d": 0.1, "e": 0.1}
+    both = [
+        node_evidence(name, [reading(0, 480, evict="a", rate=int(rate * MI)), reading(1, 4000, gone="a")])
+        for name, rate in rates.items()
+    ]
+    [memory] = advise(both[1:], 99).signals
+    assert (memory.hard, memory.without_worst) == (round_up(300 * MI + KEPT), round_up(KEPT))
+    [memory] = advise(both, 99).signals
+    assert memory.without_worst == memory.hard
+
+
+def test_a_derived_threshold_is_not_kept() -> None:
+    """`keep your evictionHard of allocatableMemory.available` was said of one that nobody had set."""
+    derived = Signal.ALLOCATABLE_MEMORY_AVAILABLE
+    for is_derived in (True, False):
+        first, last = reading(0, 480, evict="a"), reading(10, 4000, gone="a")
+        level = SignalLevel(available=MI, capacity=8192 * MI, hard=500 * MI, derived=is_derived)
+        both = [replace(each, levels={**each.levels, derived: level}) for each in (first, last)]
+        assert (derived in advise([node_evidence("n", both)], 99).kept_hard) is not is_derived
+
+
+def test_the_loop_of_one_owner_is_known() -> None:
+    """117 evictions of one DaemonSet's pods read as the evidence of 117 accidents."""
+    loop = [
+        replace(
+            reading(100 * i, 480, evict=f"a{i}"),
+            chosen=tuple(
+                replace(each, owner="default/DaemonSet/a") for each in reading(100 * i, 480, evict=f"a{i}").chosen
+            ),
+        )
+        for i in range(6)
+    ]
+    [advice] = advise([node_evidence("n", loop)], 99).signals
+    assert advice.most_of_owner == ("n", "default/DaemonSet/a", 6)
+    [few] = advise([node_evidence("n", loop[:4])], 99).signals
+    assert few.most_of_owner is None
+
+
+def test_nothing_in_use_outside_pods_is_no_reservation() -> None:
+    none = replace(
+        node_evidence("n", [reading(0, 4000)]),
+        outside_pods={Resource.PIDS: OutsidePods(node="n", wall="", amount=0)},
+        outside_readings={Resource.PIDS: LEAST_READINGS},
+    )
+    [reserved] = advise([none], 99).reserved
+    assert (reserved.amount, reserved.enough_evidence, reserved.proposed) == (0, True, False)

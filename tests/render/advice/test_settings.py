@@ -1,0 +1,36 @@
+"""The advice beside that for signals: lines to keep, and `memory.lead`."""
+
+from dataclasses import replace
+
+from evictd.advice.evidence import node_evidence
+from evictd.advice.proposal import advise
+from evictd.codec.reading_record import RecordedCycle, SignalLevel
+from evictd.render.advice.advice import advice_document
+from evictd.render.advice.settings import other_lines
+from tests.advice.test_proposal import MEMORY, MI, reading
+
+
+def with_soft(each: RecordedCycle, soft: int) -> RecordedCycle:
+    level = SignalLevel(available=each.levels[MEMORY].available, capacity=8192 * MI, hard=500 * MI, soft=soft * MI)
+    return replace(each, levels={MEMORY: level})
+
+
+def nodes_of(rate: int, soft: int) -> list[RecordedCycle]:
+    return [with_soft(reading(0, 480, evict="a", rate=rate), soft), with_soft(reading(1, 4000, gone="a"), soft)]
+
+
+def test_a_soft_threshold_that_a_copied_list_would_drop_is_to_be_kept() -> None:
+    """A soft threshold of 1Gi was dropped, because of a signal that falls too fast for one none is proposed."""
+    for rate, soft, kept in ((300 * MI, 1024, True), (300 * MI, 110, False), (MI, 1024, False)):
+        found = advise([node_evidence(f"n{i}", nodes_of(rate, soft)) for i in range(5)], 99)
+        assert advice_document(found)["keep"]["evictionSoft"] == (["memory.available"] if kept else []), rate
+        assert (
+            any("keep your evictionSoft and evictionSoftGracePeriod of" in each for each in other_lines(found)) is kept
+        )
+
+
+def test_a_lead_is_proposed_with_the_eviction_that_it_rests_on() -> None:
+    found = advise([node_evidence(f"n{i}", nodes_of(900 * MI, 1024)) for i in range(5)], 99)
+    assert any(
+        "memory filled at 900Mi a second; with it the eviction begins when" in each for each in other_lines(found)
+    )

@@ -1,0 +1,59 @@
+"""Who filled what is short when the node reports a condition."""
+
+import msgspec
+
+from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel, decode_record
+from evictd.core.units.duration import SECOND
+from evictd.render.history.condition_cause import filled_at_begin
+from tests.daemon.world import GI
+from tests.render.history.test_history import journal
+
+NOW = 3600 * SECOND
+
+
+def begun(**changes: object) -> JournalRecord:
+    """The record in which the condition begins, with what the pods held in the minute before."""
+    level = RecordedLevel(20 * GI, 20 * GI, 20 * GI, NOW - 30 * SECOND)
+    held = RecordedHoldings(
+        used={"uid-hog": 5 * GI, "uid-web": GI},
+        lowest={"uid-hog": 4 * GI, "uid-web": GI},
+        lowest_before={"uid-hog": GI, "uid-web": GI},
+        since=NOW - 40 * SECOND,
+        elsewhere=level,
+    )
+    held = msgspec.structs.replace(held, **changes)
+    record = msgspec.structs.replace(journal()[0], wall="2026-01-01T01:00:00Z", now=NOW)
+    return msgspec.structs.replace(record, holdings={"memory.available": held, "nodefs.available": held})
+
+
+def test_the_pod_that_grew_in_the_minute_before_is_named() -> None:
+    """A collection of images was enough, and history did not say what had filled the disk (world 41)."""
+    assert filled_at_begin(begun()) == (
+        "Of 4Gi that filled memory since 00:59:20, pods took 4Gi (all of it default/hog); nothing else grew."
+    )
+
+
+def test_what_belongs_to_no_pod_is_named_as_such() -> None:
+    level = RecordedLevel(20 * GI, 20 * GI, 16 * GI, NOW - 50 * SECOND)
+    text = filled_at_begin(begun(lowest_before={"uid-hog": 5 * GI}, lowest={}, elsewhere=level))
+    assert text == "Of 4Gi that filled memory since 00:59:10, pods took 0; 4Gi belong to no pod."
+
+
+def test_it_is_empty_where_the_journal_does_not_know_it() -> None:
+    assert filled_at_begin(msgspec.structs.replace(begun(), holdings={})) == ""
+    assert filled_at_begin(msgspec.structs.replace(begun(), findings=())) == "", "no threshold is met"
+    assert filled_at_begin(msgspec.structs.replace(begun(), wall="damaged")) == ""
+
+
+def test_a_line_is_read_and_damaged_holdings_are_left_out() -> None:
+    line = (
+        b'{"kind":"evictd.io/journal/v1","wall":"2026-01-01T01:00:00Z","now":1,"observation":{},'
+        b'"decisions":[{"kind":"ReportConditions","conditions":["DiskPressure"]}],"state":{"holdings":{"nodefs.available":'
+        b'{"used":{"u":2},"lowest":{"u":1},"lowestBefore":{"u":1},"since":1,"elsewhere":{"used":1,"lowest":1,'
+        b'"lowestBefore":0,"since":0}}}}}'
+    )
+    held = decode_record(line).holdings["nodefs.available"]
+    assert held.lowest_of_both("u") == 1
+    assert held.elsewhere == RecordedLevel(1, 1, 0, 0)
+    assert decode_record(line.replace(b'"u":2', b'"u":[]')).holdings == {}
+    assert decode_record(line.replace(b'["DiskPressure"]', b"[]")).holdings == {}, "the condition ends"

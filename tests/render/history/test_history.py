@@ -1,0 +1,260 @@
+"""Journal records as events."""
+
+import io
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from evictd.codec.journal import encode_entry
+from evictd.codec.journal_record import (
+    JournalRecord,
+    RecordedExtra,
+    RecordedHoldings,
+    RecordedKill,
+    RecordedKubeletEviction,
+    RecordedRefusal,
+    decode_record,
+)
+from evictd.commands.source import own_config
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.state import State
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.console import make_console
+from evictd.render.history.history import (
+    EventKind,
+    condition_spans,
+    event_line,
+    history,
+    history_document,
+)
+from evictd.render.history.table import print_history, totals_text
+from evictd.render.replay.replayed import recorded_text
+from tests.daemon.world import CONFIG, GI, NOW, WEB, observe
+from tests.stories import check_golden, played
+
+
+def journal(*, dry_run: bool = False) -> list[JournalRecord]:
+    """A shortage in which the hog is evicted, is gone, and the condition ends ten minutes later; then a boot."""
+    records, state, line, at = [], State(), b"", NOW
+    for at, available, gone in (
+        (NOW, GI // 2, ()),
+        (NOW + 10 * SECOND, 6 * GI, ("uid-hog",)),
+        (NOW + 10 * MINUTE, 6 * GI, ()),
+    ):
+        pods = (WEB,) if gone or at > NOW else None
+        seen = observe(available, at) if pods is None else observe(available, at, pods=pods)
+        seen = replace(seen, outcomes=Outcomes(cleaned_up=frozenset(gone)))
+        step = synchronize(state, seen, CONFIG, at)
+        extra = {
+            "dryRun": dry_run,
+            "refused": [{"pod": "default/web", "uid": "uid-web", "detail": "needs 2 healthy pods"}] if gone else [],
+        }
+        wall = f"2026-01-01T{at // (3600 * SECOND):02}:{at // MINUTE % 60:02}:00Z"
+        line = encode_entry(now=at, wall=wall, state=state, observation=seen, config=CONFIG, step=step, extra=extra)
+        records.append(decode_record(line))
+        state = step.state
+    return [*records, decode_record(line.replace(f'"now":{at}'.encode(), b'"now":7'))]
+
+
+def test_every_eviction_refusal_end_and_change_of_conditions_is_an_event() -> None:
+    events = list(history(journal()))
+    kinds = [event.kind for event in events]
+    for kind in (EventKind.EVICTED, EventKind.GONE, EventKind.REFUSED, EventKind.BOOT):
+        assert kinds.count(kind) == 1, kind
+    conditions = [event.text for event in events if event.kind is EventKind.CONDITIONS]
+    assert conditions == ["MemoryPressure begins", "MemoryPressure ends"]
+
+
+def test_an_eviction_has_its_numbers_and_its_pod() -> None:
+    event = next(each for each in history(journal()) if each.kind is EventKind.EVICTED)
+    assert (event.pod, event.uid) == ("default/hog", "uid-hog")
+    assert "for memory.available: 512Mi left, threshold 1Gi; it uses 6Gi" in event.text
+    assert event.evidence["because"]["signal"] == "memory.available"
+
+
+def test_conditions_have_their_begin_and_end() -> None:
+    (span,) = condition_spans(history(journal()))
+    assert (span.type, span.since, span.until) == ("MemoryPressure", "2026-01-01T00:16:00Z", "2026-01-01T00:26:00Z")
+
+
+def test_a_withdrawn_eviction_is_an_event() -> None:
+    import msgspec
+
+    pod = {"namespace": "default", "name": "hog", "uid": "u"}
+    decided = {"kind": "WithdrawEviction", "pod": pod, "reason": "pressure has ended"}
+    record = msgspec.structs.replace(journal()[0], decisions=(decided,))
+    (event,) = history([record])
+    assert (event.kind, event.pod, event.uid) == (EventKind.WITHDRAWN, "default/hog", "u")
+    assert event.text == "withdraw the eviction of default/hog: pressure has ended"
+
+
+def test_a_dry_run_says_would() -> None:
+    event = next(each for each in history(journal(dry_run=True)) if each.kind is EventKind.EVICTED)
+    assert event_line(event).startswith("would evict")
+
+
+@pytest.mark.parametrize("decision", [{}, {"kind": "EvictPod"}, {"kind": "EvictPod", "pod": 3}, {"kind": 7}])
+def test_a_damaged_decision_is_no_event_and_no_error(decision: dict[str, object]) -> None:
+    import msgspec
+
+    record = journal()[0]
+    damaged = msgspec.structs.replace(record, decisions=(decision,))
+    assert [event.kind for event in history([damaged])] == []
+    recorded_text(decision)
+
+
+def test_the_document_is_plain() -> None:
+    import json
+
+    events = list(history(journal()))
+    document = history_document(events, condition_spans(events))
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_an_eviction_by_the_kubelet_is_an_event_once_and_no_would_in_a_dry_run() -> None:
+    """Each start of the daemon records those of the hour before again."""
+    evicted = RecordedKubeletEviction(
+        pod="default/hog", uid="uid-hog", at="2026-01-01T00:00:00Z", message="low on memory"
+    )
+    extra = RecordedExtra(dry_run=True, kubelet_evicted=(evicted,))
+    records = [msgspec.structs.replace(each, extra=extra) for each in journal(dry_run=True)]
+    (event,) = [event for event in history(records) if event.kind is EventKind.KUBELET]
+    assert (event.pod, event_line(event)) == ("default/hog", "the kubelet evicted default/hog: low on memory")
+    assert totals_text([event]).endswith("1 eviction by the kubelet")
+
+
+def test_a_kill_by_the_kernel_is_an_event_and_no_would_in_a_dry_run() -> None:
+    kills = (RecordedKill(where="default/web", uid="w", count=2), RecordedKill(where="system.slice"))
+    first, *_ = journal(dry_run=True)
+    record = msgspec.structs.replace(first, decisions=(), extra=RecordedExtra(dry_run=True, kernel_killed=kills))
+    events = list(history([record]))
+    assert [(event.kind, event.pod) for event in events] == [(EventKind.KERNEL, "default/web"), (EventKind.KERNEL, "")]
+    assert event_line(events[0]).startswith("the kernel killed 2 processes of default/web ")
+    assert totals_text(events).endswith(", 3 kills by the kernel")
+
+
+def of_scenario(name: str) -> list[JournalRecord]:
+    """The journal of a scenario."""
+    records, state = [], State()
+    scenario, cycles = played(name)
+    for cycle in cycles:
+        for turn in cycle.turns:
+            now, seconds = NOW + cycle.at, cycle.at // SECOND
+            wall = f"2026-01-01T00:{seconds // 60:02}:{seconds % 60:02}Z"
+            seen, config = turn.observation, own_config(scenario, None)
+            line = encode_entry(now=now, wall=wall, state=state, observation=seen, config=config, step=turn.step)
+            records.append(decode_record(line))
+            state = turn.step.state
+    return records
+
+
+def of_changed_minds() -> list[JournalRecord]:
+    """A grace period is shortened, an eviction is withdrawn, the kubelet evicts a pod, and the kernel kills."""
+    records = journal()
+    evicted = next(each for each in records[0].decisions if each["kind"] == "EvictPod")
+    withdrawn = {"kind": "WithdrawEviction", "pod": evicted["pod"], "reason": "pressure has ended"}
+    kubelets = RecordedKubeletEviction(pod="default/web", uid="w", at="2026-01-01T00:00:00Z", message="low on memory")
+    return [
+        msgspec.structs.replace(records[0], decisions=({**evicted, "shortens": True},)),
+        msgspec.structs.replace(records[0], decisions=(withdrawn,)),
+        msgspec.structs.replace(
+            records[1],
+            decisions=(),
+            extra=RecordedExtra(
+                kubelet_evicted=(kubelets,), kernel_killed=(RecordedKill(where="default/db", uid="d", count=2),)
+            ),
+        ),
+    ]
+
+
+def of_refusals() -> list[JournalRecord]:
+    """A disruption budget refuses an eviction; it is asked again, and the pod goes."""
+    first, gone, *_ = journal()
+    refusal = RecordedRefusal(pod="default/hog", uid="uid-hog", detail="needs 2 healthy pods")
+    again = msgspec.structs.replace(
+        first, wall="2026-01-01T00:16:30Z", now=first.now + 30 * SECOND, extra=RecordedExtra(refused=(refusal,))
+    )
+    later = msgspec.structs.replace(
+        gone, wall="2026-01-01T00:16:40Z", now=first.now + 40 * SECOND, extra=RecordedExtra()
+    )
+    return [first, again, later]
+
+
+def test_an_eviction_that_was_refused_is_a_request() -> None:
+    """Seven evictions of one pod were told, and the pod was said to have been evicted at three times."""
+    events = list(history(of_refusals()))
+    told = [(event.kind, event.at[14:19]) for event in events if event.uid == "uid-hog"]
+    assert told == [
+        (EventKind.REQUESTED, "16:00"), (EventKind.REFUSED, "16:30"), (EventKind.EVICTED, "16:30"), (EventKind.GONE, "16:40"),
+    ]  # fmt: skip
+    request = next(event for event in events if event.kind is EventKind.REQUESTED)
+    assert request.text.startswith("ask to evict default/hog (grace period 1s) for memory.available: ")
+    assert (request.why, request.filled) == ("", "")
+    assert totals_text(events).startswith("1 eviction, 1 refusal, ")
+
+
+def test_a_refusal_without_a_detail_ends_without_a_colon() -> None:
+    first, again, _ = of_refusals()
+    refusal = RecordedRefusal(pod="default/hog", uid="uid-hog")
+    bare = msgspec.structs.replace(again, extra=RecordedExtra(refused=(refusal,)))
+    (refused,) = (event for event in history([first, bare]) if event.kind is EventKind.REFUSED)
+    assert refused.text == "a disruption budget refused to evict default/hog"
+
+
+STORIES = {
+    "a shortage of memory": journal,
+    "the same as a dry run": lambda: journal(dry_run=True),
+    "a disk fills: collections, then an eviction": lambda: of_scenario("disk-reclaim-then-evict"),
+    "a static pod is the cause": lambda: of_scenario("protected-culprit"),
+    "a disruption budget refuses an eviction at first": of_refusals,
+    "a grace period is shortened, an eviction withdrawn, the kubelet evicts": of_changed_minds,
+}
+
+
+def test_each_kind_of_event_is_as_in_the_golden_file() -> None:
+    out = io.StringIO()
+    told = []
+    for name, records in STORIES.items():
+        events = list(history(records()))
+        told += events
+        out.write(f"== {name} ==\n")
+        print_history(events, condition_spans(events), make_console(out, width=100))
+    assert {event.kind for event in told} == set(EventKind)
+    check_golden("history.txt", out.getvalue())
+
+
+def test_the_last_request_of_one_that_is_refused_past_the_timeout_is_no_eviction() -> None:
+    """`evictd incident` reported an eviction that the API server refused 60 times before and once more (world 42)."""
+    first, *_ = journal()
+    evicted = next(each for each in first.decisions if each["kind"] == "EvictPod")
+    threshold = {**evicted["because"]["threshold"], "gracePeriodNanoseconds": SECOND}
+    decision = {**evicted, "because": {**evicted["because"], "threshold": threshold}}
+    uid, name = evicted["pod"]["uid"], evicted["pod"]["name"]
+    refusal = RecordedExtra(refused=(RecordedRefusal(pod=f"default/{name}", uid=uid),))
+
+    def asked(*, waited: int) -> list[EventKind]:
+        asking = msgspec.structs.replace(first, decisions=({**decision, "refusedSince": first.now - waited * SECOND},))
+        events = history([asking, msgspec.structs.replace(asking, extra=refusal)])
+        return [each.kind for each in events if each.uid == uid]
+
+    assert asked(waited=66) == [EventKind.REQUESTED, EventKind.REFUSED, EventKind.REQUESTED]
+    assert asked(waited=1) == [EventKind.REQUESTED, EventKind.REFUSED, EventKind.EVICTED], "it may be agreed to"
+
+
+def test_the_reason_for_no_eviction_names_its_signal() -> None:
+    """A reader took the signal from the sentence, which a change of its words would have broken."""
+    found = [each for each in history(of_scenario("protected-culprit")) if each.kind is EventKind.NO_ACTION]
+    assert {each.signal for each in found} == {"memory.available"}
+
+
+def test_a_condition_for_which_no_pod_goes_has_its_cause_and_one_for_which_a_pod_goes_has_not() -> None:
+    """The eviction says it."""
+    first, *_ = journal()
+    held = RecordedHoldings(used={"uid-hog": GI}, lowest={"uid-hog": 0}, since=first.now - SECOND)
+    known = msgspec.structs.replace(first, holdings={"memory.available": held})
+    assert all(not each.filled for each in history([known]) if each.kind is EventKind.CONDITIONS)
+    decisions = tuple(each for each in first.decisions if each["kind"] != "EvictPod")
+    (event,) = history([msgspec.structs.replace(known, decisions=decisions)])
+    assert event.filled.startswith("Of 1Gi that filled memory since ")

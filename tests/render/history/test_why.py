@@ -1,0 +1,222 @@
+"""Sentences about one pod."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Observation
+from evictd.core.model.state import State
+from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.deciding import PlaceThen
+from evictd.render.history.history import EventKind, HistoryEvent, history
+from evictd.render.history.why import PodWhy, pods_meant, why_document, why_lines
+from evictd.render.node_view import explanation_document
+from tests.daemon.status import status_of
+from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
+from tests.render.history.test_history import journal
+from tests.render.status.test_node_page import play
+from tests.stories import check_golden
+
+
+def ask(pod: str, available: int = 4 * GI) -> PodWhy:
+    seen = snapshot(available)
+    explained = explanation_document(snapshot_view(seen), rows=None)
+    events = tuple(event for event in history(journal()) if event.pod == pod)
+    return PodWhy(pod=pod, events=events, explained=explained, status=status_of(seen, NOW))
+
+
+def text(why: PodWhy) -> str:
+    return "\n".join(why_lines(why))
+
+
+def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_move_it() -> None:
+    said = text(ask("default/web"))
+    assert "memory.available: place 3 of 3" in said
+    assert "memory.available would have to fall by 2Gi to its soft threshold 2Gi" in said
+    assert "default/hog would have to go first" in said
+    assert "to move back in the order: request at least 5Gi of memory (it requests 1Gi), or a priority above 0" in said
+    assert "the next" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("checkout-5d8f-x2", "did you mean shop/checkout-5d8f-x2?"),
+        ("checkout", "did you mean shop/checkout-5d8f-x2 or test/checkout-5d8f-q7?"),
+        ("shop/checkout", "did you mean shop/checkout-5d8f-x2?"),
+        ("shop/chekout-5d8f-x2", "did you mean shop/checkout-5d8f-x2?"),
+        ("logshipper", "did you mean shop/log-shipper?"),
+        ("qqq", ""),
+    ],
+)
+def test_a_name_that_no_pod_has_names_those_that_may_be_meant(name: str, meant: str) -> None:
+    pods = ("test/checkout-5d8f-q7", "shop/checkout-5d8f-x2", "shop/log-shipper")
+    assert pods_meant(name, pods) == meant
+
+
+def test_the_next_pod_needs_no_other_to_go_first() -> None:
+    assert "would have to go first" not in text(ask("default/hog"))
+    assert ask("default/hog").places[0].is_next
+
+
+def test_a_protected_pod_stays_for_good() -> None:
+    assert "it is never evicted (static pod)" in text(ask("default/etcd"))
+
+
+def test_a_victim_is_being_evicted_and_its_events_are_shown() -> None:
+    said = text(ask("default/hog", GI // 2))
+    assert "it is being evicted for memory.available" in said
+    assert "evict default/hog (grace period 1s) for memory.available" in said
+    assert "\n  Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, " in said
+
+
+def test_a_pod_of_a_node_whose_pods_are_unknown_may_be_active() -> None:
+    """It was called not active by a daemon that could not see any pod."""
+    why = ask("default/nothing")
+    assert why.status is not None
+    said = text(replace(why, explained={"queues": []}, status={**why.status, "pods": None}))
+    assert (
+        "whether default/nothing is active is unknown: evictd cannot see the pods, because the container runtime"
+        in said
+    )
+    assert "is not an active pod" not in said
+
+
+def test_an_unknown_pod_is_unknown() -> None:
+    why = ask("default/nothing")
+    assert not why.known
+    assert "is not an active pod" in text(why)
+
+
+def test_without_a_daemon_the_journal_is_all() -> None:
+    why = PodWhy(pod="default/hog", events=tuple(history(journal())))
+    assert "no daemon answers" in text(why)
+    assert why_document(why, [])["daemonAnswered"] is False
+
+
+def test_without_a_daemon_an_unknown_pod_is_said_to_be_unknown() -> None:
+    """A mistyped name was answered by "only the journal is known" alone."""
+    evicted = tuple(each for each in history(journal()) if each.kind is EventKind.EVICTED)
+    unknown = "no daemon answers, and the journal has no event of default/hgo; it has "
+    assert text(PodWhy(pod="default/hgo", evicted=evicted)) == unknown + "evictions of default/hog"
+    many = tuple(replace(evicted[0], pod=f"default/{number}") for number in range(5))
+    assert text(PodWhy(pod="default/hgo", evicted=many)) == (
+        unknown + "evictions of default/4, default/3, default/2 and 2 more"
+    )
+    assert text(PodWhy(pod="default/hgo")) == unknown + "no eviction"
+
+
+SIDE = pod("side", priority=-10)
+
+
+def passed_over() -> PodWhy:
+    """Memory is short, and the pod of the lowest priority holds a hundredth of what is missing."""
+    return why_of_side(observe(int(1.5 * GI), pods=(HOG, SIDE)))
+
+
+def no_pod_would_go() -> PodWhy:
+    """The only pod that may be evicted uses almost nothing."""
+    return why_of_side(observe(GI // 2, pods=(STATIC, SIDE)))
+
+
+def why_of_side(seen: Observation) -> PodWhy:
+    """The pod `side` uses almost nothing."""
+    seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
+    held = replace(snapshot(4 * GI), observation=seen)
+    held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)
+    explained = explanation_document(snapshot_view(held), rows=None)
+    return PodWhy(pod="default/side", explained=explained, status=status_of(held, NOW))
+
+
+def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:
+    said = text(passed_over())
+    assert "default/hog goes instead" in said
+    assert "already below its soft threshold 2Gi, and default/hog would have to go first, or be skipped" in said
+
+
+def remembered(what: str) -> PodWhy:
+    """The daemon answers a user who may not read the journal."""
+    seen = play([6 * GI, GI // 2, 6 * GI], gone_at=2)
+    explained = explanation_document(snapshot_view(seen), rows=None)
+    status = status_of(seen, seen.at)
+    return PodWhy(pod=what, explained=explained, status=status, unreadable="/var/lib/evictd: Permission denied")
+
+
+def replaced() -> PodWhy:
+    """Its owner created it anew after an eviction."""
+    found = ask("default/web")
+    (event,) = (each for each in history(journal()) if each.kind is EventKind.EVICTED)
+    assert found.explained is not None
+    rows = [{**row, "owner": "ReplicaSet/web"} for row in found.explained["queues"][0]["rows"]]
+    queue = {**found.explained["queues"][0], "rows": rows}
+    gone = (replace(event, pod="default/web-old", owner="ReplicaSet/web"),)
+    return replace(found, explained={**found.explained, "queues": [queue]}, evicted=gone)
+
+
+ANSWERS: dict[str, Callable[[], PodWhy]] = {
+    "it stays": lambda: ask("default/web"),
+    "it would be first": lambda: ask("default/hog"),
+    "it is protected": lambda: ask("default/etcd"),
+    "it is being evicted": lambda: ask("default/hog", GI // 2),
+    "it is passed over": passed_over,
+    "no pod would go": no_pod_would_go,
+    "it replaces another one": replaced,
+    "it is unknown": lambda: ask("default/nothing"),
+    "no daemon answers": lambda: PodWhy(pod="default/hog", events=tuple(history(journal()))),
+    "the journal cannot be read, and it stays": lambda: remembered("default/web"),
+    "the journal cannot be read, and it was evicted": lambda: remembered("default/hog"),
+    "the journal cannot be read, and it is unknown": lambda: remembered("default/nothing"),
+}
+
+
+def test_each_kind_of_answer_is_as_in_the_golden_file() -> None:
+    check_golden("why.txt", "\n".join(f"== {name} ==\n{text(make())}\n" for name, make in ANSWERS.items()))
+
+
+def test_of_many_events_the_last_are_shown() -> None:
+    """331 lines were printed of a pod that its budget kept, and later ten times the same two."""
+    event = HistoryEvent(at="2026-01-01T00:00:00Z", kind=EventKind.KERNEL, pod="a/x", text="killed")
+    lines = list(why_lines(PodWhy(pod="a/x", events=(event,) * 331)))
+    assert lines[0] == "311 earlier events of it: `evictd history --pod a/x`"
+    assert sum("killed" in line for line in lines) == 20
+    refused = replace(event, kind=EventKind.REFUSED, text="refused")
+    first, *_ = why_lines(PodWhy(pod="a/x", events=(refused,) * 331))
+    assert first == "2026-01-01T00:00:00Z: refused, and 330 times more until 00:00:00"
+
+
+def test_a_pod_that_no_eviction_concerned_is_told_the_last_reason_for_none() -> None:
+    """Of a pod whose page cache held the threshold met nothing was said (world 36)."""
+    stop = HistoryEvent(at="2026-01-01T00:01:09Z", kind=EventKind.NO_ACTION, text="only page cache holds it met")
+    known = PodWhy(pod="default/reader", pods=frozenset({"default/reader"}), no_action=stop)
+    assert list(why_lines(known))[1:] == ["2026-01-01T00:01:09Z: only page cache holds it met"]
+    assert not any("page cache" in line for line in why_lines(replace(known, pods=frozenset())))
+    behind = "at 5 evictions of other pods default/reader was behind the first 20"
+    assert next(why_lines(replace(known, unrecorded=behind))) == behind
+
+
+def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
+    """A pod was not evicted, because evictions paused: only its places at the evictions before were written."""
+    place = PlaceThen(
+        victim="default/web-1", signal="memory.available", number=2, pods=7, why="it stays", dry_run=False
+    )
+    stop = HistoryEvent(at="2026-01-01T00:01:09Z", kind=EventKind.NO_ACTION, text="evictions pause")
+    known = PodWhy(pod="default/web-2", passed=(("2026-01-01T00:01:00Z", place),), no_action=stop)
+    own = replace(known, events=(stop,))
+    assert sum(stop.text in line for line in why_lines(own)) == 1, "an event of this pod was written twice (world 42)"
+    protected = replace(known, passed=(("2026-01-01T00:01:00Z", replace(place, number=0)),))
+    assert "; this pod was not ranked" in next(why_lines(protected)), "a place was given to one that is never evicted"
+    assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
+    earlier = replace(known, no_action=replace(stop, at="2026-01-01T00:00:09Z"))
+    assert not any("pause" in line for line in why_lines(earlier))
+
+
+def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() -> None:
+    """Kills of 07:03 stood before evictions of 07:02, and the pause of 07:02 after both (world 07)."""
+    place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
+    kill = HistoryEvent(at="2026-01-01T00:03:00Z", kind=EventKind.KERNEL, pod="a/x", text="killed")
+    pause = HistoryEvent(at="2026-01-01T00:02:00Z", kind=EventKind.NO_ACTION, text="paused")
+    why = PodWhy(pod="a/x", events=(kill,), passed=(("2026-01-01T00:01:00Z", place),), no_action=pause)
+    times = [line[:20] for line in why_lines(why) if line.startswith("2026")]
+    assert times == ["2026-01-01T00:01:00Z", pause.at, kill.at]

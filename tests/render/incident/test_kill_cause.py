@@ -1,0 +1,99 @@
+"""What grew before the kernel killed for want of memory."""
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from evictd.codec.journal_record import (
+    JournalRecord,
+    RecordedConfig,
+    RecordedExtra,
+    RecordedKill,
+    RecordedMemory,
+    RecordedMetadata,
+    RecordedNode,
+    RecordedObservation,
+    RecordedPod,
+    RecordedReference,
+    RecordedState,
+    RecordedSummary,
+    RecordedThreshold,
+    RecordedUsage,
+)
+from evictd.core.units.duration import MINUTE
+from evictd.render.incident.kill_cause import kill_cause, kill_lines
+from tests.stories import GI
+
+
+def record(minute: int, used: Mapping[str, int], *killed: str, signal: str = "nodefs.available") -> JournalRecord:
+    """A cycle in which these pods use so much memory, after the kernel killed processes of some."""
+    memory = RecordedMemory(available_bytes=GI, working_set_bytes=9 * GI)
+    summary = RecordedSummary(
+        node=RecordedNode(memory=memory),
+        pods=tuple(
+            RecordedUsage(pod_ref=RecordedReference(uid=name), memory=RecordedMemory(working_set_bytes=amount))
+            for name, amount in used.items()
+        ),
+    )
+    pods = tuple(RecordedPod(metadata=RecordedMetadata(name=name, namespace="n", uid=name)) for name in used)
+    return JournalRecord(
+        kind="Cycle",
+        wall=f"2026-01-01T00:{minute:02}:00Z",
+        now=minute * MINUTE,
+        decisions=(),
+        state=RecordedState(),
+        observation=RecordedObservation(summary=summary, pods=pods),
+        extra=RecordedExtra(kernel_killed=tuple(RecordedKill(where=f"n/{name}", uid=name) for name in killed)),
+        config=RecordedConfig(thresholds=(RecordedThreshold(signal=signal),)),
+    )
+
+
+CALM = record(0, {"hog": GI, "api": GI})
+GREW = "grew most before the kernel killed"
+NO_THRESHOLD = "evictd has no threshold of memory, so it evicts no pod for it: set `memory.available` (`evictd check`)"
+
+
+def test_the_pod_that_grew_and_the_missing_threshold_are_named() -> None:
+    """Of a node whose kernel killed an innocent pod again and again only the kills were told (world 43)."""
+    found = kill_cause([CALM, record(2, {"hog": 7 * GI, "api": 0}, "api"), record(3, {"hog": 7 * GI}, "api")])
+    assert tuple(kill_lines(found, "n/api")) == (
+        f"n/hog {GREW} its processes, first at 00:02:00: from 1Gi to 7Gi since 00:00:00", NO_THRESHOLD
+    )  # fmt: skip
+    assert next(kill_lines(found, "n/hog")).startswith(f"it {GREW} processes of n/api, first at 00:02:00: from 1Gi")
+    assert next(kill_lines(found)).startswith(f"n/hog {GREW} processes of n/api")
+    assert not tuple(kill_lines(found, "n/other"))
+
+
+def test_a_threshold_of_memory_is_not_said_to_be_missing() -> None:
+    kill = record(2, {"hog": 7 * GI}, "api", signal="memory.available")
+    assert len(tuple(kill_lines(kill_cause([CALM, kill]), "n/api"))) == 1
+    older = msgspec.structs.replace(kill, config=RecordedConfig())
+    assert NO_THRESHOLD not in tuple(kill_lines(kill_cause([CALM, older]))), "not recorded"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        (),
+        (record(5, {"hog": GI}),),
+        (record(0, {}),),
+        (record(0, {"hog": 7 * GI - 1}),),
+        (record(0, {"hog": 8 * GI}),),
+    ],
+)
+def test_no_pod_is_named_that_is_not_known_to_have_grown_much(before: tuple[JournalRecord, ...]) -> None:
+    """No reading, one of another boot, one without pods; and one that grew little beside the pod that was killed."""
+    found = kill_cause([*before, record(2, {"hog": 7 * GI}, "api")])
+    assert found is not None
+    assert (found.at, found.killed, found.grower) == ("2026-01-01T00:02:00Z", ("n/api",), "")
+    assert tuple(kill_lines(found, "n/api")) == (NO_THRESHOLD,)
+
+
+def test_kills_of_an_earlier_shortage_do_not_count() -> None:
+    calm = record(30, {"hog": GI, "web": GI})
+    found = kill_cause([CALM, record(2, {"hog": 7 * GI}, "api"), calm, record(31, {"hog": GI, "web": 7 * GI}, "db")])
+    assert found is not None
+    assert (found.killed, found.grower) == (("n/db",), "n/web")
+    assert kill_cause([CALM, calm]) is None
+    assert not tuple(kill_lines(None))

@@ -1,0 +1,60 @@
+"""A journal without an eviction."""
+
+from dataclasses import replace
+
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.no_eviction import no_eviction_text
+
+AT = "2026-01-01T00:00:00Z"
+
+
+def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
+    """A reader at 3 a.m. was sent to another command (worlds 11 and 15)."""
+    event = HistoryEvent(
+        at=AT,
+        kind=EventKind.NO_ACTION,
+        pod="default/static",
+        text="No pod is evicted for memory.available: default/static holds more than all of them and is a static pod",
+        signal="memory.available",
+        evidence={"reason": "ProtectedCulprit"},
+    )
+    assert no_eviction_text([event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends")]) == (
+        f"the journal has no eviction. {AT}: {event.text}; "
+        "now: limit default/static or move it to another node (a static pod: change its manifest)"
+    )
+
+
+def test_a_host_that_is_the_cause_is_looked_at() -> None:
+    text = "No pod is evicted for nodefs.available: 1Gi is missing"
+    event = HistoryEvent(
+        at=AT, kind=EventKind.NO_ACTION, text=text, signal="nodefs.available", evidence={"reason": "NothingHelps"}
+    )
+    assert "; now: free disk space outside pods (" in no_eviction_text([event])
+    newer = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="another reason", evidence={"reason": "OfANewerDaemon"})
+    assert no_eviction_text([newer]) == f"the journal has no eviction. {AT}: another reason"
+
+
+def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
+    event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
+    assert no_eviction_text([event]) == (
+        f"the journal has no eviction. {AT}: shorten the grace period of default/old to 1s; it was being deleted already, "
+        "so that is no eviction and no incident"
+    )
+    filled = replace(
+        event, filled="Of 1Gi that filled memory, pods took 1Gi (all of it default/new); nothing else grew."
+    )
+    assert no_eviction_text([filled]).endswith(
+        "no incident. Of 1Gi that filled memory, pods took 1Gi (all of it default/new); nothing else grew"
+    )
+    assert no_eviction_text([]) == "the journal has no eviction; `evictd history` says what was decided"
+
+
+def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> None:
+    """The journal of a node whose kernel killed pods was said to have nothing (world 43)."""
+    kill = HistoryEvent(at=AT, kind=EventKind.KERNEL, text="the kernel killed 2 processes of default/api")
+    grew = "default/hog grew most before"
+    assert no_eviction_text([kill], [grew]) == f"the journal has no eviction. {AT}: {kill.text}; {grew}"
+    paused = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="a reason", evidence={"reason": "OfANewerDaemon"})
+    assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason; {AT}: {kill.text}"
+    twice = no_eviction_text([kill, paused, kill])
+    assert twice.endswith(f"a reason; {AT}, the last of 2 kills: {kill.text}"), "two kills were left out (world 15)"

@@ -1,0 +1,283 @@
+"""What is to do now about an incident that is not over."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.arrivals import NewPods
+from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.now import left_to_do, now_text
+from evictd.render.incident.summary import summary_text
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from tests.render.incident.test_incident import incident
+
+
+def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
+    """The incident of a pod whose owner lost so many pods here."""
+    found = replace(incident(), host_filled=False, of_owner=count)
+    verdict = EvictionVerdict(need=need, pod=found.event.pod, played=0)
+    return replace(found, event=replace(found.event, owner=owner), verdict=verdict)
+
+
+@pytest.mark.parametrize(
+    ("owner", "first"),
+    [
+        (
+            "DaemonSet/leak",
+            "mend DaemonSet/leak (if its last change is the cause: `kubectl -n default rollout undo daemonset/leak`)",
+        ),
+        ("ReplicaSet/web-5d9", "mend what owns ReplicaSet/web-5d9"),
+        ("Job/import", "stop Job/import"),
+    ],
+)
+def test_an_owner_whose_pods_go_again_and_again_is_to_be_mended(owner: str, first: str) -> None:
+    """117 evictions of one DaemonSet were told, and nothing of what to do."""
+    assert now_text(again(owner)) == f"{first}, or keep its pods off this node until it is mended"
+
+
+def test_nothing_is_to_do_where_the_owner_is_not_the_cause_or_lost_few_pods() -> None:
+    assert left_to_do(again("DaemonSet/leak", count=2)) == ""
+    assert left_to_do(again("DaemonSet/leak", need=Need.NO_POD_HELPS)) == ""
+    assert left_to_do(replace(again("DaemonSet/leak"), host_filled=True)) == ""
+    assert left_to_do(replace(again("DaemonSet/leak"), verdict=None)) == ""
+    victims = replace(again("ReplicaSet/api"), successors=(), running=frozenset())
+    grower = Grower(pod="default/web", rate=5 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=victims.event.pod, growers=(grower,), played=0)
+    assert left_to_do(replace(victims, verdict=verdict)) == "", "another pod grew"
+
+
+def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_the_measured_pods() -> None:
+    """The writer was told to be passed over, and "less use outside pods" was all that was proposed."""
+    found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, host_filled=True, suspects=("default/writer",))
+    assert now_text(found) == (
+        "look at the hostPath volumes of default/writer: if they fill the disk, end the pod and delete the files in them"
+    )
+    assert left_to_do(replace(found, host_filled=False)) == ""
+
+
+def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short() -> None:
+    """Nothing was said of what to do where a daemon of the host filled memory."""
+    found = replace(incident(), host_filled=True, pressed=True, still_met=True)
+    assert now_text(found) == (
+        "the node is still short: look at the host: `systemd-cgtop -m` shows the memory of its services, "
+        "`slabtop` the kernel's, and `journalctl -k` what the kernel killed"
+    )
+    assert "lsof +L1" in now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
+    for signal, directory in ((Signal.NODEFS_AVAILABLE, "kubelet"), (Signal.IMAGEFS_INODES_FREE, "containerd")):
+        mount = f'"$(findmnt -no TARGET -T /var/lib/{directory})" | sort'
+        assert mount in now_text(replace(found, signal=signal)), "it said MOUNT_POINT"
+    assert left_to_do(replace(found, pressed=False)) == ""
+    clear = now_text(replace(found, still_met=False))
+    assert clear.startswith("look at the host, which filled memory: `systemd-cgtop"), (
+        "the condition stands minutes longer"
+    )
+
+
+def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
+    """Four of five pods with the same leak were evicted, and nothing was said of the fifth."""
+    leaks = (Grower(pod="default/hog-old", rate=3 << 20), Grower(pod="default/web", rate=3 << 20))
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=leaks, played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    rows = tuple(replace(row, request=0) if row.pod == "default/web" else row for row in found.ranking)
+    found = replace(found, ranking=rows)
+    assert "default/web" in found.running
+    assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert left_to_do(replace(found, running=frozenset())) == ""
+    within = tuple(replace(row, request=1 << 40) for row in rows)
+    assert left_to_do(replace(found, ranking=within)) == "", "one within its request"
+    slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20)))
+    assert left_to_do(replace(found, verdict=slow)) == ""
+    half = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=2 << 20)))
+    assert (
+        now_text(replace(found, verdict=half)) == "default/web grew by 2Mi a second, and it still runs: limit or end it"
+    )
+    alone = replace(verdict, growers=leaks[1:])
+    assert (
+        now_text(replace(found, verdict=alone))
+        == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    ), "a pod of high priority leaked, and seven others went for it without a word of what to do"
+
+
+def test_an_owner_whose_pods_go_in_vain_is_kept_off_the_node() -> None:
+    """Three pods of 50Mi went while 91Gi were used outside pods, and nothing was said of what to do (world 13)."""
+    found = replace(
+        again("ReplicaSet/pinned", need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, outside=91 << 30
+    )
+    assert now_text(found) == (
+        "keep ReplicaSet/pinned off this node; free the disk or lower the threshold: 91Gi are used outside pods"
+    )
+    assert left_to_do(replace(found, outside=None)) == ""
+
+
+def test_a_protected_pod_that_grew_is_to_be_limited() -> None:
+    """A static pod filled the disk until nothing was left, and nothing was said of what to do."""
+    grower = Grower(pod="default/etcd", rate=40 << 20)
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, still_met=True)
+    grew = "default/etcd grew by 85.3Mi a second, and it still runs"
+    move = "or move it to another node (a static pod: change its manifest)"
+    assert now_text(found) == f"the node is still short: {grew}: limit it {move}"
+    logs = replace(found, grower_in=CONTAINER_LOGS, still_met=False)
+    assert now_text(logs) == f"{grew}: rotate its logs (containerLogMaxSize of the kubelet) {move}"
+    assert left_to_do(replace(logs, running=frozenset())) == ""
+
+
+def test_the_cause_that_grew_within_its_request_is_named() -> None:
+    """A pod of low priority exceeded its request and went; the one that grew within its own went six minutes later."""
+    grower = Grower(pod="default/web", rate=3 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    rows = tuple(replace(row, request=0 if row.chosen else 1 << 40) for row in found.ranking)
+    found = replace(found, ranking=rows, known_for=10)
+    assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert left_to_do(replace(found, running=frozenset())) == ""
+    assert left_to_do(replace(found, known_for=400)) == "", "the eviction relieved the node"
+
+
+def test_the_cause_that_was_evicted_after_this_pod_is_to_be_mended() -> None:
+    """Three pods of an owner went before the agent that leaked, and nothing was said of what to do about the agent."""
+    grower = Grower(pod="default/web", rate=3 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, running=frozenset())
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    went = HistoryEvent(at="2026-01-01T00:03:30Z", kind=EventKind.EVICTED, pod="default/web", uid="uid-web", text="")
+    found = replace(found, ranking=rows, after=(replace(went, owner="DaemonSet/agent"),))
+    grew = "default/web grew by 3Mi a second and was evicted after this pod"
+    assert now_text(found) == f"mend or limit what DaemonSet/agent runs: {grew}"
+    assert left_to_do(replace(found, after=(went,))) == f"mend or limit default/web before it runs again: {grew}"
+    assert left_to_do(replace(found, after=())) == ""
+    within = tuple(replace(row, request=1 << 40) for row in rows)
+    assert left_to_do(replace(found, ranking=within)) == "", "one within its request"
+
+
+def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -> None:
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    points = tuple((seconds, 1 << 29) for seconds in (-60.0, -30.0, 0.0))
+    found = replace(incident(), host_filled=False, verdict=verdict, points=points, still_met=True)
+    found = replace(found, event=replace(found.event, filled=""))
+    assert found.stands_still
+    assert now_text(found) == (
+        "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node)"
+    )
+    assert left_to_do(replace(found, still_met=False)) == ""
+
+
+def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None:
+    """Of a budget that refused the pods that grew nothing was said (world 42)."""
+    leaks = (Grower(pod="default/hog-old", rate=3 << 20), Grower(pod="default/web", rate=3 << 20))
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=leaks, played=0)
+    refused = HistoryEvent(at="2026-01-01T00:00:40Z", kind=EventKind.REFUSED, pod="default/web", uid="uid-web", text="")
+    found = replace(incident(), host_filled=False, verdict=verdict, after=(refused,), still_met=True)
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    found = replace(found, ranking=rows)
+    growing = "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert now_text(found) == (
+        "the node is still short: look at the disruption budgets (`kubectl get pdb --all-namespaces`): "
+        f"default/web may not go; {growing}"
+    )
+    assert now_text(replace(found, still_met=False)) == growing
+    too_little = replace(found, still_met=False, available=0, freed=0, clear=None, gone_after=1.0, known_for=60)
+    too_little = replace(too_little, points=((0.0, 0), (5.0, 1 << 20)))
+    assert now_text(too_little).startswith(f"{growing}; if it is short again, look at the disruption budgets")
+
+
+def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_if_it_returns() -> None:
+    """A burst of the host ended, and nothing said which service to look for, or that there was nothing to do."""
+    found = replace(incident(), host_filled=False, verdict=None)
+    assert found.relieved
+    assert now_text(replace(found, ranking=())) == "the node is relieved: nothing to do, unless it is short again"
+    avoided = "the node is relieved: nothing to do now; to avoid the next one, see what would have avoided it"
+    assert now_text(found) == avoided, "a request that was too small was listed below"
+    assert now_text(replace(found, host_filled=True)).startswith(
+        "the node is relieved; if it is short again, look at the host: `systemd-cgtop -m` shows"
+    )
+    assert now_text(replace(found, known_for=10)) == "", "too short a time to say so"
+    assert now_text(incident(dry_run=True)) == ""
+
+
+def own_growth(**changes: object) -> Incident:
+    """The incident of a pod that made the node short by its own growth."""
+    grower = Grower(pod="default/hog-old", rate=15 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    owner = str(changes.pop("owner", ""))
+    return replace(found, event=replace(found.event, owner=owner), **changes)  # type: ignore[arg-type]
+
+
+def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None:
+    """Nothing was to do, while the pod of a leaking ReplicaSet was replaced on another node."""
+    relieved = "the node is relieved; "
+    assert now_text(own_growth()) == f"{relieved}mend or limit default/hog-old before it runs again"
+    next_pod = "default/hog-new runs here and may fill this node as well"
+    replaced = own_growth(owner="ReplicaSet/api")
+    assert now_text(replaced) == f"{relieved}mend or limit what ReplicaSet/api runs: {next_pod}"
+    assert now_text(replace(replaced, known_for=10)) == f"mend or limit what ReplicaSet/api runs: {next_pod}"
+    elsewhere = replace(replaced, successors=())
+    assert (
+        now_text(elsewhere)
+        == f"{relieved}mend or limit what ReplicaSet/api runs: its next pod may fill its node as well"
+    )
+    in_memory = replace(elsewhere, in_memory=True)
+    assert "runs (sizeLimit bounds its emptyDir in memory): its next pod" in now_text(in_memory)
+    within = tuple(replace(row, request=1 << 40) for row in replaced.ranking)
+    assert now_text(replace(replaced, ranking=within)).startswith("the node is relieved: nothing to do")
+    assert now_text(replace(replaced, event=replace(replaced.event, dry_run=True))) == ""
+
+
+def test_a_pod_that_was_not_measured_and_held_what_was_missing_is_to_be_mended() -> None:
+    """Nothing was to do, while the report said that the pod, 4.4Gi over its request, held what was missing (world 24)."""
+    no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    found = replace(own_growth(), measured=False, verdict=no_pod)
+    assert now_text(found) == "the node is relieved; mend or limit default/hog-old before it runs again"
+    within = tuple(replace(row, request=1 << 40) for row in found.ranking)
+    assert "mend" not in now_text(replace(found, ranking=within))
+
+
+def test_a_limit_is_no_remedy_where_most_is_in_deleted_files() -> None:
+    """It was said to be limited, above "which no limit and no `du` counts": with a limit it was the same eviction (world 04)."""
+    usage = own_growth().ranking[0].usage or 0
+    found = own_growth(signal=Signal.NODEFS_AVAILABLE, deleted=usage)
+    assert now_text(found) == "the node is relieved; mend default/hog-old before it runs again"
+    assert "mend or limit default/hog-old" in now_text(replace(found, deleted=usage // 3))
+
+
+def test_a_pod_has_no_limit_of_its_processes_and_the_kubelet_has() -> None:
+    """A fork bomb was to be limited: no field of a pod does that (world 20)."""
+    found = own_growth(signal=Signal.PID_AVAILABLE)
+    bound = "or bound it by podPidsLimit of the kubelet"
+    assert now_text(found) == f"the node is relieved; mend default/hog-old, {bound}, before it runs again"
+    owned = own_growth(signal=Signal.PID_AVAILABLE, owner="ReplicaSet/api")
+    assert f"mend what ReplicaSet/api runs, {bound}: default/hog-new runs here" in now_text(owned)
+    leaks = (Grower(pod="default/hog-old", rate=30), Grower(pod="default/web", rate=30))
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=leaks, played=0)
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    assert left_to_do(replace(found, verdict=verdict, ranking=rows)).endswith("it still runs: mend or end it")
+
+
+def test_a_second_pod_of_an_owner_that_filled_the_node_is_enough_to_mend_it() -> None:
+    """Of the second eviction of one StatefulSet within six minutes nothing was said."""
+    found = own_growth(owner="StatefulSet/db", of_owner=2)
+    assert now_text(found).startswith("mend StatefulSet/db (if its last change")
+    assert "2 pods of StatefulSet/db were evicted here" in summary_text(found)
+    assert "were evicted here" not in summary_text(replace(found, of_owner=1))
+
+
+def test_who_has_a_budget_that_was_passed_over_is_to_be_told() -> None:
+    found = replace(incident(), host_filled=False, verdict=None)
+    assert now_text(replace(found, event=replace(found.event, past_budget=True))) == (
+        "the node is relieved; tell whose disruption budget guarded default/hog-old that evictd deleted it all the same"
+    )
+
+
+def test_the_number_of_pods_that_come_is_to_be_bound_where_they_alone_fill_the_node() -> None:
+    """Five pods went while others kept coming, and nothing was said of what to do (world 22)."""
+    verdict = EvictionVerdict(need=Need.NOTHING_SHORT, pod="default/hog-old", played=0)
+    arrivals = NewPods(before=7, over=35 * SECOND)
+    found = replace(incident(), host_filled=False, verdict=verdict, arrivals=arrivals, known_for=1)
+    assert now_text(found).startswith("7 pods came in the 35s before it: let the pods request what they use, or lower")
+    assert now_text(replace(found, arrivals=NewPods())) == ""
+    within = tuple(replace(row, request=1 << 40) for row in found.ranking)
+    assert now_text(replace(found, ranking=within)) == ""

@@ -1,0 +1,40 @@
+"""Checks when it is said how much memory belongs to no pod."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.signal import Signal
+from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.incident import Incident
+from evictd.render.incident.outside_pods import outside_pods_text
+from tests.render.incident.test_incident import incident
+from tests.stories import GI
+
+OUTSIDE = replace(incident(), host_filled=False, elsewhere=2 * GI)
+"""The recorded incident, in which 1.5Gi was missing."""
+
+
+def test_what_belongs_to_no_pod_is_named_and_is_to_be_less() -> None:
+    """A process of the host held 1000Mi, without which no threshold was met, and nothing was said of it."""
+    assert outside_pods_text(OUTSIDE) == "2Gi of what is used belongs to no pod"
+    alone = replace(OUTSIDE, ranking=())
+    assert avoidance(alone).by == (
+        "less use outside pods: by processes of the host, or by the kernel itself; 2Gi of what is used belongs to no pod",
+    )
+    assert not any("outside pods" in each for each in avoidance(OUTSIDE).by), "a limit of the pod is the better advice"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(OUTSIDE, elsewhere=GI),
+        replace(OUTSIDE, elsewhere=None),
+        replace(OUTSIDE, host_filled=True),
+        replace(OUTSIDE, capacity=64 * GI),
+        replace(OUTSIDE, signal=Signal.NODEFS_AVAILABLE),
+    ],
+    ids=["less than was missing", "not known", "said already", "a small part", "of a disk"],
+)
+def test_else_it_is_not_said(found: Incident) -> None:
+    assert outside_pods_text(found) == ""

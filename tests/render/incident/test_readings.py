@@ -1,0 +1,52 @@
+"""The readings and thresholds of one signal, from records."""
+
+import msgspec
+import pytest
+
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.render.incident.readings import SignalLevels, levels_of, points_of, recent_fall, threshold_findings
+from tests.daemon.world import GI
+from tests.render.incident.test_incident import recorded
+
+MEMORY = Signal.MEMORY_AVAILABLE
+
+
+def test_a_record_has_what_was_available_and_each_threshold_once() -> None:
+    found = levels_of(recorded()[1], MEMORY)
+    assert (found.available, found.levels) == (GI // 2, (("soft", 2 * GI), ("hard", GI)))
+    assert found.capacity is not None
+    assert levels_of(recorded()[1], Signal.PID_AVAILABLE) == SignalLevels()
+    assert list(threshold_findings(recorded()[1], None)) == []
+
+
+def test_a_damaged_amount_is_left_out() -> None:
+    record = recorded()[1]
+    damaged = tuple({**each, "available": "much"} if each["kind"] == "Threshold" else each for each in record.findings)
+    assert levels_of(msgspec.structs.replace(record, findings=damaged), MEMORY).available is None
+
+
+def test_readings_come_from_the_records_and_from_the_minutes_before_an_eviction() -> None:
+    records = recorded()
+    points = dict(points_of(records[:3], MEMORY, records[1]))
+    assert points == {-30.0: 3 * GI, -20.0: 5 * GI // 2, -10.0: 3 * GI // 2, 0.0: GI // 2, 2.0: 6 * GI}
+    assert points_of(records, None, records[1]) == ()
+    assert dict(points_of(records[:3], MEMORY, records[1], before=10 * SECOND)) == dict(list(points.items())[-3:])
+
+
+@pytest.mark.parametrize(
+    ("points", "rate"),
+    [
+        ([], None),
+        ([(0, 5)], None),
+        ([(-0.5, 9), (0, 5)], None),
+        ([(-60, 1000), (-30, 700), (0, 400)], 10),
+        ([(-60, 1000), (-30, 100), (-15, 100), (0, 100)], 0),
+        ([(-90, 1000), (-60, 1000), (-30, 1000), (-15, 700), (0, 400)], 20),
+        ([(-200, 90_000), (-60, 1000), (0, 400), (20, 0)], 10),
+    ],
+)
+def test_the_rate_is_that_of_the_last_readings_where_it_changed(
+    points: list[tuple[float, int]], rate: int | None
+) -> None:
+    assert recent_fall(points) == rate

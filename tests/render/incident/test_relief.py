@@ -1,0 +1,95 @@
+"""What came back after an eviction, as sentences."""
+
+from dataclasses import replace
+
+from evictd.core.model.signal import Signal
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.aftermath import MetAfter
+from evictd.render.incident.relief import relief_lines
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from tests.render.incident.test_incident import incident
+from tests.stories import GI
+
+
+def test_it_says_what_was_missing_what_came_back_and_whether_that_lasted() -> None:
+    assert list(relief_lines(incident())) == [
+        "1.5Gi was missing to 2Gi, the soft threshold; default/hog-old held 6Gi",
+        "it had ended 2s later",
+        "up to 5.5Gi came back: enough",
+        "no threshold of memory.available was met again up to the journal's last record, 6m40s later",
+        "ReplicaSet/hog created default/hog-new on this node within 12s",
+    ]
+
+
+def test_what_a_pod_held_of_pids_are_processes() -> None:
+    """It said `held 29245`, of nothing."""
+    first = next(relief_lines(replace(incident(), signal=Signal.PID_AVAILABLE)))
+    assert first.endswith("default/hog-old held 6.44G processes")
+
+
+def test_what_the_journal_shows_in_the_same_second_is_within_a_second() -> None:
+    """The journal's times are whole seconds: "0.0s later" was said."""
+    assert "it had ended within a second" in list(relief_lines(replace(incident(), gone_after=0.0)))
+
+
+def test_a_threshold_that_was_met_again_and_many_new_pods_are_told() -> None:
+    pods = tuple((f"default/hog-{number}", float(number)) for number in range(1, 118))
+    lines = list(relief_lines(replace(incident(), met=MetAfter(again=13.0), successors=pods)))
+    assert "13s later a threshold of memory.available was met again" in lines
+    assert not any("up to the journal's last record" in line for line in lines)
+    assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node within 3s", "and 114 more after it"]
+
+
+def test_a_missing_amount_of_a_few_bytes_has_a_unit() -> None:
+    """`1 was missing` was said of memory."""
+    found = replace(incident(), available=2 * GI - 1)
+    assert next(relief_lines(found)).startswith("less than 1Ki was missing to 2Gi, the soft threshold")
+
+
+def test_a_usage_of_an_earlier_cycle_is_said_to_be_one() -> None:
+    first = next(relief_lines(replace(incident(), measured=False)))
+    assert first.endswith("default/hog-old held 6Gi, as measured before: in that cycle it was not measured")
+
+
+def test_what_a_pod_has_in_swap_is_said_beside_what_it_held() -> None:
+    first, *_ = relief_lines(replace(incident(), swapped=2 * GI))
+    assert first.endswith("default/hog-old held 6Gi, and 2Gi more in swap")
+
+
+def test_where_nothing_came_back_no_amount_is_said() -> None:
+    """`up to 0 came back` was said of a full disk."""
+    points = ((0.0, 512 << 20), (3.0, 512 << 20))
+    found = replace(incident(), points=points, clear=None, next_eviction=9.0, met=MetAfter(again=9.0))
+    assert "nothing came back" in list(relief_lines(found))
+
+
+def test_what_came_back_for_some_seconds_only_is_said_to() -> None:
+    """`enough` was said of what lasted 12 s."""
+    assert any(line.endswith("enough for 12s") for line in relief_lines(replace(incident(), met=MetAfter(again=12.5))))
+
+
+def test_where_growth_took_what_was_freed_it_is_not_said_that_nothing_was() -> None:
+    """`nothing came back` was said where 300Mi were freed, and growth of 200Mi a second took them."""
+    points = ((0.0, 512 << 20), (3.0, 512 << 20))
+    grower = Grower(pod="", rate=200 << 20)
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), points=points, clear=None, next_eviction=9.0, met=MetAfter(again=9.0), verdict=verdict)
+    assert "no more was available afterwards: what grew took what its end freed" in list(relief_lines(found))
+
+
+def test_memory_that_came_back_without_an_eviction_is_told() -> None:
+    """The kernel killed a daemon of the host, and no command said that its 6GiB came back."""
+    points = ((0.0, GI // 2), (60.0, GI // 2), (90.0, 6 * GI), (120.0, 5 * GI))
+    found = replace(incident(), points=points, capacity=8 * GI, after=())
+    told = "5.5Gi came back until 00:02:00 without an eviction: a process ended, or the kernel killed one (`journalctl -k`)"
+    assert told in list(relief_lines(found))
+    gone = HistoryEvent(at="2026-01-01T00:01:45Z", kind=EventKind.GONE, text="default/other is gone")
+    assert told not in list(relief_lines(replace(found, after=(gone,))))
+    assert told not in list(relief_lines(replace(found, capacity=64 * GI)))
+
+
+def test_what_was_missing_says_what_is_counted() -> None:
+    """`1 was missing` was said of processes."""
+    found = replace(incident(), signal=Signal.PID_AVAILABLE, available=99, levels=(("hard", 100),))
+    assert next(relief_lines(found)).startswith("1 process was missing to 100, the hard threshold")
+    assert next(relief_lines(replace(found, available=9))).startswith("91 processes were missing to 100")

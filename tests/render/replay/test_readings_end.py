@@ -1,0 +1,190 @@
+"""Where the readings of a journal end for another configuration, and the commands that play on from there."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.codec.decision import encode_decision
+from evictd.codec.journal import JournalEntry
+from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
+from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import State, Step
+from evictd.core.model.stats import MemoryStats, NodeStats
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes
+from evictd.render.replay.readings_end import WhatIf, ends_document, readings_end_text
+from evictd.render.replay.replayed import Replayed
+from tests.playbook import config, pod, threshold
+
+WHAT_IF = WhatIf(journals="journals/n1", options="--config new.yaml")
+MI = 2**20
+MEMORY = threshold("memory.available", "500Mi")
+
+
+def eviction(of: Threshold = MEMORY, rate: int | None = None) -> EvictPod:
+    """An eviction with 400Mi left."""
+    cause = EvictionCause(reason=EvictionReason.PRESSURE, threshold=of, available=of_bytes(400 * MI), fill_rate=rate)
+    return EvictPod(pod=pod("hog"), grace_period_seconds=1, message="", because=cause)
+
+
+def replayed(then: EvictPod, *now: EvictPod, dry_run: bool = False) -> Replayed:
+    """An eviction that was recorded, and what is decided now."""
+    entry = JournalEntry(
+        now=0,
+        wall="2026-01-31T12:00:00Z",
+        state=State(),
+        observation=Observation(node=None, pods=(), pod_stats={}),
+        config=config(),
+        decisions=(encode_decision(then), {"kind": "EvictPod"}),
+        extra={"dryRun": dry_run},
+    )
+    return Replayed(entry=entry, step=Step(state=State(), decisions=now, findings=()), same=False)
+
+
+def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_shortage() -> None:
+    """`Other victims: now none` read as if a lower threshold needed no eviction."""
+    end, found, *commands = readings_end_text([replayed(eviction(rate=100 * MI))] * 2, WHAT_IF)
+    assert end == (
+        "The recorded readings end at each of 2 evictions that would not have been: the last is that of default/hog for "
+        "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z. The readings after it are those without that pod, so the journal "
+        "does not show what would have been with it."
+    )
+    assert (
+        found
+        == "Whether the growth would have gone on is not known. To assume it, let the pod grow on, as fast as memory filled then:"
+    )
+    assert commands == [
+        "  evictd capture --from-journal journals/n1 --until default/hog --out incident.yaml",
+        "  evictd simulate incident.yaml --grow default/hog+800Mi/8s --config new.yaml",
+    ]
+
+
+def test_each_pod_that_grew_then_grows_on() -> None:
+    """The growth of five pods was put on the evicted one."""
+    used = {"hog": 300, "fast": 600, "calm": 50}
+    lowest = {"hog": 200, "fast": 300, "calm": 50}
+    holdings = SupplyHoldings(at=60 * SECOND, used=used, lowest=lowest, lowest_before=lowest)
+    one = replayed(eviction(rate=100 * MI))
+    entry = replace(one.entry, observation=Observation(node=None, pods=tuple(pod(name) for name in used)))
+    state = State(holdings={Signal.MEMORY_AVAILABLE: holdings})
+    one = replace(one, entry=entry, step=replace(one.step, state=state))
+    _, found, _, simulate = readings_end_text([one], WHAT_IF)
+    assert found.endswith("To assume it, let the pods grow on, as fast as memory filled then:")
+    assert "--grow default/fast+666Mi/8s --grow default/hog+133Mi/8s --config" in simulate
+
+
+def test_where_no_fill_rate_was_recorded_the_pods_grow_at_their_own() -> None:
+    """A rate was assumed beside one of 20Mi a second in the same journal."""
+    holdings = SupplyHoldings(
+        at=60 * SECOND, used={"hog": 700 * MI}, lowest={"hog": 100 * MI}, lowest_before={"hog": 100 * MI}
+    )
+    one = replayed(eviction())
+    entry = replace(one.entry, observation=Observation(node=None, pods=(pod("hog"),), pod_stats={}))
+    one = replace(one, entry=entry, step=replace(one.step, state=State(holdings={Signal.MEMORY_AVAILABLE: holdings})))
+    _, found, _, simulate = readings_end_text([one], WHAT_IF)
+    assert (
+        found
+        == "Whether the growth would have gone on is not known. To assume it, let the pod grow on, as fast as pods grew then:"
+    )
+    assert "--grow default/hog+800Mi/1m20s --config" in simulate
+
+
+def test_no_growth_of_a_pod_is_suggested_where_no_pod_grew() -> None:
+    """`--grow default/web-1+999Mi/49s` was suggested for memory that the kernel had taken (world 07)."""
+    one = replayed(eviction(rate=100 * MI))
+    calm = State(holdings={Signal.MEMORY_AVAILABLE: SupplyHoldings(at=60 * SECOND)})
+    one = replace(one, step=replace(one.step, state=calm))
+    _, found, simulate = readings_end_text([one], WHAT_IF)
+    assert "docs/worlds.md" in found
+    assert "--grow" not in simulate
+
+
+@pytest.mark.parametrize(
+    ("recent", "suggested"),
+    [
+        ([(20.0, 400)], False),
+        ([(20.0, 700)], True),
+        ([(30.0, 456), (20.0, 400), (10.0, 400)], False),
+        ([(30.0, 556), (20.0, 456), (10.0, 400)], True),
+    ],
+)
+def test_a_growth_that_had_ended_is_not_suggested(recent: list[tuple[float, int]], suggested: bool) -> None:
+    """World 44: the pods had grown within the last minute, and no more for 45 s.
+
+    56Mi between two readings of a burst that was over were taken for a growth of 1.87Mi a second, which brings an OOM kill.
+    """
+    holdings = SupplyHoldings(
+        at=60 * SECOND, used={"hog": 700 * MI}, lowest={"hog": 100 * MI}, lowest_before={"hog": 100 * MI}
+    )
+    one = replayed(eviction())
+    node = NodeStats(memory=MemoryStats(time=0, available_bytes=400 * MI, fill_rate=0))
+    trend = {"memory.available": [(50.0, 900 * MI), *((at, left * MI) for at, left in recent)]}
+    observation = Observation(node=node, pods=(pod("hog"),), pod_stats={})
+    entry = replace(one.entry, observation=observation, extra={"trend": trend})
+    one = replace(one, entry=entry, step=replace(one.step, state=State(holdings={Signal.MEMORY_AVAILABLE: holdings})))
+    assert ("--grow" in " ".join(readings_end_text([one], WHAT_IF))) is suggested
+
+
+@pytest.mark.parametrize(
+    ("rate", "growth", "source"),
+    [(None, "800Mi/5m0s", "none was recorded"), (1, "800Mi/5h0m0s", "faster than it was recorded")],
+)
+def test_a_rate_that_is_not_the_recorded_one_is_said(rate: int | None, growth: str, source: str) -> None:
+    _, found, _, simulate = readings_end_text([replayed(eviction(rate=rate))], WHAT_IF)
+    assert source in found
+    assert growth in simulate
+
+
+def test_the_suggested_growth_has_the_recorded_rate() -> None:
+    """Of 80Mi a second `399Mi/4s` was suggested, a quarter more: the time was cut to whole seconds."""
+    evicted = eviction(rate=80 * MI)
+    evicted = replace(evicted, because=replace(evicted.because, available=of_bytes(399 * MI // 2)))
+    *_, simulate = readings_end_text([replayed(evicted)], WHAT_IF)
+    assert "+400Mi/5s" in simulate
+
+
+def test_for_a_disk_a_world_is_named() -> None:
+    _, found, simulate = readings_end_text([replayed(eviction(threshold("nodefs.available", "10%")))], WHAT_IF)
+    assert "docs/worlds.md" in found
+    assert simulate == "  evictd simulate WORLD.yaml --config new.yaml"
+
+
+def test_the_readings_go_on_where_no_pod_went_or_one_goes_now() -> None:
+    then = eviction()
+    for one in (replayed(then, dry_run=True), replayed(then, then)):
+        assert readings_end_text([one], WHAT_IF) == ()
+        assert ends_document([one]) == []
+    assert ends_document([replayed(then)]) == [{"wall": "2026-01-31T12:00:00Z", "pod": "default/hog"}]
+
+
+def test_a_pod_that_goes_earlier_is_no_eviction_that_would_not_have_been() -> None:
+    """The command that was recommended let a pod grow that this configuration had evicted before."""
+    then, quiet = eviction(rate=MI), eviction(rate=MI)
+    early = replace(replayed(then, then).entry, wall="2026-01-31T11:00:00Z", decisions=())
+    both = [replace(replayed(then, then), entry=early), replayed(quiet)]
+    assert readings_end_text(both, WHAT_IF) == (
+        "Would have been evicted earlier: default/hog at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
+    )
+    assert ends_document(both) == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "growth"),
+    [
+        (MemoryStats(available_bytes=400 * MI, mem_available_bytes=1700 * MI), "+3400Mi/34s"),
+        (
+            MemoryStats(available_bytes=400 * MI, mem_available_bytes=400 * MI, unallocatable_bytes=200 * MI),
+            "+1200Mi/12s",
+        ),
+        (MemoryStats(available_bytes=400 * MI), "+800Mi/8s"),
+    ],
+)
+def test_the_suggested_growth_reaches_a_threshold_by_any_formula(memory: MemoryStats, growth: str) -> None:
+    """With 1500Mi of page cache the growth ended long before the threshold by MemAvailable, and no pod was evicted."""
+    one = replayed(eviction(rate=100 * MI))
+    seen = replace(one.entry.observation, node=NodeStats(memory=memory))
+    *_, simulate = readings_end_text([replace(one, entry=replace(one.entry, observation=seen))], WHAT_IF)
+    assert growth in simulate

@@ -1,0 +1,138 @@
+"""A recorded decision on one line."""
+
+import io
+from dataclasses import replace
+
+from evictd.codec.decision import encode_decision
+from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
+from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.observation import Reclaim
+from evictd.core.model.state import State, Step
+from evictd.core.units.quantity import of_bytes
+from evictd.render.console import make_console
+from evictd.render.replay.replayed import (
+    Replayed,
+    _changed_words,
+    met_earlier,
+    print_replayed,
+    print_victims,
+    recorded_text,
+    replay_document,
+    victims_text,
+)
+from evictd.render.sentences import decision_text
+from evictd.render.text import threshold_text
+from tests.daemon.world import CONFIG, DISK, GI, NOW, observe, step
+
+
+def test_recorded_decisions_in_words() -> None:
+    event = {"kind": "RecordEvent", "type": "Warning", "reason": "R", "message": "m\x1b"}
+    assert recorded_text(event) == r"Warning event R: m\x1b"
+    reclaim = encode_decision(ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=DISK))
+    assert recorded_text(reclaim) == "delete unused containers for nodefs.available"
+    assert recorded_text({**reclaim, "threshold": {}}) == "ReclaimNode"
+    assert recorded_text({"kind": "ReportConditions", "conditions": []}) == "report node conditions: none"
+    assert recorded_text({"kind": "Wait"}) == "Wait"
+
+
+def test_a_recorded_decision_reads_as_it_did_when_it_was_made() -> None:
+    decisions = step(GI // 2).decisions
+    assert [recorded_text(encode_decision(each)) for each in decisions] == [decision_text(each) for each in decisions]
+
+
+def entry(recorded: Step) -> JournalEntry:
+    line = encode_entry(
+        now=NOW, wall="2026-01-01T00:00:00Z", state=State(), observation=observe(GI), config=CONFIG, step=recorded
+    )
+    return decode_entry(line)
+
+
+def test_a_field_that_differs_is_named_in_words() -> None:
+    """A reader could not interpret `measured of ReclaimNode: ["rotatedLogs"] -> []`."""
+    reclaim = ReclaimNode(actions=(Reclaim.CONTAINERS,), threshold=DISK, measured=(Reclaim.ROTATED_LOGS,))
+    then = replace(step(4 * GI), decisions=(reclaim,))
+    now = replace(then, decisions=(replace(reclaim, measured=()),))
+    out = io.StringIO()
+    replayed, console = [Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160)
+    print_replayed(replayed, console, other=True)
+    print_victims(replayed, console, other=True)
+    assert out.getvalue().splitlines()[1:4] == [
+        "  differs: delete unused containers for nodefs.available: rotated logs would not be measured",
+        "1 entry, 1 would have been decided differently (that only in what is measured)",
+        "No victim differs: no pod is evicted, then or now.",
+    ]
+
+
+def test_whether_a_victim_differs_is_said() -> None:
+    evicts, calm = step(GI // 2), step(4 * GI)
+    same = Replayed(entry=entry(evicts), step=evicts, same=True)
+    never = Replayed(entry=entry(evicts), step=calm, same=False)
+    late = Replayed(entry=entry(calm), step=evicts, same=False)
+    assert victims_text([same]) == "No victim differs: the same pods at the same times: default/hog."
+    assert victims_text([same], sooner=True) == (
+        "No victim differs in the recorded cycles: default/hog; between them one could have gone, or gone sooner."
+    )
+    assert victims_text([never]) == (
+        "Other victims: then default/hog; whether any pod goes now, these readings cannot tell: they end at each."
+    )
+    dry = replace(never, entry=replace(never.entry, extra={"dryRun": True}))
+    assert victims_text([dry]) == "Other victims: then default/hog; now none.", "the readings go on"
+    assert victims_text([never, late]) == "The same victims, at other times: default/hog."
+
+
+def test_a_higher_threshold_is_not_said_to_be_met_at_the_same_time() -> None:
+    """A journal of an older evictd has no readings before an eviction."""
+    evicts = step(GI // 2)
+    (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
+    limit = of_bytes(3 * GI)
+    higher = replace(evicts, decisions=(replace(eviction, because=replace(eviction.because, limit=limit)),))
+    one = Replayed(entry=entry(evicts), step=higher, same=False)
+    assert victims_text([one]) == (
+        "No victim differs in the recorded readings: default/hog; a higher threshold is met earlier, and the journal has no "
+        "reading of that time."
+    )
+
+
+def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None:
+    """It claimed the same pods at the same times, where the pod goes 1m42s earlier: those readings are not in the journal."""
+    evicts = step(GI // 2)
+    recorded = next(each for each in evicts.findings if isinstance(each, ThresholdFinding) and each.met)
+    name, signal = threshold_text(recorded.threshold), recorded.threshold.signal.value
+    limit = recorded.limit.value()
+    now = replace(evicts, findings=(replace(recorded, limit=of_bytes(limit + GI)),))
+    trend = [[130.5, limit + 2 * GI], [90.0, limit + 1], [4.0, limit - 1], [0.0, GI // 2], ["damaged", 1], 7]
+    then = replace(entry(evicts), extra={"trend": {signal: trend}})
+    one = Replayed(entry=then, step=now, same=False)
+    assert [each.seconds for each in met_earlier(one)] == [86.0]
+    assert met_earlier(replace(one, step=evicts)) == []
+    assert met_earlier(replace(one, entry=replace(then, extra={"trend": {signal: 1}}))) == []
+    without_limit: dict[str, object] = {"kind": "Threshold", "threshold": {"signal": signal}, "limit": "x"}
+    damaged = replace(then, findings=(without_limit, {"kind": "Threshold"}))
+    assert [each.seconds for each in met_earlier(replace(one, entry=damaged))] == [90.0]
+    out = io.StringIO()
+    console = make_console(out, 160)
+    print_replayed([one], console, other=True)
+    print_victims([one], console, other=True)
+    lines = out.getvalue().splitlines()
+    assert "No victim differs in the recorded readings: default/hog." in lines
+    earlier = "would have been met at least 1m26s earlier; the journal has no complete reading of that time."
+    assert f"{name} {earlier}" in lines
+    assert replay_document([one])["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 86.0}]
+    calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI), same=True)
+    assert replay_document([calm])["entries"][0]["metEarlier"] == []
+
+
+def test_words_that_one_side_lacks_are_not_shown_as_replaced() -> None:
+    """`just under -> nothing, 500Mi -> 1.94Gi (2Gi less what no process can allocate` could not be read."""
+    rest = "left, threshold 500Mi; it uses 1.37Gi, requests none"
+    assert (
+        _changed_words(f"(grace period 1s) for memory: 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}")
+        == "1s -> 30s"
+    )
+    assert (
+        _changed_words(
+            f"(grace period 1s) for memory: just under 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}"
+        )
+        == ""
+    )

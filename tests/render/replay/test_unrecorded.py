@@ -1,0 +1,107 @@
+"""What a journal does not show of another configuration: the cycles in which nothing was decided."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import main
+from evictd.codec.journal import decode_entry, encode_entry
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig
+from evictd.core.model.state import State, Step
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.duration import MINUTE
+from evictd.core.units.quantity import of_bytes
+from evictd.render.replay.replayed import Replayed
+from evictd.render.replay.unrecorded import may_act_unrecorded, unrecorded_texts, unrecorded_thresholds
+from tests.daemon.world import CONFIG, GI, NOW, observe
+from tools.incidents import incident_files
+
+OWN = next(each for each in CONFIG.thresholds if each.signal.value == "memory.available" and each.hard)
+RISEN = replace(OWN, value=replace(OWN.value, quantity=of_bytes(2 * GI)))
+SOFT = replace(OWN, grace_period=MINUTE)
+
+
+def replayed(then: Threshold, now: Threshold) -> list[Replayed]:
+    """A calm record under one threshold, decided again under another."""
+    config = replace(CONFIG, thresholds=(then,))
+    seen = observe(4 * GI)
+    step = synchronize(State(), seen, config, NOW)
+    line = encode_entry(now=NOW, wall="", state=State(), observation=seen, config=config, step=step)
+    return [Replayed(entry=decode_entry(line), step=_decided(replace(config, thresholds=(now,))), same=True)]
+
+
+def texts_of(replayed: list[Replayed], options: str) -> tuple[str, ...]:
+    """The sentences on what may act unrecorded."""
+    return unrecorded_texts(may_act_unrecorded(replayed), replayed, options)
+
+
+def _decided(config: EvictionConfig) -> Step:
+    return synchronize(State(), observe(4 * GI), config, NOW)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "sooner"),
+    [
+        (OWN, RISEN, True),
+        (RISEN, OWN, False),
+        (OWN, OWN, False),
+        (OWN, SOFT, False),
+        (SOFT, OWN, True),
+        (SOFT, replace(SOFT, grace_period=MINUTE // 2), True),
+        (SOFT, replace(SOFT, grace_period=2 * MINUTE), False),
+    ],
+    ids=["higher", "lower", "same", "with a grace", "without a grace", "shorter grace", "longer grace"],
+)
+def test_a_threshold_that_acts_sooner_is_not_covered_by_the_journal(
+    then: Threshold, now: Threshold, *, sooner: bool
+) -> None:
+    assert bool(unrecorded_thresholds(replayed(then, now))) is sooner
+
+
+def test_the_sentence_says_what_the_journal_has_and_how_to_find_out() -> None:
+    said, how, command = texts_of(replayed(OWN, RISEN), "--config new.yaml")
+    assert said == (
+        "memory.available<2Gi (hard) acts sooner than what was recorded. The journal has only the 1 cycle in which something was "
+        "decided, and does not show whether a pod would have gone between them."
+    )
+    assert "dryRun: true" in how
+    assert command == "  evictd simulate WORLD.yaml --config new.yaml"
+    assert texts_of(replayed(OWN, OWN), "") == ()
+
+
+def test_a_setting_that_acts_sooner_is_named_as_well() -> None:
+    """`memory.lead: Auto` and another `memory.formula` still got an all-clear."""
+    (one,) = replayed(OWN, OWN)
+    assert may_act_unrecorded([replace(one, sooner=("memory.lead",))]) == ("memory.lead",)
+    said, *_ = texts_of([replace(one, sooner=("memory.lead",))], "")
+    assert said.startswith("memory.lead can act sooner than what was recorded. ")
+
+
+def test_a_journal_without_an_eviction_gives_no_all_clear(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node without a threshold on memory: the journal has kills by the kernel, and none of the readings before them."""
+    (world,) = (each for each in incident_files() if each.stem == "43-no-memory-threshold")
+    main(["simulate", str(world), "--journal", str(tmp_path / "journal")])
+    new = tmp_path / "new.yaml"
+    new.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 100Mi}\n"
+    )
+    capsys.readouterr()
+    assert main(["replay", str(tmp_path / "journal"), "--config", str(new)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "memory.available<100Mi (hard) acts sooner than what was recorded." in text
+    assert f"evictd simulate WORLD.yaml --config {new}" in text
+    assert main(["replay", str(tmp_path / "journal"), "--config", str(new), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unrecorded"] == ["memory.available<100Mi (hard)"]
+
+
+def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:
+    (one,) = replayed(OWN, OWN)
+    said, *_ = texts_of([replace(one, sooner=("evictionMinimumReclaim",))], "--config new.yaml")
+    assert said.startswith("evictionMinimumReclaim can act for longer than what was recorded. The journal has only")
+    both, *_ = texts_of([replace(one, sooner=("memory.lead", "evictionMinimumReclaim"))], "--config new.yaml")
+    assert both.startswith(
+        "memory.lead and evictionMinimumReclaim can act sooner or for longer than what was recorded. "
+    )

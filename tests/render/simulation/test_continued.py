@@ -1,0 +1,85 @@
+"""What a world that goes on from a reading says of the readings before."""
+
+from dataclasses import replace
+
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.observation import Observation
+from evictd.core.model.state import State, Step
+from evictd.core.model.stats import NodeStats
+from evictd.core.units.duration import MINUTE
+from evictd.render.simulation.continued import continued_texts, unusable_texts
+from evictd.simulation import SimulatedCycle, Turn
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.continuation import world_of
+from evictd.world.loop import Run, play
+from tests.playbook import SINGLE, config, node, pod, usage
+
+LEAK, FLOOD = pod("leak"), pod("flood")
+HARD = config(hard={"memory.available": "100Mi", "nodefs.available": "10%"})
+
+
+def reading(memory: str, disk: str, leak: str) -> Observation:
+    """A reading of a leak beside a pod that writes."""
+    stats = {"leak": usage(LEAK, memory=leak), "flood": usage(FLOOD, memory="1Gi", rootfs="1Gi")}
+    return Observation(node=node(memory=memory, nodefs=disk), pods=(LEAK, FLOOD), pod_stats=stats)
+
+
+def went_on(before: Observation, last: Observation) -> tuple[list[SimulatedCycle], Run]:
+    """Ten minutes in which the leak grows on, from a reading one minute after another."""
+    cycle = SimulatedCycle(at=0, turns=(Turn(observation=before, step=Step(state=State(), decisions=(), findings=())),))
+    assert last.node is not None
+    world = world_of(
+        last.node,
+        last.pods,
+        last.pod_stats,
+        name="w",
+        filesystems=SINGLE,
+        behaviours={"leak": (Grow(of=Usage.MEMORY, rate=10, start=MINUTE, bound=100),)},
+        begin=MINUTE,
+        duration=11 * MINUTE,
+    )
+    return [cycle], play(world, HARD)
+
+
+def test_a_disk_that_was_filled_at_the_last_readings_and_is_not_any_more_is_named() -> None:
+    """A log flood of 150Mi a second stood still, and the disk "would not have come below" what it had then."""
+    found = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("4Gi of 8Gi", "24Gi of 100Gi", "1Gi"))
+    (text,) = continued_texts(*found)
+    assert text == (
+        "nodefs.available fell by 102Mi a second at the last readings: that is not continued, only the memory of default/leak "
+        "grows on."
+    )
+
+
+def test_what_the_pod_that_grows_on_took_is_continued() -> None:
+    found = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("2Gi of 8Gi", "30Gi of 100Gi", "3Gi"))
+    assert continued_texts(*found) == ()
+    other = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("2Gi of 8Gi", "30Gi of 100Gi", "1Gi"))
+    assert continued_texts(*other)[0].startswith("memory.available fell by 34.1Mi a second at the last readings")
+
+
+def test_a_slow_fall_and_a_single_reading_say_nothing() -> None:
+    before, run = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("4Gi of 8Gi", "29Gi of 100Gi", "1Gi"))
+    assert continued_texts(before, run) == ()
+    assert continued_texts((), run) == ()
+    unread = replace(before[0].turns[0], observation=Observation(node=None))
+    assert continued_texts([replace(before[0], turns=(unread,))], run) == ()
+
+
+def test_a_threshold_that_was_met_before_the_last_reading_is_named_with_its_time() -> None:
+    """`30s memory.available is met` stood above an eviction at 40s after a grace period of 30s."""
+    soft = config(soft={"memory.available": ("2Gi", "70s")})
+    first = reading("1Gi of 8Gi", "50Gi of 100Gi", "1Gi")
+    step = synchronize(State(), first, soft, 0)
+    before = SimulatedCycle(at=0, turns=(Turn(observation=first, step=step),))
+    _, run = went_on(first, first)
+    run = play(run.world, soft, replace(step.state, last_cycle_at=None))
+    met, at_once = continued_texts([before], run)
+    assert met == "Met at the readings before 1m0s: memory.available<2Gi since 0s."
+    assert at_once == "Evicted pods end at once here: a reading does not say how long they take."
+
+
+def test_that_unusable_memory_is_not_known_is_said() -> None:
+    (text,) = unusable_texts(node(memory="3Gi of 8Gi"))
+    assert text.startswith("The reading does not say how much memory no process can allocate; with 0, as here, ")
+    assert unusable_texts(NodeStats()) == ()

@@ -1,0 +1,150 @@
+"""Checks a world under two configurations, side by side."""
+
+import io
+import re
+from dataclasses import replace
+
+from evictd.core.model.config import EvictionMethod, Policy
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.console import make_console
+from evictd.render.simulation.world_comparison import print_worlds, worlds_document
+from evictd.render.simulation.world_outcome import PlayedWorld
+from evictd.render.simulation.world_view import world_document
+from evictd.world.account import Verdict, account_of
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import play
+from evictd.world.model import ApiServer, Disk, DisruptionBudget, HostUse, NodeSpec, Owner
+from evictd.world.next_eviction import PlayedOn
+from tests.playbook import config
+from tests.render.played_worlds import played
+from tests.world.worlds import hog, holder, quiet, world
+
+
+def test_two_configurations_side_by_side_say_which_acts_first() -> None:
+    story = world(hog(), *quiet(3))
+    late = play(story, config(hard={"memory.available": "100Mi"}))
+    sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 200))
+    assert "First action: policy Standard, 8s earlier." in out.getvalue()
+    document = worlds_document("w", [world_document("w", side) for side in sides])
+    assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
+
+
+def test_a_refused_request_is_not_shown_as_an_eviction_beside_another_configuration() -> None:
+    guard = ApiServer(budgets=(DisruptionBudget(pods=frozenset({"default/hog"})),))
+    story = world(hog(rate=10 << 20), *quiet(3), api_server=guard, duration=400 * SECOND)
+    sides = []
+    for name, grace in (("soon", "1s"), ("late", "20s")):
+        run = play(story, config(soft={"memory.available": ("1Gi", grace)}))
+        sides.append(PlayedWorld(name=name, run=run, account=account_of(run)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 200))
+    assert re.search(r"evict default/hog for memory.available: \S+ left: refused", out.getvalue())
+
+
+def test_rounds_of_two_configurations_are_folded_as_well() -> None:
+    owner = Owner(name="ReplicaSet/hog", tolerates=True)
+    side = played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,)))
+    short, long = io.StringIO(), io.StringIO()
+    print_worlds("w", (side, side), make_console(short))
+    print_worlds("w", (side, side), make_console(long), everything=True)
+    assert re.search(r"\.\.\. th(is line|ese \d lines) \d+ times more", re.sub(r"\s+", " ", short.getvalue()))
+    assert len(short.getvalue().splitlines()) * 2 < len(long.getvalue().splitlines())
+
+
+def test_one_that_does_nothing_is_named() -> None:
+    story = world(hog(), *quiet(3))
+    idle = play(story, config())
+    out = io.StringIO()
+    print_worlds(
+        "w", (played(story), PlayedWorld(name="idle", run=idle, account=account_of(idle))), make_console(out, 200)
+    )
+    assert "No action: idle." in out.getvalue()
+
+
+def test_a_side_on_which_a_disk_ran_out_says_so_in_its_headline() -> None:
+    """A configuration without a threshold for the disk lost no pod and was never short, so it looked better."""
+    story = world(hog(of=Usage.LOGS, rate=1 << 30), duration=3 * MINUTE)
+    run = play(story, config(hard={"memory.available": "100Mi"}))
+    out = io.StringIO()
+    print_worlds("w", [PlayedWorld(name="none", run=run, account=account_of(run))] * 2, make_console(out, 200))
+    assert "none: 0 pods lost, short for 0s, 0 OOM kills, nothing left of nodefs.available at 1m40s\n" in out.getvalue()
+
+
+def test_no_end_of_a_pod_is_called_needed_where_the_disk_ran_out_all_the_same() -> None:
+    """The same three evictions were `3 needed` with one threshold and `2 needed, 1 innocent` with the other."""
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=20 << 30))
+    writer = HostUse(name="writer", behaviours=(Grow(of=Usage.HOST_PATH, rate=200 << 20),))
+    small = [holder(f"web-{number}", 1 << 30, of=Usage.LOGS) for number in range(2)]
+    run = play(world(*small, node=node, host=(writer,), duration=3 * MINUTE), config(hard={"nodefs.available": "20%"}))
+    out = io.StringIO()
+    print_worlds("w", [PlayedWorld(name="a", run=run, account=account_of(run))] * 2, make_console(out, 200))
+    assert "a: 2 pods lost: 0 as the cause, 0 needed for relief, 0 innocent, 2 of no use, short for" in out.getvalue()
+
+
+def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_is_counted_apart() -> None:
+    """Both were evicted at `500Mi left`, some seconds apart."""
+    story = world(
+        hog(rate=10 << 20), *quiet(3), node=NodeSpec(memory=4 << 30, unusable_memory=150 << 20), duration=MINUTE * 9
+    )
+    sides = [played(story), played(story, Policy.KUBELET)]
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 300))
+    assert (
+        "policy Kubelet counts the 150Mi that no process can allocate (`node.unusableMemory`) as available memory and policy "
+        "Standard does not, so for policy Kubelet a threshold is met later."
+    ) in out.getvalue()
+    soft = config(soft={"memory.available": ("1Gi", "1s")})
+    both = [play(story, replace(soft, policy=policy)) for policy in Policy]
+    at_once = io.StringIO()
+    print_worlds(
+        "w",
+        [PlayedWorld(name=run.config.policy.value, run=run, account=account_of(run)) for run in both],
+        make_console(at_once, 300),
+    )
+    assert "First action: both at the same time." in at_once.getvalue()
+    assert "no process can allocate" not in at_once.getvalue(), "Standard lowers a soft threshold by as much"
+    same = io.StringIO()
+    print_worlds("w", [sides[0], sides[0]], make_console(same, 300))
+    assert "no process can allocate" not in same.getvalue()
+    (loss,) = sides[0].account.losses
+    leaving = replace(sides[0].account, losses=(replace(loss, verdict=Verdict.LEAVING),))
+    left = io.StringIO()
+    print_worlds("w", [replace(sides[0], account=leaving)] * 2, make_console(left, 300))
+    assert (
+        "1 pod lost: 0 as the cause, 0 needed for relief, 0 innocent, 1 being deleted already, short for"
+        in left.getvalue()
+    )
+
+
+def test_a_side_that_is_played_on_says_so_and_a_kill_is_no_eviction() -> None:
+    calm = played(world(*quiet(3)))
+    out = io.StringIO()
+    after = PlayedOn(until=9 * MINUTE, at=7 * MINUTE, pod="default/hog")
+    print_worlds("w", (calm, calm), make_console(out, 200), played_on=(after, None))
+    assert out.getvalue().count("If it goes on like this: played on, default/hog is evicted first, at 7m0s.") == 1
+    assert "at  policy" not in out.getvalue(), "no empty table"
+    run = play(world(hog(), *quiet(3)), config())
+    killed = PlayedWorld(name="none", run=run, account=account_of(run))
+    print_worlds("w", (calm, killed), make_console(out, 200))
+    assert (
+        "none: 1 pod lost (1 killed by the kernel): 1 as the cause, 0 needed for relief, 0 innocent" in out.getvalue()
+    )
+
+
+def test_that_a_kubelet_ignores_budgets_is_said_where_the_world_has_one() -> None:
+    """`Policy Kubelet decides as a kubelet does` stood below a refusal, which a kubelet never gets."""
+    budgets = (DisruptionBudget(pods=frozenset({"default/hog"})),)
+    text = "A kubelet ignores disruption budgets"
+    for policy, server, said in (
+        (Policy.KUBELET, ApiServer(budgets=budgets), True),
+        (Policy.STANDARD, ApiServer(budgets=budgets), False),
+        (Policy.KUBELET, ApiServer(budgets=budgets, termination=EvictionMethod.DELETE), False),
+        (Policy.KUBELET, ApiServer(), False),
+    ):
+        made = world(hog(rate=20 << 20), api_server=server, duration=MINUTE)
+        side = played(made, policy)
+        out = io.StringIO()
+        print_worlds("w", [side, side], make_console(out))
+        assert (text in " ".join(out.getvalue().split())) is said

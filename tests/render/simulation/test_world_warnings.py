@@ -1,0 +1,104 @@
+"""Checks the warnings about thresholds of a world."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.config import EvictionConfig, Policy
+from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts, warnings_text
+from evictd.world.loop import play
+from evictd.world.model import NodeSpec, Owner
+from tests.playbook import config
+from tests.world.worlds import GI, MI, hog, holder, quiet, world
+
+SOFT = config(hard={"memory.available": "1Mi"}, soft={"memory.available": ("120Mi", "5s")})
+
+
+def warnings(settings: EvictionConfig, unusable: int = 0) -> list[str]:
+    """The warnings about a configuration on a node of 4Gi."""
+    node = NodeSpec(memory=4 * GI, unusable_memory=unusable)
+    return [*warnings_text(play(world(*quiet(3), node=node), settings))]
+
+
+def test_a_threshold_that_a_real_kernel_would_forestall_is_named() -> None:
+    (warning,) = warnings(SOFT)
+    assert warning == (
+        "Warning: on a real node of 4Gi the OOM killer can act before memory.available<120Mi is met, as 137Mi to 207Mi that no "
+        "process can allocate count as available (docs/tuning.md); this world has none of it: set `node.unusableMemory`."
+    )
+    assert not any("real node" in each for each in warnings(SOFT, unusable=100 * MI))
+    assert warnings(config(hard={"memory.available": "120Mi"})) == [], "a hard one goes by the kernel's estimate"
+
+
+def test_an_amount_of_less_than_a_byte_is_named() -> None:
+    assert warnings(config(hard={"memory.available": "500m"}))[0] == (
+        "Warning: memory.available: 500m is less than a byte: it is not met before the node stops working; write its unit, such "
+        "as 500Mi, or a percentage."
+    )
+
+
+def test_a_threshold_above_the_capacity_is_named() -> None:
+    assert warnings(config(hard={"memory.available": "6Gi"})) == [
+        "Warning: memory.available<6Gi is not below the node's 4Gi, so it is always met."
+    ]
+
+
+def test_a_threshold_that_the_world_s_own_share_forestalls_is_named() -> None:
+    kubelet = config(hard={"memory.available": "100Mi"}, policy=Policy.KUBELET)
+    (warning,) = warnings(kubelet, unusable=150 * MI)
+    assert warning == (
+        "Warning: memory.available<100Mi can never be met here: 150Mi that no process can allocate (`node.unusableMemory`) count "
+        "as available, so the OOM killer acts first."
+    )
+    assert warnings(kubelet, unusable=50 * MI) == []
+    assert warnings(config(hard={"memory.available": "100Mi"}), unusable=150 * MI) == [], "does not count it"
+
+
+@pytest.mark.parametrize("limit", ["90Mi", "1%", "150Mi"])
+def test_a_soft_threshold_that_the_world_s_own_share_forestalls_is_named(limit: str) -> None:
+    """With the formula `Auto` it counts that share as available; only hard ones do not."""
+    lost, soft = f"memory.available<{limit} can never be met here", {"memory.available": (limit, "30s")}
+    (warning,) = warnings(config(hard={"pid.available": "5%"}, soft=soft), unusable=150 * MI)
+    assert lost in warning
+    assert warning.endswith("so the OOM killer acts first.")
+    (warning,) = warnings(config(hard={"memory.available": "50Mi"}, soft=soft), unusable=150 * MI)
+    assert lost in warning
+    assert "OOM killer" not in warning, "the hard one acts before"
+
+
+def test_a_pod_that_requests_more_than_the_node_has_is_named() -> None:
+    """A pod that requests 9Gi was played on a node of 2Gi without a word."""
+    settings, node = config(hard={"memory.available": "100Mi"}), NodeSpec(memory=2 * GI)
+    (warning,) = warnings_text(play(world(holder("db", MI, memory="9Gi"), *quiet(1), node=node), settings))
+    assert warning == (
+        "Warning: default/db (9Gi) requests more memory than the 2Gi that pods can have on this node; the scheduler places no "
+        "such pod on it."
+    )
+    assert not list(warnings_text(play(world(holder("db", MI, memory="2Gi"), node=node), settings)))
+
+
+def test_a_pod_that_is_larger_than_the_node_is_named() -> None:
+    run = play(world(holder("db", 3 * GI), node=NodeSpec(memory=2 * GI)), config(hard={"memory.available": "100Mi"}))
+    (warning,) = warnings_text(run)
+    assert warning == (
+        "Warning: default/db holds 3Gi of memory from its start on, more than the 2Gi that processes can have on this node, so "
+        "the kernel kills."
+    )
+
+
+def test_an_owner_that_is_not_declared_and_starts_no_pod_again_is_named() -> None:
+    """A pod of a DaemonSet went for good, and nothing said why no successor came."""
+    owned = replace(hog(), pod=replace(hog().pod, owner="DaemonSet/hog"))
+    settings = config(hard={"memory.available": "100Mi"})
+    story = world(owned, *quiet(2))
+    assert list(ownerless_texts(play(story, settings))) == [
+        "Warning: DaemonSet/hog starts no pod again, as it is not in the world's `owners`."
+    ]
+    assert not list(ownerless_texts(play(replace(story, owners=(Owner(name="DaemonSet/hog"),)), settings)))
+    assert not list(ownerless_texts(play(world(*quiet(2)), settings)))
+
+
+def test_a_dry_run_is_said_not_to_be_played() -> None:
+    (warning,) = dry_run_texts(dry_run=True)
+    assert warning.startswith("Warning: `evictd.dryRun` is not played: here evictions end pods")
+    assert not list(dry_run_texts(dry_run=False))

@@ -1,0 +1,58 @@
+"""What is said while the amount that an ended pod held comes back."""
+
+from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.status.headline import headline
+from evictd.render.status.page_leaving import about_leaving
+from evictd.render.status.timing import ends
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import page
+
+AWAITED = "evictd waits for what default/chatty should free"
+
+
+def test_what_an_ended_pod_frees_is_awaited_before_another_one_goes() -> None:
+    """It said that nothing is left in 59 s and that an innocent pod goes next, though the writer had ended."""
+    ended = incident_snapshot("12-container-log", 471)
+    status = status_of(ended, ended.at)
+    assert headline(status).text == f"nodefs.available is below its hard threshold (8.8Gi left, limit 10Gi); {AWAITED}."
+    assert ends(status, {"nodefs.available": [(3.0, 10 << 30), (0.0, 9 << 30)]}) == {}
+    body = page(ended, 0)
+    assert "reaches 0" not in body
+    assert "nothing is left of" not in body
+    assert "default/web-0 (300Mi) would be evicted next, if what default/chatty should free is not enough" in body
+    assert about_leaving(status).startswith("nothing, if what default/chatty held comes back; `evictd incident ")
+    calm = [{**each, "thresholds": []} for each in status["signals"]]
+    assert about_leaving({**status, "signals": calm}) == "", "nothing is short"
+
+
+def test_below_a_soft_threshold_it_is_awaited_as_well() -> None:
+    ended = incident_snapshot("12-container-log", 471)
+    status = status_of(ended, ended.at)
+    soft = [
+        {**each, "thresholds": [{**limit, "kind": "soft"} for limit in each["thresholds"]]}
+        for each in status["signals"]
+    ]
+    text = headline({**status, "signals": soft}).text
+    assert text.endswith(f"soft threshold (8.8Gi left, limit 10Gi). {AWAITED[0].upper()}{AWAITED[1:]}.")
+
+
+def test_the_signals_of_one_supply_await_the_same_pods() -> None:
+    entry = {"signal": "imagefs.available", "attribution": {"signal": "nodefs.available"}}
+    row = {"pod": "a/b", "signal": "nodefs.available", "gone": True, "held": 7, "missing": 5}
+    assert awaited_pods({"leaving": [row]}, entry) == ["a/b"]
+    assert awaited_pods({"leaving": [{**row, "gone": False}]}, entry) == []
+    assert awaited_pods({"leaving": [row]}, {"signal": "memory.available", "attribution": None}) == []
+    assert awaited_pods({"leaving": [{**row, "held": 4}]}, entry) == [], "another one may have to go"
+    assert awaited_text(["a/b", "a/c"]) == "evictd waits for what a/b, a/c should free"
+
+
+def test_a_measurement_that_holds_back_an_eviction_has_its_time_in_the_headline() -> None:
+    """It said which pod would be evicted and not when; the wait stood below without what was left of it."""
+    waits = incident_snapshot("33-control-containers-of-a-daemon-set", 365)
+    status = status_of(waits, waits.at)
+    assert headline(status).text == (
+        "imagefs.available is below its hard threshold (7.01Gi left, limit 7.5Gi); default/writer would be evicted first, "
+        "once the pods are measured (in 25s at most)."
+    )
+    assert awaited_measurement({}) == "", "of an older daemon"

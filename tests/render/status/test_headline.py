@@ -1,0 +1,261 @@
+"""The state of a node in one sentence, and its nearest threshold."""
+
+from typing import Any
+
+from evictd.daemon.telemetry.trends import recent_readings
+from evictd.render.status.headline import (
+    OwnFault,
+    beside_faults,
+    headline,
+    nearest,
+)
+from evictd.render.status.node_page import why_nothing
+from evictd.render.status.remedies import OwnFaultKind
+from evictd.render.status.timing import ends, time_lines
+from tests.daemon.status import status_of
+from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import approaching, calm, play, pressed, recovered, rehearsed
+
+
+def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
+    still = play([6 * GI] * 5, memory=8 * GI)
+    assert nearest(status_of(still, still.at)) == (
+        "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
+        "no threshold would be met within an hour at the present rates."
+    )
+    begun = play([6 * GI], memory=8 * GI)
+    assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
+
+
+def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:
+    sinking = play([3 * GI, 2 * GI, 3 * GI // 2])
+    assert headline(status_of(sinking, sinking.at)).text == (
+        "memory.available reaches its hard threshold 1Gi in 20s at the present rate, before its soft threshold acts (in 1m30s). "
+        "default/hog would be evicted first."
+    )
+
+
+def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
+    snapshot = pressed()
+    status: dict[str, Any] = {**status_of(snapshot, snapshot.at), "leaving": [], "phase": {"name": "Reclaiming"}}
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    first = "memory.available is below its hard threshold (512Mi left, limit 1Gi). evictd"
+    memory["next"] = {"pod": "default/hog"}
+    then = "if that is not enough."
+    assert headline(status).text == f"{first} removes what no pod needs; default/hog is evicted {then}"
+    dry = headline({**status, "dryRun": True})
+    assert dry.text == f"Dry run: {first} would remove what no pod needs; default/hog would be evicted {then}"
+    assert tuple(why_nothing(status, {"notes": ()}, dry)) == ()
+    blocked = {**status, "phase": {"name": "Watching"}, "signals": [{**memory, "next": None, "stop": "no pod may go"}]}
+    once = ("memory.available: no pod may go",)
+    assert tuple(why_nothing(blocked, {"notes": once}, headline(blocked))) == once, "it stood among the notes too"
+    dry_run = {**blocked, "dryRun": True}
+    assert next(why_nothing(dry_run, {"notes": once}, headline(dry_run))).startswith("evictd is in a dry run")
+    copy = {**memory, "thresholds": [{**each, "origin": "derived"} for each in memory["thresholds"]]}
+    other = {**memory, "signal": "pid.available"}
+    copies = [memory, {**copy, "signal": "containerfs.available"}, other]
+    assert headline({**status, "signals": copies, "phase": {"name": "Watching"}, "decisions": []}).text == (
+        "memory.available, pid.available are below their hard thresholds; default/hog would be evicted first."
+    )
+
+
+def test_a_fall_from_which_the_signal_recovered_before_has_a_caveat() -> None:
+    """A heap that grows and is collected every two minutes "would be evicted then", each time."""
+    texts = []
+    for seconds in (120, 660):
+        snapshot = incident_snapshot("35-control-leak-and-release", seconds)
+        status = status_of(snapshot, snapshot.at)
+        (line,) = time_lines(status)
+        texts.append(headline(status).text)
+        assert texts[-1] == f"{line}. default/heap would be evicted then."
+    assert "rose again" not in texts[0], "it was not as low before"
+    assert texts[1].startswith(
+        "memory.available reaches its hard threshold 500Mi in 40s at the present rate, but it was "
+    )
+    assert "as low within the last hour and rose again" in texts[1]
+
+
+def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None:
+    """It stood one line below the headline, which began with the limits."""
+    snapshot = pressed()
+    status = status_of(snapshot, snapshot.at)
+    falls = ends(status, recent_readings(snapshot.trends, now=snapshot.at))
+    assert headline(status, (), falls).text.startswith(
+        "memory.available reaches 0 in 8.4s at this rate (512Mi left, hard threshold 1Gi); default/hog is being evicted"
+    )
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    both = {**status, "signals": [memory, {**memory, "signal": "pid.available"}]}
+    assert headline(both, (), falls).text.startswith(
+        "memory.available reaches 0 in 8.4s at this rate; pid.available is below its hard threshold as well; "
+    )
+
+
+def test_a_pod_that_does_not_end_in_time_and_why_no_other_goes_stand_in_the_headline() -> None:
+    """Both stood far below, under the order of eviction and the findings."""
+    stuck = play([6 * GI] * 5, processes=17_000)
+    status = status_of(stuck, stuck.at)
+    head = headline(status)
+    assert head.text == (
+        "pid.available is below its hard threshold (15768 processes left, limit 16384); default/hog is being evicted "
+        "(began 2m0s ago) and did not end in time. No other pod is evicted: default/hog holds the most of all pods and has "
+        "not ended."
+    )
+    (why,) = why_nothing(status, {"notes": ()}, head)
+    assert "; 616 processes are needed" in why
+    waits = play([6 * GI] * 2, processes=17_000)
+    status = status_of(waits, waits.at)
+    assert headline(status).text.endswith("default/hog is being evicted (began 30s ago).")
+    assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
+
+
+def test_where_several_signals_are_short_the_reasons_for_no_other_eviction_stand_below_the_headline() -> None:
+    """It filled 13 lines of a phone: one signal stood in it twice, and the reason of one of two with its amounts."""
+    stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)
+    status = status_of(stuck, stuck.at)
+    assert headline(status, (), ends(status, recent_readings(stuck.trends, now=stuck.at))).text == (
+        "memory.available reaches 0 in 2.7s at this rate; pid.available is below its hard threshold as well; "
+        "default/hog, default/web are being evicted (the first began 44m30s ago); default/hog did not end in time. "
+        "No other pod is evicted."
+    )
+
+
+def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
+    soft = play([int(1.5 * GI)])
+    status = status_of(soft, soft.at)
+    head = headline(status)
+    assert head.text == (
+        "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
+        "default/hog would be evicted first."
+    )
+    assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
+    over = play([6 * GI, int(1.5 * GI), 6 * GI])
+    assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_of(over, over.at)).text
+
+
+def test_a_threshold_that_is_near_is_no_calm() -> None:
+    falling = play([5 * GI, 9 * GI // 2, 4 * GI])
+    near = headline(status_of(falling, falling.at))
+    assert near.level == "soft"
+    assert near.text == (
+        "memory.available reaches its soft threshold 2Gi in 2m0s at the present rate. "
+        "default/hog would be evicted in about 3m0s, at the hard threshold 1Gi."
+    )
+    slow = play([6 * GI, 6 * GI - GI // 64, 6 * GI - GI // 32])
+    assert headline(status_of(slow, slow.at)).level == "calm"
+
+
+def test_a_threshold_with_a_grace_period_acts_after_it() -> None:
+    """The sentence read as if a pod were evicted when the threshold is met."""
+    falling = approaching()
+    status = status_of(falling, falling.at)
+    text = headline(status).text
+    assert text.endswith("default/hog would be evicted in about 4m0s (grace period 1m30s).")
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    hard = [each for each in memory["thresholds"] if each["kind"] == "hard"]
+    at_once = headline({**status, "signals": [{**memory, "thresholds": [{**hard[0], "secondsToThreshold": 20.0}]}]})
+    assert at_once.text.endswith("1Gi in 20s at the present rate. default/hog would be evicted then.")
+    none = headline({**status, "signals": [{**memory, "next": None, "stop": "no pod may go; not one"}]})
+    assert none.text.endswith("at the present rate. No pod would be evicted: no pod may go.")
+
+
+def test_a_fault_says_since_when_and_hides_no_eviction() -> None:
+    acting, near = (status_of(each, each.at) for each in (pressed(), approaching()))
+    fault = OwnFault(OwnFaultKind.LISTED_PODS, "UNAVAILABLE", "2023-11-14T22:42:03Z")
+    wrong = "evictd cannot see new pods: the container runtime does not answer (for 47s, since 22:42:03 UTC)."
+    assert headline(near, [fault]).text == wrong
+    assert beside_faults(near, [fault])[0].startswith("Thresholds are tested and the usage of pods is measured; only")
+    assert beside_faults(near, [fault])[1] == headline(near).text
+    assert beside_faults(near, [fault])[2].endswith("evictd kills the pod's processes itself, if it may.")
+    allowed, denied = (beside_faults(near, [fault._replace(may_kill=each)])[2] for each in (True, False))
+    assert allowed.endswith("evictd kills the pod's processes itself.")
+    assert "evictd may not kill its processes here: the pods' cgroups are read-only" in denied
+    assert beside_faults({**near, "policy": "Kubelet"}, [fault])[2].endswith(
+        "Only the runtime stops it (policy Kubelet)."
+    )
+    assert len(beside_faults({**near, "dryRun": True}, [fault])) == 2, "a dry run stops no pod"
+    later = wrong.replace("47s", "16m17s")
+    assert headline(acting, [fault]).text == f"{headline(acting).text} {later}"
+    assert len(beside_faults(acting, [fault])) == 2
+    stuck = OwnFault(OwnFaultKind.STUCK, "for 10m")
+    assert headline(acting, [stuck]).text == (
+        f"{OwnFaultKind.STUCK.value}. At the last reading memory.available was below its hard threshold (512Mi left, limit 1Gi) "
+        "and default/hog was being evicted."
+    )
+    assert headline(near, [stuck]).text == f"{OwnFaultKind.STUCK.value}."
+    assert beside_faults(acting, [stuck]) == []
+    assert beside_faults(acting, []) == []
+
+
+def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
+    dry = rehearsed()
+    status = status_of(dry, dry.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    blocked = {**memory, "next": None, "stop": "EvictionsDoNotHelp: 1Gi is missing; evictions pause", "stopReason": ""}
+    assert headline({**status, "signals": [blocked]}).text.endswith("evictd would evict no pod: 1Gi is missing.")
+
+
+def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() -> None:
+    falling = calm()
+    status = status_of(falling, falling.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    (disk,) = [each for each in status["signals"] if each["signal"] == "nodefs.available"]
+    assert memory["fillRate"] > 0
+    near = {**disk, "available": disk["thresholds"][0]["limit"] + 1}
+    assert nearest({**status, "signals": [memory, near]}).endswith(
+        "; memory.available falls, but was as low within the last hour and rose again."
+    )
+
+
+def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> None:
+    """It was `Calm again` 12 s before the next eviction: its own rise hid the fall."""
+    evicted = incident_snapshot("07-kernel-memory", 296)
+    assert headline(status_of(evicted, evicted.at)).text == (
+        "default/web-1 was evicted 1.0s ago for memory.available; no threshold is met, but it is not known yet whether "
+        "memory.available falls on; MemoryPressure is reported for 5m0s more."
+    )
+    again = incident_snapshot("30-control-many-hogs", 480)
+    assert headline(status_of(again, again.at)).text.startswith(
+        "memory.available reaches its hard threshold 500Mi in 2m26s at the present rate. default/leak-2 would be evicted"
+    )
+    calm_again = recovered()
+    status = status_of(calm_again, calm_again.at)
+    assert headline(status).text.startswith("Calm again: ")
+    new = [{**each, "fillRate": None} for each in status["signals"]]
+    untold = headline({**status, "signals": new, "conditions": []})
+    assert (untold.level, untold.text.endswith("not known yet whether memory.available falls on.")) == ("soft", True)
+
+
+def test_below_a_soft_threshold_the_headline_has_the_time_to_the_hard_one() -> None:
+    """It stood in the legend only, beside the budget that holds the eviction up."""
+    flat = incident_snapshot("25-budget-of-zero", 305)
+    status = status_of(flat, flat.at)
+    assert "hard threshold" not in headline(status).text, "it does not fall any more"
+    falls = {**status, "signals": [{**each, "lately": None} for each in status["signals"]]}
+    assert headline(falls).text.startswith(
+        "memory.available is below its soft threshold (528Mi left, limit 960Mi); memory.available reaches its hard threshold "
+        "300Mi in 19s at the present rate. No pod is evicted at present: "
+    )
+    above = [{**each, "secondsToThreshold": None, "met": False} for each in status["signals"][0]["thresholds"]]
+    assert "rose again" not in nearest({**status, "signals": [{**status["signals"][0], "thresholds": above}]})
+
+
+def test_between_two_evictions_the_headline_has_the_last_and_the_next_pod() -> None:
+    """Below a hard threshold it said neither that a pod had gone three seconds before nor that another one would go."""
+    between = incident_snapshot("06-collection-frees-nothing", 663)
+    assert headline(status_of(between, between.at)).text == (
+        "nodefs.available is below its hard threshold (9.23Gi left, limit 10Gi); default/web-0 was evicted 2.0s ago for "
+        "nodefs.available; default/web-1 would be evicted next."
+    )
+    before = incident_snapshot("06-collection-frees-nothing", 655)
+    goes = "; default/web-0 would be evicted first, once the pods are measured (in 27s at most)."
+    assert headline(status_of(before, before.at)).text.endswith(goes)
+
+
+def test_of_a_disk_the_headline_says_that_what_no_pod_needs_goes_first() -> None:
+    """It said that a pod would be evicted; evictd removed dead containers then, and no pod went."""
+    near = incident_snapshot("28-control-dead-containers", 240)
+    status = status_of(near, near.at)
+    at = "nodefs.available reaches its hard threshold 10Gi in 43s at the present rate."
+    removes = "Then evictd would remove what no pod needs, and evict default/app if that is too little."
+    assert headline(status).text == f"{at} {removes}"

@@ -1,0 +1,87 @@
+"""Who fills and who holds what is short or will be soon."""
+
+from evictd.render.status.headline import headline
+from evictd.render.status.holders import filled, growers, held_by, measured_before
+from evictd.render.text import capital
+from tests.daemon.status import status_of
+from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import approaching, calm, crowded, page, play, pressed
+
+GROWTH = "In the last 29m30s no pod grew; 3.69Gi more belong to no pod."
+
+
+def test_before_a_threshold_is_met_the_page_says_who_takes_more_and_who_holds_memory() -> None:
+    """It named the largest pods, of which one is never evicted and none grew."""
+    head = page(approaching()).partition('<h2 id="order">')[0]
+    assert f"<li>{GROWTH}</li>" in head
+    assert "<li>Of 21.7Gi used of memory, evictable pods hold 9.92Gi, protected pods hold 4.85Gi; " in head
+    assert (
+        "<li>Largest pods, with their places in the order of eviction: default/hog (5Gi, place 1), "
+        "default/web (4.92Gi, place 2).</li>"
+    ) in head
+    assert page(approaching()).count("Of 21.7Gi used") == 1
+    assert "Largest pods" not in page(calm()) + page(pressed())
+    assert not list(held_by(status_of(calm(), calm().at), {"queues": []}))
+
+
+def test_the_place_of_a_large_pod_is_that_of_the_table() -> None:
+    text = page(crowded())
+    assert "-1-7d4f9c8b6d-x2x01 (4.92Gi, place 24, priority 1)." in text.partition('<h2 id="order">')[0]
+    rows = text.partition('<h2 id="order">')[2]
+    assert (
+        '<td class="number">24</td>\n    <th scope="row">default/worker-with-a-long-name-1-7d4f9c8b6d-x2x01</th>'
+        in rows
+    )
+
+
+def test_the_pods_that_grew_are_named_and_disks_say_nothing_of_the_rest() -> None:
+    grows = play([4 * GI - number * GI // 16 for number in range(20)], grow=GI // 32)
+    status = status_of(grows, grows.at)
+    assert list(growers(status)) == ["In the last 9m30s default/hog grew by 608Mi; 608Mi more belong to no pod."]
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    assert memory["growing"]["pods"] == [{"pod": "default/hog", "grown": 19 * GI // 32, "protected": ""}]
+
+    def said(**changed: object) -> list[str]:
+        return list(growers({**status, "signals": [{**memory, "growing": {**memory["growing"], **changed}}]}))
+
+    assert said(elsewhere=None) == ["In the last 9m30s default/hog grew by 608Mi."]
+    assert said(elsewhere=None, pods=[]) == []
+    assert list(growers({**status, "signals": [{**memory, "growing": None}]})) == []
+
+
+def test_a_slow_leak_names_its_pod_with_what_it_took_since_the_fall_began() -> None:
+    """It named what grew in the last 30 s only, of a leak of half an hour."""
+    leak = play([6 * GI] * 10 + [6 * GI - number * GI // 20 for number in range(65)], grow=GI // 20)
+    (text,) = growers(status_of(leak, leak.at))
+    assert text == "In the last 31m0s default/hog grew by 3.1Gi."
+
+
+def test_a_signal_that_is_short_has_its_attribution_instead() -> None:
+    short = status_of(pressed(), pressed().at)
+    assert list(growers(short)) == []
+    assert filled(short) == ["Of 1.79Gi that filled memory since 22:57:50, pods took 0; 1.79Gi belong to no pod."]
+    assert filled(status_of(calm(), calm().at)) == []
+
+
+def test_the_name_of_a_pod_keeps_its_first_letter() -> None:
+    assert capital("pods took 0") == "Pods took 0"
+    assert capital("default/web holds 1Gi") == "default/web holds 1Gi"
+
+
+def test_amounts_of_processes_say_what_they_count() -> None:
+    """`hard threshold 3276` and `grew by 12001` stood without a unit."""
+    forked = incident_snapshot("46-control-recreated-fork-bomb", 245)
+    status = status_of(forked, forked.at)
+    assert "reaches its hard threshold 3276 processes in" in headline(status).text
+    assert list(growers(status)) == ["In the last 50s default/bomb-1 grew by 10000 processes."]
+
+
+def test_an_earlier_measurement_is_shown_with_its_age() -> None:
+    """`4.69Gi` was half a minute old, and only `no stats` near the end of the page hinted at it."""
+    unread = incident_snapshot("24-unmeasured-hog", 270)
+    text = page(unread, 0)
+    assert "default/leak (4.69Gi, measured 30s before, place 1), default/web-0 (250Mi, place 2)" in text
+    assert "while default/web-0 does not exceed its own (measured 30s before)." in text
+    assert "4.69Gi, measured 30s before</td>" in text
+    assert measured_before({"usage": 1}) == ""

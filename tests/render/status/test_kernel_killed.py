@@ -1,0 +1,42 @@
+"""What the kernel killed for want of memory is on the page and in `evictd status`."""
+
+from evictd.render.status.headline import headline
+from evictd.render.status.kernel_killed import kernel_killed_text, unguarded_remedy
+from evictd.render.status.remedies import remedies
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import calm, page
+
+
+def test_a_node_on_which_the_kernel_kills_is_not_called_calm() -> None:
+    """World 43 has no threshold for memory: the headline was green while the kernel killed one pod four times."""
+    snapshot = incident_snapshot("43-no-memory-threshold", 130)
+    status = status_of(snapshot, snapshot.at)
+    killed = kernel_killed_text(status)
+    assert killed == (
+        "the kernel killed 4 processes of default/api for want of memory of the node, for which evictd has no threshold, "
+        "the last 16s ago"
+    )
+    found = headline(status)
+    assert (found.level, found.text) == ("soft", f"T{killed[1:]}; no threshold is met.")
+    assert remedies(status) == list(unguarded_remedy(status))
+    assert "give memory a threshold" in page(snapshot, 0)
+
+
+def test_beside_a_threshold_that_is_met_the_kills_have_a_line_of_their_own() -> None:
+    """No pod used any memory, because the kernel killed one after another; that was not said."""
+    snapshot = incident_snapshot("07-kernel-memory", 400)
+    status = status_of(snapshot, snapshot.at)
+    killed = kernel_killed_text(status)
+    assert killed.startswith("the kernel killed ")
+    assert killed not in headline(status).text
+    assert f"T{killed[1:]}." in page(snapshot, 0)
+
+
+def test_without_a_kill_within_the_hour_nothing_is_said() -> None:
+    status = status_of(calm(), calm().at)
+    assert status["kernelKills"] == []
+    assert kernel_killed_text(status) == ""
+    assert kernel_killed_text({name: each for name, each in status.items() if name != "kernelKills"}) == "", (
+        "older daemon"
+    )

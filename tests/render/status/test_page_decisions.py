@@ -1,0 +1,58 @@
+"""The last decisions of the page: what became of an eviction, and nothing twice."""
+
+from evictd.daemon.telemetry.trends import recent_readings
+from evictd.render.status.page_decisions import page_decisions
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import page, pressed, recovered
+
+
+def test_an_eviction_says_when_it_ended_and_what_was_left_then() -> None:
+    over = recovered()
+    status = status_of(over, over.at)
+    trend = [(660.0, 1 << 30), (600.0, 5 << 30), (560.0, 11 << 29), (500.0, 3 << 30)]
+    (eviction,) = [each for each in page_decisions(status, (), {"memory.available": trend}) if each["pod"]]
+    assert eviction["text"] == (
+        "evict default/hog (grace period 1s) for memory.available: 512Mi left, threshold 1Gi; it ended 30s later, and 5.5Gi were "
+        "left within a minute of that"
+    )
+    (untold,) = [each for each in page_decisions(status, (), {}) if each["pod"]]
+    assert untold["text"].endswith("; it ended 30s later")
+    assert "it ended 30s later, and 5.5Gi were left" in page(over)
+    assert "it ended" not in page(pressed())
+
+
+def test_the_use_of_a_pod_stands_in_the_reason_only() -> None:
+    over = recovered()
+    (decided,) = [each for each in status_of(over, over.at)["decisions"] if each["pod"]]
+    status = status_of(over, over.at)
+    pages = {**decided, "text": "evict a (x): 1Gi left; it uses 5Gi (1Gi of it clean file pages), requests none"}
+    fast = {**decided, "text": "evict a (x): 1Gi left; it uses 80 processes; killed without grace: 9/s are taken"}
+    bare = {**decided, "why": ""}
+    texts = [each["text"] for each in page_decisions({**status, "decisions": [pages, fast, bare]}, (), {})]
+    assert [text.partition("; it ended")[0] for text in texts] == [
+        decided["text"], "evict a (x): 1Gi left; killed without grace: 9/s are taken", pages["text"],
+    ]  # fmt: skip
+
+
+def test_an_eviction_says_what_filled_the_supply_unless_that_stands_above() -> None:
+    """It said why the pod was chosen, and not that it had not filled memory."""
+    over = recovered()
+    filled = "Of 1.93Gi that filled memory since 22:31:20, pods took 0; 1.93Gi belong to no pod."
+    assert page(over).count(filled) == 1, "it stands at the top"
+    for said, shown in (((), filled), ({filled}, "")):
+        (decided,) = [each for each in page_decisions(status_of(over, over.at), said, {}) if each["pod"]]
+        assert decided["filled"] == shown
+
+
+def test_the_end_of_a_condition_is_named() -> None:
+    assert "report node conditions: MemoryPressure ended</span>" in page(recovered())
+
+
+def test_what_was_left_is_said_of_the_time_that_has_passed() -> None:
+    """`8.8Gi were left within a minute` stood there in the second in which the pod ended."""
+    for seconds, left in ((471, "; it ended 0.0s later"), (472, " 1.0s after that")):
+        ended = incident_snapshot("12-container-log", seconds)
+        trends = recent_readings(ended.trends, now=ended.at)
+        (eviction,) = [each for each in page_decisions(status_of(ended, ended.at), (), trends) if each["pod"]]
+        assert eviction["text"].endswith(left)

@@ -1,0 +1,46 @@
+"""The order of eviction on the page."""
+
+import re
+from dataclasses import replace
+
+from tests.daemon.world import GI, STATIC, WEB, pod
+from tests.render.status.test_node_page import calm, crowded, page, play, pressed
+
+
+def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:
+    """The largest pod can be the last of those that may be evicted."""
+    static = tuple(replace(STATIC, name=f"static-{number}", uid=f"static-{number}") for number in range(8))
+    large = replace(WEB, name="large", uid="large", priority=900)
+    small = tuple(pod(f"small-{number:02}", request=0, priority=number) for number in range(20))
+    text = page(play([6 * GI], (large, *static, *small), memory=64 * GI, processes=3_000))
+    memory = text.partition('<h2 id="order">')[2].partition("<details")[0]
+    assert "large</th>" in memory
+    assert "small-00</th>" in memory
+    assert "the other 23 pods by memory" in text
+
+
+def test_a_pod_that_is_never_evicted_has_no_number_and_is_last() -> None:
+    """A static pod was 1, above the pod that would go first; then it stood between 1 and 2."""
+    order = page(pressed()).partition('<h2 id="order">')[2].partition("</article>")[0]
+    assert re.findall(r'class="number">(.*?)</td>\s*<th scope="row">(.*?)<', order) == [
+        ("1", "default/web"),
+        ("\u2013", "default/etcd"),
+    ]
+
+
+def test_a_row_says_once_what_a_pod_uses() -> None:
+    order = page(calm()).partition("<h3>pid.available</h3>")[2].partition("<h3>pid.available</h3>")[2]
+    (web,) = re.findall(r"<tr>(?:(?!<tr).)*?default/web.*?</tr>", order, re.DOTALL)[:1]
+    assert web.count("79 processes") == 1
+    assert "by usage" in web, "why it is there was empty"
+    assert "requests" not in web, "pods request no processes"
+    assert '<th scope="col">requests</th>' in page(calm())
+
+
+def test_the_pods_of_a_resource_that_is_far_from_short_are_folded() -> None:
+    """On a phone, rows of PIDs by which nothing is decided took 700 px."""
+    order = page(crowded()).partition('<h2 id="order">')[2]
+    pids = order.partition("<h3>pid.available</h3>")[2].partition("</article>")[0]
+    assert "the 110 pods by pids</summary>" in pids
+    assert pids.index("<details") < pids.index("<table")
+    assert "the other 105 pods by memory" in order

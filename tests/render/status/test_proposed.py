@@ -1,0 +1,42 @@
+"""What is said of a pod that the API server is asked to evict."""
+
+from evictd.render.history.why import PodWhy, why_lines
+from evictd.render.status.headline import headline
+from evictd.render.status.proposed import asked_text
+from evictd.render.status.remedies import remedies
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import page
+from tests.render.status.test_view import shown
+
+
+def test_a_pod_whose_eviction_is_asked_for_is_not_being_evicted() -> None:
+    """The headline named another pod each second, said that it is being evicted, and advised to wait for its end."""
+    asked = incident_snapshot("42-budget-of-one", 140)
+    status = status_of(asked, asked.at)
+    text = "the API server is asked to evict default/web-2; it refused 14 times since 22:14:26 UTC"
+    assert headline(status).text == f"memory.available is below its soft threshold (888Mi left, limit 960Mi); {text}."
+    assert headline(status).level == "soft"
+    assert remedies(status) == ["look at the disruption budgets (`kubectl get pdb --all-namespaces`)"]
+    body = page(asked, 0)
+    assert "default/web-2 is being evicted" not in body
+    assert "eviction of default/web-2 began" not in body
+    assert "nothing, if default/web-2 ends in time" not in body
+    assert "Leaving pods" not in body
+    assert "default/web-3 (830Mi) is asked for next, if default/web-2 may not go" in body
+    assert text in " ".join(shown(status, 200).split())
+    agree = "the API server is asked to evict it, and has not agreed yet"
+    assert agree in list(why_lines(PodWhy(pod="default/web-2", status=status, explained={"queues": []})))
+
+
+def test_several_refusals_are_one_advice() -> None:
+    held = incident_snapshot("42-budget-of-one", 300)
+    (text,) = remedies(status_of(held, held.at))
+    assert text.count("kubectl get pdb") == 1
+
+
+def test_an_answer_that_is_late_is_no_refusal() -> None:
+    row = {"pod": "a/b", "signal": "memory.available", "refusals": 0, "refusedSince": None}
+    assert asked_text([row]) == "the API server is asked to evict a/b, and has not answered yet"
+    once = {**row, "refusals": 1, "refusedSince": "2023-11-14T22:14:26Z"}
+    assert asked_text([once, row]) == "the API server is asked to evict a/b, a/b; it refused once since 22:14:26 UTC"

@@ -1,0 +1,89 @@
+"""Why no pod is evicted, and until when."""
+
+from evictd.render.sentences import no_action_text
+from evictd.render.status.headline import headline
+from evictd.render.status.stopped import brief_stop, name_last, past_its_budget, paused_until, stop_text
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import page
+from tests.render.status.test_view import shown
+from tests.render.test_culprit import culprit_finding
+
+
+def test_the_name_of_a_finding_goes_last() -> None:
+    assert name_last("memory.available: HeldBack: no pod; wait") == "memory.available: no pod; wait (HeldBack)"
+    assert name_last("HeldBack: no pod") == "no pod (HeldBack)"
+    assert name_last("memory.available: no pod") == "memory.available: no pod"
+
+
+def test_a_pause_says_when_evictions_resume() -> None:
+    """The finding has the time; neither the page nor `status` showed it."""
+    paused = incident_snapshot("23-threshold-never-clear", 90.4)
+    status = status_of(paused, paused.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    until = "until 22:23:20 UTC (in 8m30s)"
+    assert paused_until(status, memory) == f" {until}"
+    assert f"evictd evicts no pod {until}: 1.87Gi is missing, and the last two evictions" in headline(status).text
+    assert stop_text(status, memory).endswith(f"so evictions pause {until}")
+    text = page(paused, 0)
+    assert f"so evictions pause {until} (EvictionsDoNotHelp)" in text
+    assert text.count("so evictions pause") == 1
+    assert until in " ".join(shown(status, 120).split())
+    over = {**memory, "stopEndsInSeconds": -3.0}
+    assert paused_until(status, over) == ""
+    assert paused_until(status, {**memory, "stopEndsInSeconds": None}) == ""
+
+
+def test_a_pause_that_would_begin_has_a_length_and_no_end() -> None:
+    """`Until 22:47:00 (in 10m0s): less than 1Ki is missing` was above a limit by 2.3Gi, and each reading moved that time."""
+    above = incident_snapshot("45-host-path-beside-large-layers", 1430)
+    status = status_of(above, above.at)
+    (disk,) = [entry for entry in status["signals"] if entry["signal"] == "nodefs.available"]
+    lasts = "for 10m0s from when the threshold acts"
+    brief = "the last two evictions gave back 5.93Gi, but what grows was measured of no pod that may go"
+    assert headline(status).text.endswith(f"at the present rate. No pod would be evicted {lasts}: {brief}.")
+    assert stop_text(status, disk) == f"EvictionsDoNotHelp: {brief}; evictions pause {lasts}"
+    met = {**disk, "thresholds": [{**each, "met": True} for each in disk["thresholds"]]}
+    assert paused_until(status, met) == " for 10m0s", "it is about to begin"
+
+
+def test_a_limit_of_evictions_says_when_the_next_pod_may_go() -> None:
+    limited = incident_snapshot("44-limit-of-evictions", 400)
+    text = headline(status_of(limited, limited.at)).text
+    until = "until 22:49:36 UTC (in 29m40s)"
+    assert f"No pod would be evicted {until}: evictionLimit allows no more than 2 pods within 30m0s." in text
+
+
+def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it() -> None:
+    """It said "432Mi is needed, and the pods that may be evicted hold 1.95Gi together", which is no reason."""
+    refused = incident_snapshot("25-budget-of-zero", 311.5)
+    status = status_of(refused, refused.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    past = "with podTermination Auto evictd deletes that pod from 22:19:08 UTC (in 37s) on"
+    assert brief_stop(memory) == "a disruption budget refuses the eviction of default/leak, which comes first"
+    assert past_its_budget(status, memory) == past
+    assert headline(status).text.endswith(f"No pod is evicted at present: {brief_stop(memory)}; {past}.")
+    reason = (
+        "default/leak holds more than all pods that may be evicted and is guarded by a disruption budget, and no pod"
+    )
+    assert stop_text(status, memory).startswith(
+        f"ProtectedCulprit: {reason} within its request goes in its place yet; "
+    )
+    assert stop_text(status, memory).endswith(f"hold 1.95Gi together; {past}")
+    hard = [{**memory["thresholds"][0], "kind": "hard", "met": True}]
+    late = {**memory, "stopEndsInSeconds": -1.0, "thresholds": hard}
+    assert past_its_budget(status, late) == "evictd deletes that pod at the next attempt"
+    assert paused_until(status, late) == ""
+    head = page(refused, 0).partition("</header>")[0]
+    assert (
+        "let the disruption budget of default/leak allow its eviction (<code>kubectl -n default get pdb</code>)" in head
+    )
+    assert "static pod" not in head
+    assert head.count("which grew the most") == 0, "it named the same pod again"
+
+
+def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:
+    """The headline said "No pod would be evicted: 264Mi is missing now", up to the first semicolon."""
+    finding = culprit_finding(4096, 2048, 2048, "holds more than all of them and is a static pod")
+    stop = brief_stop({"stop": no_action_text(finding), "stopReason": "ProtectedCulprit", "stopPod": "n/c"})
+    assert stop == "n/c holds more than all pods that may be evicted and is a static pod"

@@ -1,0 +1,121 @@
+"""When thresholds act, and how long conditions stay."""
+
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.trends import recent_readings
+from evictd.render.status.timing import End, approaches, conditions, ends, slowed, time_lines, without_repeated
+from tests.daemon.status import status_of
+from tests.daemon.world import GI
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_node_page import blocked, calm, play, pressed, rehearsed
+
+
+def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
+    soft = play([3 * GI // 2])
+    status = status_of(soft, soft.at)
+    assert "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back" in tuple(
+        time_lines(status)
+    )
+    assert next(conditions(status)).startswith("MemoryPressure stays for at least 5m0s; it ends when no threshold")
+
+
+def test_a_hard_threshold_that_is_met_when_the_soft_one_acts_is_not_before_it() -> None:
+    """It said `in 1m30s, before its soft threshold acts (in 1m30s)`."""
+    even = play([6 * GI - number * GI // 4 for number in range(18)])
+    (text,) = time_lines(status_of(even, even.at))
+    assert text == (
+        "memory.available reaches its hard threshold 1Gi in 1m30s at the present rate, when its soft threshold acts as well"
+    )
+
+
+def test_the_next_threshold_of_a_signal_that_falls_is_told_with_its_time() -> None:
+    falling = play([5 * GI, 9 * GI // 2, 4 * GI])
+    status = status_of(falling, falling.at)
+    assert tuple(time_lines(status)) == ("memory.available reaches its soft threshold 2Gi in 2m0s at the present rate",)
+    assert approaches(status, within=60) == []
+
+
+def test_a_threshold_that_is_far_away_in_time_is_told_nowhere_but_beside_the_headline() -> None:
+    """`status` said `in 46m23s` after one minute of readings, and the page says such times as the nearest one only."""
+    slow = play([6 * GI, 6 * GI - (32 << 20), 6 * GI - (64 << 20)])
+    status = status_of(slow, slow.at)
+    assert approaches(status) == []
+    assert approaches(status, within=7200) != []
+    assert list(time_lines(status)) == []
+
+
+def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
+    short = blocked()
+    status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)
+    killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
+    (end,) = ends(status, trends).values()
+    assert end.text == f"At the rate of the last 30s (154Mi a second) {killed}", "the mean is 93.9Mi"
+    assert end.then == "At 0 (154Mi a second in the last 30s) the kernel's OOM killer kills processes"
+    assert end.reaches("memory.available") == "memory.available reaches 0 in 3.3s at this rate"
+    (later,) = ends(status, recent_readings(short.trends, now=short.at + 2 * SECOND)).values()
+    assert later.reaches("memory.available") == "memory.available reaches 0 in 1.3s at this rate", "time goes on"
+    (over,) = ends(status, recent_readings(short.trends, now=short.at + 9 * SECOND)).values()
+    assert over.reaches("memory.available") == "memory.available reaches 0 now at this rate"
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    assert (
+        ends(
+            {**status, "signals": [{**memory, "fillRate": 1}]},
+            {memory["signal"]: [(30.0, GI // 2 + 30), (0.0, GI // 2)]},
+        )
+        == {}
+    )
+    assert ends({**status, "signals": [{**memory, "fillRate": None}]}, trends) == {}, "the readings are old"
+    assert ends(status_of(calm(), calm().at), recent_readings(calm().trends, now=calm().at)) == {}
+
+
+def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None:
+    """`Last 8.4s` stood beside `waits for its end for at most 38s`."""
+    status = status_of(pressed(), pressed().at)
+    (end,) = ends(status, recent_readings(pressed().trends, now=pressed().at)).values()
+    assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in end.text
+    assert end.then == (
+        "At 0 (61.2Mi a second in the last 30s) the kernel's OOM killer kills processes, unless default/hog has ended by then"
+    )
+    gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
+    assert ends(gone, recent_readings(pressed().trends, now=pressed().at)) == {}, "what it held comes back"
+
+
+def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
+    """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
+    flat = rehearsed()
+    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == {
+        "memory.available": End("memory.available did not fall in the last 30s")
+    }
+    slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
+    (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
+    busy = {"memory.available": [(8.0, 2 * GI), (2.1, GI), (0.1, GI - 1), (0.0, GI)]}
+    assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == {}
+    busy["memory.available"][-1] = (0.0, GI // 2)
+    (end,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy).values()
+    assert end.text.startswith(
+        "At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s"
+    )
+
+
+def test_what_happens_at_0_is_said_once_for_signals_of_one_resource() -> None:
+    node, pods = End("", 22.0, "the OOM killer"), End("", 25.0, "the OOM killer")
+    disk, still = End("", 60.0, "writes fail"), End("memory.available did not fall in the last 30s")
+    found = {"allocatableMemory.available": pods, "memory.available": node, "nodefs.available": disk}
+    assert without_repeated(found) == {"memory.available": node, "nodefs.available": disk}
+    assert without_repeated({"memory.available": still, "allocatableMemory.available": pods}) == {
+        "memory.available": still, "allocatableMemory.available": pods
+    }  # fmt: skip
+
+
+def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute() -> None:
+    """`Hard threshold in 5.9s` was the headline of a level that hardly fell, `met in 17s` stood beside a flat line."""
+    flat = incident_snapshot("25-budget-of-zero", 305)
+    (text,) = time_lines(status_of(flat, flat.at))
+    assert text == (
+        "memory.available would reach its hard threshold 300Mi in 19s at the rate of the last minute, but did not fall in the "
+        "last 11s"
+    )
+    slow = incident_snapshot("37-control-thrashing-reader", 60)
+    (grace, hard) = time_lines(status_of(slow, slow.at))
+    assert grace.startswith("memory.available: the soft threshold acts in 10s at the latest")
+    assert hard.endswith(" in 7.9s at the rate of the last minute, but fell by only 17.6Mi a second in the last 10s")
+    assert slowed({}) == "", "of an older daemon"

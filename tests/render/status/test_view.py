@@ -1,0 +1,173 @@
+"""The page of `evictd status`, as terminals of several sizes show it."""
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from evictd.core.model.finding import SignalUnobserved
+from evictd.core.model.observation import Outcomes
+from evictd.core.model.signal import STALLS, Signal
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.status.remedies import OwnFaultKind
+from evictd.render.status.view import status_view
+from tests.daemon.status import status_of
+from tests.daemon.world import GI, NOW, snapshot
+from tests.render.status.test_node_page import approaching, blind, calm, crowded, play, pressed, recovered
+from tests.stories import check_golden
+
+
+def page(available: int) -> str:
+    return shown(status_of(snapshot(available), NOW))
+
+
+def shown(document: dict[str, Any], width: int = 100, height: int | None = None) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width).print(status_view(document, width=width, height=height))
+    return out.getvalue()
+
+
+def busy() -> dict[str, Any]:
+    """A node under pressure everywhere, with more of everything than a small terminal has lines for."""
+    document = status_of(snapshot(GI // 2), NOW)
+    thresholds = [
+        {"kind": kind, "limit": 99 * GI // 10, "met": True, "keptByMinReclaim": False, "graceLeftSeconds": left,
+         "origin": "user"} for kind, left in (("soft", 89.0), ("hard", None))
+    ]  # fmt: skip
+    candidate = {"pod": "a-namespace/" + "long-name-" * 8, "usage": 3 * GI, "request": GI, "priority": 1_000_000}
+    document["signals"] = [
+        {"signal": signal.value, "observed": True, "available": 9 * GI, "capacity": 100 * GI, "next": candidate,
+         "stop": "", "stopReason": "",
+         "thresholds": thresholds} for signal in Signal if signal not in STALLS
+    ]  # fmt: skip
+    document["conditions"] = [{**each, "status": "True", "staysSeconds": 299.0} for each in document["conditions"]]
+    document["leaving"] = [{"pod": f"default/leaving-{i}", "gone": False, "gracePeriodSeconds": 30} for i in range(9)]
+    document["problems"] = [{"source": f"part {i}", "detail": "is unavailable " * 9} for i in range(9)]
+    text = "evict default/hog (grace period 1s) for memory.available: 16.1Mi left, threshold 25.6Mi; it uses 62Mi"
+    document["decisions"] = [{"at": "2026-01-01T10:00:00Z", "kind": "EvictPod", "text": text}] * 20
+    return document
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (132, 50)])
+def test_a_full_page_crops_neither_conditions_nor_decisions(width: int, height: int) -> None:
+    """At 80x24 `status --watch` cropped both."""
+    lines = shown(busy(), width, height).splitlines()
+    assert len(lines) <= height
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
+        assert f"● {condition} for at least 4m59s more" in text
+    assert "last decisions" in text
+    assert "10:00:00  evict default/hog (grace period 1s) for memory.available" in text
+
+
+@pytest.mark.parametrize("available", [4 * GI, GI + 1, GI // 2])
+def test_a_small_node_has_its_whole_page_on_the_smallest_terminal(available: int) -> None:
+    lines = shown(status_of(snapshot(available), NOW), 80, 24).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_what_is_not_measured_is_said_to_be() -> None:
+    """A calm disk is not walked, and its pods read "uses 0"."""
+    document = status_of(snapshot(4 * GI), NOW)
+    for entry in document["signals"]:
+        entry |= {
+            "next": {"pod": "default/any", "usage": None, "request": 0, "priority": 0},
+            "stop": "",
+            "stopReason": "",
+        }
+    text = shown(document)
+    assert "pods not measured" in text
+    assert "default/any" not in text
+    assert "uses 0" not in text
+
+
+def test_what_is_too_long_for_a_line_goes_on_below_its_text() -> None:
+    """A problem that went on in the first column could not be told from the next one."""
+    lines = shown(busy(), 80).splitlines()
+    problem = next(i for i, line in enumerate(lines) if line.startswith("! part 0: is unavailable"))
+    decision = next(i for i, line in enumerate(lines) if line.startswith("  10:00:00  evict default/hog"))
+    assert lines[problem + 1].startswith("  unavailable is unavailable")
+    assert lines[decision + 1].startswith(" " * 12 + "left, threshold 25.6Mi")
+
+
+def test_nothing_is_wider_than_a_hundred_columns_or_cut_off() -> None:
+    for available in (4 * GI, GI + 1, GI // 2):
+        lines = page(available)
+        assert max(map(len, lines.splitlines())) <= 100
+        assert "…" not in lines
+
+
+def test_a_calm_node_shows_what_is_left_and_which_pod_is_next() -> None:
+    text = page(4 * GI)
+    assert "Watching" in text
+    assert "soft 2Gi  hard 1Gi" in text
+    assert "next for memory.available: default/hog uses 6Gi" in text
+    assert "○ MemoryPressure" in text
+
+
+def test_a_soft_threshold_counts_down() -> None:
+    text = page(GI + 1)
+    assert "soft 2Gi in 1m30s" in text
+    assert "● MemoryPressure for at least 5m0s more" in text
+
+
+def test_a_signal_that_cannot_be_read_says_so() -> None:
+    assert "no reading" in page(4 * GI)
+
+
+def test_pods_that_no_runtime_lists_are_unknown() -> None:
+    """The node was called empty while its runtime did not answer."""
+    seen = blind()
+    without = replace(seen, observation=replace(seen.observation, pods=()))
+    document = status_of(without, without.at)
+    assert document["pods"] is None
+    assert {each["stopReason"] for each in document["signals"] if each["observed"]} == {"PodsUnknown"}
+    assert {each["notOfPods"] for each in document["signals"]} == {None}
+    text = shown(document, width=120)
+    assert "pods unknown" in text
+    assert "the pods are unknown: the container runtime does not answer" in text
+    assert "no active pods" not in text
+    assert "0 pods" not in text
+    empty = replace(without, observation=replace(without.observation, problems=()))
+    text = shown(status_of(empty, empty.at), width=120)
+    assert "0 pods" in text
+    assert "there are no active pods to evict" in text
+
+
+def nowhere() -> Snapshot:
+    """A signal with a threshold that this node does not have."""
+    seen = calm()
+    findings = (replace(each, absent=True) if isinstance(each, SignalUnobserved) else each for each in seen.findings)
+    return replace(seen, findings=tuple(findings))
+
+
+def dry_run() -> Snapshot:
+    seen = approaching()
+    return replace(seen, observation=replace(seen.observation, outcomes=Outcomes(dry_run=True)))
+
+
+STATES: dict[str, Callable[[], Snapshot]] = {
+    "calm": calm,
+    "approaching": approaching,
+    "a grace period runs": lambda: play([6 * GI, int(1.5 * GI)]),
+    "acting": pressed,
+    "recovered": recovered,
+    "blind": blind,
+    "110 pods": crowded,
+    "a signal that this node does not have": nowhere,
+    "a dry run": dry_run,
+}
+
+
+def test_each_state_is_as_in_the_golden_file() -> None:
+    text = ""
+    for name, make in STATES.items():
+        seen = make()
+        faults = [OwnFaultKind.LISTED_PODS.value] if name == "blind" else []
+        text += f"== {name} ==\n{shown({**status_of(seen, seen.at), 'faults': faults})}\n"
+    check_golden("status.txt", text)
