@@ -27,6 +27,9 @@ PYTHON = Path("/usr/bin/python3")
 HOME = Path("usr/lib/evictd")
 UNITS = Path("usr/lib/systemd/system")
 CONFFILE = Path("etc/evictd/config.yaml")
+DOC = Path("usr/share/doc/evictd")
+_PAGES = {".md", ".svg"}
+"""The pages and their pictures, for a node without a network; the site is built from the same."""
 
 _NOT_BUILT = shutil.ignore_patterns(".*", "build", "docs", "tests", "*.egg-info", "__pycache__")
 
@@ -87,8 +90,11 @@ def stage(root: Path, install: Install = install_environment, architecture: str 
     _write(root / CONFFILE, _default(sample))
     for path in sorted((ROOT / "config").rglob("*")):
         if path.is_file():
-            _copy(path, root / "usr/share/doc/evictd/examples" / path.relative_to(ROOT / "config"))
-    _copy(ROOT / "LICENSE", root / "usr/share/doc/evictd/copyright")
+            _copy(path, root / DOC / "examples" / path.relative_to(ROOT / "config"))
+    for path in sorted((ROOT / "docs").rglob("*")):
+        if path.suffix in _PAGES:
+            _copy(path, root / DOC / path.relative_to(ROOT))
+    _copy(ROOT / "LICENSE", root / DOC / "copyright")
     manual.write(root / "usr/share")
     _control(root, architecture or _architecture())
 

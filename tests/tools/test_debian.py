@@ -4,6 +4,7 @@ The virtual environment, which needs an index of packages, is replaced by a file
 """
 
 import gzip
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,6 +19,7 @@ from evictd.config.file import load
 from tests.deploy.manifests import NODES, memory_faults
 from tools import debian, manual
 
+RUNBOOKS = Path(__file__).parents[2] / "docs/alerts.md"
 pytestmark = pytest.mark.skipif(
     shutil.which("dpkg-deb") is None or not debian.PYTHON.exists(), reason="needs dpkg-deb and Debian's Python"
 )
@@ -74,6 +76,15 @@ def test_it_brings_unit_samples_and_scenarios(content: Path) -> None:
     examples = content / "usr/share/doc/evictd/examples"
     assert {path.name for path in examples.iterdir()} >= {"evictd.yaml", "evictd.schema.json", "scenarios"}
     assert (content / "usr/bin/evictd").readlink() == Path("/usr/lib/evictd/bin/evictd")
+
+
+def test_it_brings_the_pages_that_the_program_names(content: Path) -> None:
+    """`evictd explain-alert` names `docs/rollout.md`: it is there without a network."""
+    pages = content / "usr/share/doc/evictd/docs"
+    linked = {path for book in RUNBOOKS.read_text().split() for path in re.findall(r"\]\(([\w./-]+\.md)", book)}
+    assert "rollout.md" in linked
+    assert {path for path in linked if not (pages / path).is_file()} == set()
+    assert (pages / "images/story.svg").is_file()
 
 
 def test_it_starts_as_a_dry_run(content: Path) -> None:
