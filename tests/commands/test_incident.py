@@ -21,7 +21,7 @@ from evictd.render.incident.incident import incident_of
 from evictd.render.incident.verdict import Need
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import usage
-from tests.render.incident.test_incident import OLD, journal_lines, recorded
+from tests.render.recorded_incident import OLD, journal_lines, recorded
 from tests.shortages import holders
 
 

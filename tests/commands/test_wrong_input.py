@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from tests.render.incident.test_incident import journal_lines
+from tests.render.recorded_incident import journal_lines
 from tests.stories import check_golden
 
 WRONG = (

@@ -23,8 +23,8 @@ from evictd.render.deciding import (
     refused_before,
 )
 from tests.playbook import config, node, pod, usage
+from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import page
 
 MI = 2**20
 

@@ -4,8 +4,8 @@ import msgspec
 
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, history
-from tests.render.history.test_history import journal
 from tests.render.played_worlds import incident_texts
+from tests.render.recorded_journal import journal
 
 
 def asked_since(seconds: int, *, grace: int) -> str:

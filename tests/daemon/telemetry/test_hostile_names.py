@@ -22,7 +22,7 @@ from evictd.daemon.telemetry import log
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.render.sentences import decision_text
 from tests.daemon.world import GI, HOG, WALL, WEB
-from tests.render.status.test_node_page import pages, play
+from tests.render.shown_nodes import pages, play
 from tests.render.test_hostile_text import ACTIVE, HOSTILE, acted_upon
 
 MARKUP = "\"'><img src=x onerror=alert(1)><svg/onload=alert(1)>--></style></script>{{7*7}}{% raw %}"

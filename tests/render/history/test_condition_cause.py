@@ -6,7 +6,7 @@ from evictd.codec.journal_record import JournalRecord, RecordedHoldings, Recorde
 from evictd.core.units.duration import SECOND
 from evictd.render.history.condition_cause import filled_at_begin
 from tests.daemon.world import GI
-from tests.render.history.test_history import journal
+from tests.render.recorded_journal import journal
 
 NOW = 3600 * SECOND
 

@@ -8,7 +8,7 @@ import pytest
 from evictd.codec.journal_record import RecordedExtra, RecordedRefusal
 from evictd.errors import InputError, NotFoundError
 from evictd.render.history.evictions import evictions_of, find_eviction, last_of_each
-from tests.render.incident.test_incident import OLD, recorded
+from tests.render.recorded_incident import OLD, recorded
 
 
 @pytest.mark.parametrize("wanted", ["last", "uid-hog-", "uid-hog-old", "default/hog-old"])

@@ -1,7 +1,6 @@
 """Journal records as events."""
 
 import io
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -17,10 +16,8 @@ from evictd.codec.journal_record import (
     decode_record,
 )
 from evictd.commands.source import own_config
-from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.observation import Outcomes
 from evictd.core.model.state import State
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import SECOND
 from evictd.render.console import make_console
 from evictd.render.history.history import (
     EventKind,
@@ -31,31 +28,9 @@ from evictd.render.history.history import (
 )
 from evictd.render.history.table import print_history, totals_text
 from evictd.render.replay.replayed import recorded_text
-from tests.daemon.world import CONFIG, GI, NOW, WEB, observe
+from tests.daemon.world import GI, NOW
+from tests.render.recorded_journal import journal
 from tests.stories import check_golden, played
-
-
-def journal(*, dry_run: bool = False) -> list[JournalRecord]:
-    """A shortage in which the hog is evicted, is gone, and the condition ends ten minutes later; then a boot."""
-    records, state, line, at = [], State(), b"", NOW
-    for at, available, gone in (
-        (NOW, GI // 2, ()),
-        (NOW + 10 * SECOND, 6 * GI, ("uid-hog",)),
-        (NOW + 10 * MINUTE, 6 * GI, ()),
-    ):
-        pods = (WEB,) if gone or at > NOW else None
-        seen = observe(available, at) if pods is None else observe(available, at, pods=pods)
-        seen = replace(seen, outcomes=Outcomes(cleaned_up=frozenset(gone)))
-        step = synchronize(state, seen, CONFIG, at)
-        extra = {
-            "dryRun": dry_run,
-            "refused": [{"pod": "default/web", "uid": "uid-web", "detail": "needs 2 healthy pods"}] if gone else [],
-        }
-        wall = f"2026-01-01T{at // (3600 * SECOND):02}:{at // MINUTE % 60:02}:00Z"
-        line = encode_entry(now=at, wall=wall, state=state, observation=seen, config=CONFIG, step=step, extra=extra)
-        records.append(decode_record(line))
-        state = step.state
-    return [*records, decode_record(line.replace(f'"now":{at}'.encode(), b'"now":7'))]
 
 
 def test_every_eviction_refusal_end_and_change_of_conditions_is_an_event() -> None:

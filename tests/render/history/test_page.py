@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.render.history.history import condition_spans, history
 from evictd.render.history.page import history_page
-from tests.render.history.test_history import journal
+from tests.render.recorded_journal import journal
 
 
 def test_events_and_conditions_are_there_and_nothing_comes_from_elsewhere() -> None:

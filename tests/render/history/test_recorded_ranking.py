@@ -3,7 +3,7 @@
 from evictd.core.model.signal import Signal
 from evictd.render.history.recorded_ranking import ranked_pods, ranking_rows
 from tests.daemon.world import GI
-from tests.render.incident.test_incident import OLD, recorded
+from tests.render.recorded_incident import OLD, recorded
 
 
 def test_the_rows_are_in_the_order_of_eviction_with_the_evicted_pod_marked() -> None:

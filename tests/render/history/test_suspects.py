@@ -4,7 +4,7 @@ import msgspec
 
 from evictd.codec.journal_record import JournalRecord, RecordedMetadata, RecordedPod, RecordedSpec, RecordedVolume
 from evictd.render.history.suspects import suspects_of, suspects_text
-from tests.render.incident.test_incident import recorded
+from tests.render.recorded_incident import recorded
 
 
 def pod(name: str, *volumes: RecordedVolume) -> RecordedPod:

@@ -15,8 +15,8 @@ from evictd.render.history.why import PodWhy, pods_meant, why_document, why_line
 from evictd.render.node_view import explanation_document
 from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
-from tests.render.history.test_history import journal
-from tests.render.status.test_node_page import play
+from tests.render.recorded_journal import journal
+from tests.render.shown_nodes import play
 from tests.stories import check_golden
 
 

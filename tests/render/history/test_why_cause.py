@@ -10,8 +10,8 @@ from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, history
 from evictd.render.history.why_cause import cause_lines
 from tests.render.history.test_suspects import record as of_host_path
-from tests.render.incident.test_incident import recorded
 from tests.render.played_worlds import incident_run
+from tests.render.recorded_incident import recorded
 from tests.stories import GI
 
 EVICTION = {"kind": "EvictPod", "shortens": False, "pod": {"uid": "uid-web"}}

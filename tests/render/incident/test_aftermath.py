@@ -19,7 +19,7 @@ from evictd.render.incident.aftermath import (
     successors_of,
     time_of,
 )
-from tests.render.incident.test_incident import recorded
+from tests.render.recorded_incident import recorded
 
 
 def test_new_pods_of_the_owner_are_found_with_their_times() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.core.units.duration import SECOND
 from evictd.render.incident.arrivals import NewPods, arrivals_after
-from tests.render.incident.test_incident import incident, recorded
+from tests.render.recorded_incident import incident, recorded
 
 
 def test_pods_that_came_are_counted() -> None:

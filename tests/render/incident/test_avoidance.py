@@ -21,7 +21,7 @@ from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.view import row_text
 from evictd.world.loop import play
 from evictd.world.model import World, WorldPod
-from tests.render.incident.test_incident import incident as recorded_incident
+from tests.render.recorded_incident import incident as recorded_incident
 from tests.stories import GI
 from tools.incidents import incident_files, play_incident
 

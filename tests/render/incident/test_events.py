@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.events import dated_lines, events_written
-from tests.render.incident.test_incident import recorded
+from tests.render.recorded_incident import recorded
 
 
 def test_the_evicted_event_has_the_message_and_why_this_pod_went() -> None:

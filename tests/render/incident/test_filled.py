@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.codec.journal_record import decode_record
 from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
-from tests.render.incident.test_incident import incident, journal_lines
+from tests.render.recorded_incident import incident, journal_lines
 
 
 def test_what_pods_took_again_is_no_part_of_what_filled_the_supply() -> None:

@@ -8,7 +8,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 MI = 1 << 20
 FELL = 89478485

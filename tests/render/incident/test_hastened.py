@@ -8,7 +8,7 @@ from evictd.render.incident.hastened import hastened_cause, hastened_text
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 MI = 1 << 20
 LEAK = Grower(pod="default/hog-old", rate=12 * MI, grown=4800 * MI, over=7 * MINUTE)

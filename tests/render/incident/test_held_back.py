@@ -6,7 +6,7 @@ from evictd.core.model.signal import Signal
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.held_back import held_back_remedy, held_back_text
 from evictd.render.incident.incident import Incident
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 LIMIT = HistoryEvent(
     at="2026-01-01T00:00:40Z", kind=EventKind.NO_ACTION, text="", evidence={"reason": "EvictionLimitReached"}

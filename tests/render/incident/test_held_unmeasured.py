@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured, held_unmeasured
 from evictd.render.incident.verdict import EvictionVerdict, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 
 def test_a_pod_that_was_not_measured_held_what_was_missing_where_its_end_alone_can_have_relieved_the_node() -> None:

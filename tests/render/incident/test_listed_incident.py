@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.render.incident.listed_incident import listed_lines
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 MI = 1 << 20
 

@@ -12,7 +12,7 @@ from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 
 def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:

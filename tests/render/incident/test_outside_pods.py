@@ -8,7 +8,7 @@ from evictd.core.model.signal import Signal
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.outside_pods import outside_pods_text
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 from tests.stories import GI
 
 OUTSIDE = replace(incident(), host_filled=False, elsewhere=2 * GI)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 
 def test_only_others_grew_where_neither_the_pod_nor_one_of_its_owner_did_and_none_came_back() -> None:

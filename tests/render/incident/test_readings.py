@@ -7,7 +7,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.incident.readings import SignalLevels, levels_of, points_of, recent_fall, threshold_findings
 from tests.daemon.world import GI
-from tests.render.incident.test_incident import recorded
+from tests.render.recorded_incident import recorded
 
 MEMORY = Signal.MEMORY_AVAILABLE
 

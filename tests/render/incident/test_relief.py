@@ -7,7 +7,7 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 from tests.stories import GI
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.core.model.signal import Signal
 from evictd.render.incident.requested import requested_with
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 
 def test_the_raised_pods_request_what_they_use_and_the_others_what_they_did() -> None:

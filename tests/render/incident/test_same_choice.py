@@ -8,7 +8,7 @@ from evictd.core.model.signal import Resource
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.same_choice import why_the_same
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 from tests.stories import GI
 
 

@@ -8,7 +8,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.smaller_soft import smaller_soft_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 from tests.stories import GI
 
 STILL = ((-40.0, 3 * GI), (-30.0, 2 * GI), (-5.0, 2 * GI), (0.0, 2 * GI))

@@ -14,7 +14,7 @@ from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.view import verdict_text
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 from tests.stories import GI
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from evictd.core.model.threshold import Origin
 from evictd.render.incident.threshold import allocatable_met, min_reclaim
-from tests.render.incident.test_incident import incident, recorded
+from tests.render.recorded_incident import incident, recorded
 
 
 def test_the_minimum_reclaim_is_that_of_the_threshold() -> None:

@@ -27,7 +27,7 @@ from evictd.render.incident.view import (
     row_text,
     verdict_text,
 )
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 from tests.stories import check_golden
 
 GREW = (Grower(pod="default/hog-old", rate=85 << 20),)

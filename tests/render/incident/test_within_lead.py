@@ -7,7 +7,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.render.history.history import EventKind
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
-from tests.render.incident.test_incident import incident
+from tests.render.recorded_incident import incident
 
 
 def test_a_pod_was_within_its_request_by_what_it_took_since() -> None:

@@ -5,8 +5,8 @@ from evictd.render.status.headline import headline
 from evictd.render.status.page_leaving import about_leaving
 from evictd.render.status.timing import ends
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import page
 
 AWAITED = "evictd waits for what default/chatty should free"
 

@@ -14,8 +14,8 @@ from evictd.render.status.remedies import OwnFaultKind
 from evictd.render.status.timing import ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.shown_nodes import approaching, calm, play, pressed, recovered, rehearsed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import approaching, calm, play, pressed, recovered, rehearsed
 
 
 def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:

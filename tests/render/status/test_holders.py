@@ -5,8 +5,8 @@ from evictd.render.status.holders import filled, growers, held_by, measured_befo
 from evictd.render.text import capital
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.shown_nodes import approaching, calm, crowded, page, play, pressed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import approaching, calm, crowded, page, play, pressed
 
 GROWTH = "In the last 29m30s no pod grew; 3.69Gi more belong to no pod."
 

@@ -4,8 +4,8 @@ from evictd.render.status.headline import headline
 from evictd.render.status.kernel_killed import kernel_killed_text, unguarded_remedy
 from evictd.render.status.remedies import remedies
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import calm, page
 
 
 def test_a_node_on_which_the_kernel_kills_is_not_called_calm() -> None:

@@ -3,8 +3,8 @@
 from evictd.render.status.headline import after_eviction, headline, look_back
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import calm, pressed, recovered, rehearsed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import calm, pressed, recovered, rehearsed
 
 
 def test_the_last_eviction_is_known_for_an_hour_unless_a_pod_is_being_evicted() -> None:

@@ -3,8 +3,8 @@
 from evictd.render.status.headline import headline
 from evictd.render.status.last_reclaim import last_reclaim_text
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import calm
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import calm
 
 
 def test_a_node_that_was_relieved_without_an_eviction_says_what_was_removed() -> None:

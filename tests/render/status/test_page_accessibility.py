@@ -13,8 +13,8 @@ import pytest
 
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.status.node_page import asset
-from tests.render.status.test_node_page import calm, crowded, pressed
-from tests.render.status.test_node_page import page as text_of
+from tests.render.shown_nodes import calm, crowded, pressed
+from tests.render.shown_nodes import page as text_of
 
 _VOID = {"meta", "link", "br", "rect", "line", "polyline", "hr", "img", "input"}
 Node = tuple[str, dict[str, str | None]]

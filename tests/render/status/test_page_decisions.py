@@ -3,8 +3,8 @@
 from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.status.page_decisions import page_decisions
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import page, pressed, recovered
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import page, pressed, recovered
 
 
 def test_an_eviction_says_when_it_ended_and_what_was_left_then() -> None:

@@ -13,9 +13,9 @@ from evictd.render.history.history import condition_spans, history
 from evictd.render.history.page import history_page
 from evictd.render.incident.view import incident_page
 from tests.recorded_errors import NoErrors
-from tests.render.history.test_history import journal
-from tests.render.incident.test_incident import incident
-from tests.render.status.test_node_page import approaching, blind, calm, crowded, pages, pressed, recovered, rehearsed
+from tests.render.recorded_incident import incident
+from tests.render.recorded_journal import journal
+from tests.render.shown_nodes import approaching, blind, calm, crowded, pages, pressed, recovered, rehearsed
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 playwright = pytest.importorskip("playwright.sync_api")

@@ -5,8 +5,8 @@ from evictd.render.status.page_leaving import about_leaving, cut_at_hard, leavin
 from evictd.render.status.timing import End, is_overdue
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.shown_nodes import page, play, pressed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import page, play, pressed
 
 ENOUGH = "When it was chosen it held 5Gi and 512Mi was missing to the threshold: enough"
 

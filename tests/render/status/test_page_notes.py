@@ -2,8 +2,8 @@
 
 from evictd.render.status.page_notes import folded_notes
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import calm, page
 
 
 def test_a_finding_of_several_signals_stands_once() -> None:

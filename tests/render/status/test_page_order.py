@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from tests.daemon.world import GI, STATIC, WEB, pod
-from tests.render.status.test_node_page import calm, crowded, page, play, pressed
+from tests.render.shown_nodes import calm, crowded, page, play, pressed
 
 
 def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:

@@ -5,8 +5,8 @@ from evictd.render.status.headline import headline
 from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import remedies
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import page
 from tests.render.status.test_view import shown
 
 

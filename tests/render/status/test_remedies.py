@@ -19,8 +19,8 @@ from evictd.render.status.remedies import (
 )
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.shown_nodes import approaching, blocked, calm, play, pressed, rehearsed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import approaching, blocked, calm, play, pressed, rehearsed
 
 OUTSIDE = "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)"
 

@@ -6,8 +6,8 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.status.signal_card import _rate
 from tests.daemon.world import GI
+from tests.render.shown_nodes import approaching, calm, crowded, fresh, page, play, pressed, rehearsed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import approaching, calm, crowded, fresh, page, play, pressed, rehearsed
 
 
 def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:

@@ -4,8 +4,8 @@ from evictd.render.sentences import no_action_text
 from evictd.render.status.headline import headline
 from evictd.render.status.stopped import brief_stop, name_last, past_its_budget, paused_until, stop_text
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import page
 from tests.render.status.test_view import shown
 from tests.render.test_culprit import culprit_finding
 

@@ -5,8 +5,8 @@ from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.status.timing import End, approaches, conditions, ends, slowed, time_lines, without_repeated
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.shown_nodes import blocked, calm, play, pressed, rehearsed
 from tests.render.snapshots import incident_snapshot
-from tests.render.status.test_node_page import blocked, calm, play, pressed, rehearsed
 
 
 def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:

@@ -16,7 +16,7 @@ from evictd.render.status.remedies import OwnFaultKind
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
-from tests.render.status.test_node_page import approaching, blind, calm, crowded, play, pressed, recovered
+from tests.render.shown_nodes import approaching, blind, calm, crowded, play, pressed, recovered
 from tests.stories import check_golden
 
 
