@@ -268,7 +268,8 @@ class EvictdConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="cam
         bool,
         about(
             "Without an API server, act also where the runtime runs pods of one (`kubernetes.io/config.source=api`). Their "
-            "requests and priorities are unknown then, and their kubelet evicts too. false: evictd only reports there.",
+            "requests and priorities are unknown then (a container with `oom_score_adj` -997 makes its pod critical), and their "
+            "kubelet evicts too. false: evictd only reports there.",
             sets="allow_api_pods_standalone",
             live=True,
         ),
