@@ -282,3 +282,14 @@ def test_a_leak_of_what_pods_do_not_request_never_waits() -> None:
     for name in held:
         short = shortage(held, signal="pid.available", grown={name: 50})
         assert short.is_leak(rows[name]) is (name == "bomb")
+
+
+def test_the_pause_after_one_more_pod_is_noticed_anew() -> None:
+    """A second pause of 20 minutes had no event: the journal ended with the eviction before it."""
+    reasons = (NoActionReason.NOTHING_HELPS, NoActionReason.EVICTIONS_DO_NOT_HELP)
+    noticed = State(noticed={MEMORY: reasons, DISK: reasons})
+    assert with_pause(noticed, MEMORY, PAUSE, PAUSE.until, evicted=False).noticed == noticed.noticed
+    assert with_pause(noticed, MEMORY, PAUSE, PAUSE.until - 1, evicted=True).noticed == noticed.noticed
+    after_one_more = with_pause(noticed, MEMORY, PAUSE, PAUSE.until, evicted=True)
+    assert after_one_more.noticed == {MEMORY: reasons[:1], DISK: reasons}
+    assert with_pause(State(), MEMORY, PAUSE, PAUSE.until, evicted=True).noticed == {}

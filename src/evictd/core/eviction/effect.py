@@ -352,8 +352,14 @@ def _goes_on_to_relieve(candidates: Sequence[RankedPod], last: Sequence[Effect],
 
 
 def with_pause(state: State, supply: Signal, pause: Pause, now: int, *, evicted: bool) -> State:
-    """Return the state with the pause of a supply; its next wait is longer if one more pod went (`evicted`) after this one."""
+    """Return the state with the pause of a supply; its next wait is longer if one more pod went (`evicted`) after this one.
+
+    The next pause has an event of its own, as it has another end.
+    """
     if evicted and now >= pause.until:
         wait = min(pause.wait * 2, LONGEST_PAUSE)
         pause = replace(pause, until=now + wait, wait=wait)
+        if (noticed := state.noticed.get(supply)) is not None:
+            others = tuple(why for why in noticed if why is not NoActionReason.EVICTIONS_DO_NOT_HELP)
+            state = replace(state, noticed={**state.noticed, supply: others})
     return state if state.pauses.get(supply) == pause else replace(state, pauses={**state.pauses, supply: pause})
