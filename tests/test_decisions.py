@@ -52,7 +52,7 @@ def test_one_call_decides() -> None:
     callers = {str(path.relative_to(SOURCE)) for path in SHELL if "synchronize" in imported(path)}
     assert callers == {
         "commands/explain.py",
-        "commands/incident.py",
+        "commands/incident_decided.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
         "simulation.py",

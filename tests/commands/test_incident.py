@@ -2,27 +2,13 @@
 
 import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evictd.codec.journal import decode_entry
 from evictd.commands import incident
-from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
-from evictd.core.model.signal import Signal
-from evictd.core.model.stats import DiskUsage
-from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode, InputError, NotFoundError
-from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.incident import incident_of
-from evictd.render.incident.verdict import Need
-from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
-from tests.playbook import usage
-from tests.render.recorded_incident import OLD, journal_lines, recorded
-from tests.shortages import holders
+from tests.render.recorded_incident import journal_lines
 
 
 @pytest.fixture
@@ -106,47 +92,6 @@ def test_an_unknown_one_and_an_empty_journal_are_answered_with_no(directory: Pat
         incident.run(command("--directory", str(tmp_path / "none")))
 
 
-def test_the_decision_is_made_again_with_a_request() -> None:
-    """A small neighbour over its request was said to go in the place of a pod that alone holds what is missing."""
-    entry = decode_entry(journal_lines()[1])
-    found = incident_of(recorded(), evictions_of(recorded()), "last")
-    assert incident.with_request(entry, found) == "default/web"
-    full = replace(pod("full"), containers=(Container(name="main", limits={EPHEMERAL_STORAGE: of_bytes(1 << 20)}),))
-    stats = {**entry.observation.pod_stats, full.uid: usage(full, memory="1Mi", rootfs="2Mi")}
-    seen = replace(entry.observation, pods=(full, OLD, WEB, STATIC), pod_stats=stats)
-    assert incident.with_request(replace(entry, observation=seen), found) == "default/web", "not the one over its limit"
-    small = pod("web")
-    stats = {**entry.observation.pod_stats, small.uid: uses(small, GI // 16, entry.now)}
-    held = holders({OLD.uid: 6 * GI, small.uid: GI // 16}, {OLD.uid: GI}, at=entry.now)
-    beside_a_small_one = replace(
-        entry,
-        state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: held}),
-        observation=replace(entry.observation, pod_stats=stats, pods=(OLD, small, STATIC)),
-    )
-    assert incident.with_request(beside_a_small_one, found) == "default/hog-old"
-    assert incident.with_request(entry, replace(found, signal=Signal.PID_AVAILABLE)) is None, "PIDs are not requested"
-
-
-def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
-    entry = decode_entry(journal_lines()[1])
-    grows = holders({OLD.uid: 2 * GI}, {OLD.uid: GI}, at=NOW)
-    held = {OLD.uid: 6 * GI, WEB.uid: GI // 2, STATIC.uid: GI // 2}
-    stats = {each.uid: uses(each, held[each.uid], entry.now) for each in entry.observation.pods}
-    entry = replace(
-        entry,
-        state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: grows}),
-        observation=replace(entry.observation, pod_stats=stats),
-    )
-    state = synchronize(entry.state, entry.observation, entry.config, entry.now).state
-    said = incident.verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/hog-old")
-    assert said is not None
-    assert (said.need, said.fewest) == (Need.NEEDED, ("default/hog-old",))
-    other = incident.verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/web")
-    assert other is not None
-    assert other.need is Need.ANOTHER_POD
-    assert incident.verdict_of(entry, state, Signal.NODEFS_AVAILABLE, "default/web") is None
-
-
 def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--journal FILE default/hog-old` took the pod for a second file."""
     journal = directory / "journal.1.jsonl"
@@ -154,47 +99,3 @@ def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pyte
     assert capsys.readouterr().out.startswith("incident uid-hog-")
     with pytest.raises(NotFoundError, match="nope: is no incident of this journal"):
         incident.run(command("--journal", str(journal), "nope"))
-
-
-@pytest.mark.parametrize(
-    ("used", "most"),
-    [
-        ({"rootfs": "1Gi", "logs": "60Gi"}, "container logs"),
-        ({"rootfs": "60Gi", "volumes": {"data": "1Gi"}}, "writable layers"),
-        ({"rootfs": "1Gi", "volumes": {"data": "60Gi"}}, "volumes"),
-        ({"rootfs": "1Gi", "logs": "1Gi"}, ""),
-    ],
-)
-def test_the_part_that_holds_most_of_a_pods_disk_use_is_named(used: dict[str, Any], most: str) -> None:
-    """A report on a log of 68Gi did not speak of logs."""
-    assert incident.most_of_disk(usage(WEB, **used)) == most
-    assert incident.most_of_disk(None) == ""
-
-
-def test_deleted_files_that_are_open_are_summed() -> None:
-    stats = replace(
-        usage(WEB, rootfs="1Gi"), deleted_layer=DiskUsage(used_bytes=2 * GI), deleted_local=DiskUsage(used_bytes=GI)
-    )
-    assert incident.deleted_bytes(stats) == 3 * GI
-    assert incident.most_of_disk(stats) == "deleted files that are open"
-    assert incident.deleted_bytes(None) == 0
-
-
-def test_a_resize_that_was_not_granted_is_read_from_the_cycle() -> None:
-    records = recorded()
-    found = incident_of(records, evictions_of(records), "last")
-    entry = decode_entry(journal_lines()[1])
-    assert incident.asked_request(entry, found) == 0
-    asking = Container(name="main", requests={"memory": of_bytes(GI)}, asked={"memory": of_bytes(6 * GI)})
-    pods = (replace(OLD, containers=(asking,)), WEB)
-    entry = replace(entry, observation=replace(entry.observation, pods=pods))
-    assert incident.asked_request(entry, found) == 6 * GI
-
-
-def test_an_empty_dir_in_memory_is_read_from_the_cycle() -> None:
-    records = recorded()
-    found = incident_of(records, evictions_of(records), "last")
-    entry = decode_entry(journal_lines()[1])
-    assert not incident.has_volume_in_memory(entry, found)
-    pods = (replace(OLD, volumes=(Volume(name="shm", kind=VolumeKind.EMPTY_DIR, medium=IN_MEMORY),)), WEB)
-    assert incident.has_volume_in_memory(replace(entry, observation=replace(entry.observation, pods=pods)), found)

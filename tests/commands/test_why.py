@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from evictd.commands import why
+from evictd.commands import incident, why
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.node_view import explanation_document
 from tests.commands.test_history import line
+from tests.commands.test_incident import command as incident_command
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, WEB, observe, pod, snapshot
 from tests.locked import locked_directory
 from tests.recorded_errors import NoErrors
+from tests.render.recorded_incident import journal_lines
 
 
 @pytest.fixture
@@ -177,3 +179,18 @@ def test_a_pod_behind_the_journals_is_meant_and_an_incident_is_pointed_to(
         why.run(command("uid-hog", "--journal", str(journal)))
     with pytest.raises(InputError, match="which pod"):
         why.run(command("--journal", str(journal)))
+
+
+def test_an_evicted_pod_is_told_what_to_do_as_its_incident_tells_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`why` named the order only: the setting that avoids the next eviction stood in `evictd incident` alone."""
+    journal = tmp_path / "journal.jsonl"
+    journal.write_bytes(b"".join(journal_lines()))
+    assert why.run(command("default/hog-old", "--journal", str(journal))) is ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert incident.run(incident_command("default/hog-old", "--journal", str(journal))) is ExitCode.DONE
+    reported = " ".join(capsys.readouterr().out.split())
+    said = shown[shown.index("in short: ") : shown.index(" would have avoided it: ")]
+    assert said in reported
+    assert shown.index("in short: ") < shown.index("`evictd incident default/hog-old --journal")

@@ -47,7 +47,7 @@ from evictd.core.units.percentage import parse_percentage
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.observe.live import LiveNode
 from evictd.observe.reading.observer import RUNTIME
-from evictd.render.history.why import pods_meant
+from evictd.render.history.pods_meant import pods_meant
 from evictd.render.replay.replayed import recorded_victims
 from evictd.render.text import clean, duration_text, first_of
 from evictd.simulation import simulate

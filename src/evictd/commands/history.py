@@ -24,8 +24,8 @@ from evictd.render.history.kubelet_comparison import (
 )
 from evictd.render.history.page import history_page
 from evictd.render.history.parquet import write_parquet
+from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.table import print_history
-from evictd.render.history.why import pods_meant, pods_of
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 

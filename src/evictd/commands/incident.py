@@ -7,16 +7,10 @@ uid; `--list` shows all.
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-from evictd.codec.journal import JournalEntry, decode_entry
-from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.incident_arrivals import with_arrivals_before
-from evictd.commands.incident_filled import filling_owner
-from evictd.commands.incident_holdings import holdings_of
-from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
-from evictd.commands.incident_steady import steady_growers
+from evictd.codec.journal_record import decode_record
+from evictd.commands.incident_decided import evictions_or_reason, read_incident
 from evictd.commands.journals import (
     add_journal_options,
     journals_of,
@@ -25,49 +19,17 @@ from evictd.commands.journals import (
     read_lines,
     report_skipped,
 )
-from evictd.config.file import STANDARD_INPUT
-from evictd.core.eviction.synchronize import synchronize
-from evictd.core.model.decision import EvictPod
-from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.pod import Pod
-from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, MEMORY
-from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.model.state import State
-from evictd.core.model.stats import PodStats
-from evictd.core.units.duration import MINUTE
-from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
-from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError
-from evictd.render.attribution import recorded_attribution
+from evictd.errors import ExitCode, InputError
 from evictd.render.console import make_console, print_line
-from evictd.render.history.evictions import evictions_of, last_of_each
+from evictd.render.history.evictions import last_of_each
 from evictd.render.history.folded_events import folded_events
-from evictd.render.history.history import HistoryEvent, history
-from evictd.render.incident.filled import fills_host
-from evictd.render.incident.incident import CONTAINER_LOGS, Incident, incident_of
-from evictd.render.incident.kill_cause import kill_cause, kill_lines
+from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.listed_incident import listed_lines
-from evictd.render.incident.no_eviction import no_eviction_text
-from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
-from evictd.world.behaviours import Behaviour, Grow, Usage
-from evictd.world.continuation import world_of
-from evictd.world.model import HostUse
-from evictd.world.oracle import ideal_ends
 
 LAST, HTML = "last", "html"
-_PLAYED = 5 * MINUTE
-"""For how long the node is played on."""
-_GROWS = {
-    Resource.MEMORY: (Usage.MEMORY, Usage.MEMORY),
-    Resource.EPHEMERAL_STORAGE: (Usage.LAYER, Usage.HOST_PATH),
-    Resource.INODES: (Usage.LAYER_INODES, Usage.HOST_PATH_INODES),
-    Resource.PIDS: (Usage.PROCESSES, Usage.PROCESSES),
-}
-"""By resource the usage that the world grows for a pod, and for the host."""
-_REQUESTS: Mapping[Resource | None, str] = {Resource.MEMORY: MEMORY, Resource.EPHEMERAL_STORAGE: EPHEMERAL_STORAGE}
-"""By resource the name under which a container requests it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,50 +58,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     if wanted == LAST:
         wanted = named_behind_journals(args) or LAST
     paths = journals_of(args)
-    evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
-    oldest: dict[str, bytes] = {}  # by time of an eviction the oldest line of the hour before
-    last, recent = b"", RecentLines()
-
-    def decode(line: bytes) -> JournalRecord:
-        nonlocal last
-        record = decode_record(line)
-        last, first = line, recent.add(record.wall, line)
-        if any(each.get("kind") == EvictPod.__name__ for each in record.decisions):
-            evicting.append((record.wall, line))
-            oldest.setdefault(record.wall, first)
-        return record
-
-    records, problems = read_lines(paths, decode)
-    report_skipped(problems)
-    evictions = evictions_of(records)
-    if not evictions:
-        raise NotFoundError(no_eviction_text(history(records), kill_lines(kill_cause(records))))
     if args.list:
-        return _list(last_of_each(evictions), args.output, everything=args.all)
-    found = incident_of(records, evictions, wanted)
-    entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
-    if entry is not None:
-        state, stats = _decided(entry), entry.observation.pod_stats.get(found.event.uid)
-        past = _past(oldest[found.event.at], found)
-        again = frozenset[str]() if state is None else _retaking(entry, state, past, found)
-        taken = 0 if state is None or found.signal is None else taken_by(again, state, found.signal)
-        verdict = None if state is None else _verdict(entry, state, found, past, again)
-        on_disk = found.resource is Resource.EPHEMERAL_STORAGE
-        found = replace(
-            found,
-            verdict=verdict,
-            host_filled=found.host_filled or fills_host(recorded_attribution(entry.findings), taken),
-            arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
-            grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
-            filled_by=filling_owner(entry.observation.pods, state, found.signal),
-            with_request=with_request(entry, found),
-            asked=asked_request(entry, found),
-            in_memory=has_volume_in_memory(entry, found),
-            deleted=deleted_bytes(stats),
-            swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
-            most_in=most_of_disk(stats) if on_disk else "",
-        )
-        found = replace(found, steady=steady_growers(last, found))
+        records, problems = read_lines(paths, decode_record)
+        report_skipped(problems)
+        return _list(last_of_each(evictions_or_reason(records)), args.output, everything=args.all)
+    found = read_incident(paths, wanted)
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:
@@ -165,187 +88,3 @@ def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool) -> 
         for line in others:
             print_line(console, "  ", line)
     return ExitCode.DONE
-
-
-# --- the account of the world -----------------------------------------------------------------------------------------
-
-
-_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
-"""What a damaged record raises: of it nothing is known."""
-
-
-def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry | None:
-    """Return the whole cycle of the eviction; `None` where it cannot be read."""
-    try:
-        entries = (decode_entry(line) for wall, line in lines if wall == found.event.at)
-        return next((each for each in entries if _evicts(each, found.event.uid)), None)
-    except _DAMAGED:
-        return None
-
-
-def _decided(entry: JournalEntry) -> State | None:
-    """Return the state after the cycle, with what its reading shows of who holds what; `None` where it cannot be read."""
-    try:
-        return synchronize(entry.state, entry.observation, entry.config, entry.now).state
-    except _DAMAGED:
-        return None
-
-
-def _past(oldest: bytes, found: Incident) -> Past:
-    """Return what the pods held in the oldest record of the hour before the eviction."""
-    try:
-        entry = decode_entry(oldest)
-    except _DAMAGED:
-        return UNKNOWN
-    return past_of(entry, _decided(entry), found)
-
-
-def _retaking(entry: JournalEntry, state: State, past: Past, found: Incident) -> frozenset[str]:
-    """Return the uids of the pods that hold again what they had held before the kernel killed their processes."""
-    held = None if found.signal is None else holdings_of(state, found.signal)
-    return frozenset() if held is None else retaking(held, past, _names(entry), found)
-
-
-def _verdict(
-    entry: JournalEntry, state: State, found: Incident, past: Past, again: frozenset[str]
-) -> EvictionVerdict | None:
-    """Return whether the eviction was needed, to an observer who knows the measurements; `None` if unknown."""
-    try:
-        if found.signal is None:
-            return None
-        return verdict_of(entry, state, found.signal, found.event.pod, past=past, again=again)
-    except _DAMAGED:
-        return None
-
-
-def _evicts(entry: JournalEntry, uid: str) -> bool:
-    return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
-
-
-def _stats_of_grower(entry: JournalEntry, verdict: EvictionVerdict | None) -> PodStats | None:
-    """Return the measurements of the pod that made most of the growth."""
-    name = "" if verdict is None or verdict.grower is None else verdict.grower.pod
-    uids = (each.uid for each in entry.observation.pods if name and clean(each.full_name) == name)
-    return entry.observation.pod_stats.get(next(uids, ""))
-
-
-def most_of_disk(stats: PodStats | None) -> str:
-    """Return the part of a pod's disk use that holds most of it: `container logs`; empty where none does."""
-    parts = {"deleted files that are open": deleted_bytes(stats)}
-    if stats is not None:
-        parts |= {
-            "writable layers": sum(each.rootfs.used_bytes or 0 for each in stats.containers if each.rootfs is not None),
-            CONTAINER_LOGS: sum(each.logs.used_bytes or 0 for each in stats.containers if each.logs is not None),
-            "volumes": sum(each.used_bytes or 0 for each in stats.volumes),
-        }
-    name = max(parts, key=lambda each: parts[each])
-    return name if parts[name] * 2 > sum(parts.values()) else ""
-
-
-def deleted_bytes(stats: PodStats | None) -> int:
-    """Return what deleted files hold that the pod's processes keep open."""
-    parts = () if stats is None else (stats.deleted_layer, stats.deleted_local)
-    return sum(each.used_bytes or 0 for each in parts if each is not None)
-
-
-def with_request(entry: JournalEntry, found: Incident) -> str | None:
-    """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
-
-    A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
-    """
-    victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
-    if victim is None or victim.usage is None or signal is None or name is None or victim.usage <= victim.request:
-        return None
-    more = of_bytes(victim.usage - victim.request)
-    pods = tuple(_requesting(pod, name, more) if pod.uid == found.event.uid else pod for pod in entry.observation.pods)
-    try:
-        step = synchronize(entry.state, replace(entry.observation, pods=pods), entry.config, entry.now)
-    except _DAMAGED:
-        return None
-    evictions = (each for each in step.decisions if isinstance(each, EvictPod))
-    # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
-    return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
-
-
-def asked_request(entry: JournalEntry, found: Incident) -> int:
-    """Return the memory request of a resize of the pod that was not granted; 0 without one."""
-    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
-    if found.resource is not Resource.MEMORY or pod is None or not any(MEMORY in each.asked for each in pod.containers):
-        return 0
-    asking = (replace(each, requests={**each.requests, **each.asked}) for each in pod.containers)
-    return replace(pod, containers=tuple(asking)).resource_totals.memory_request // NANO
-
-
-def has_volume_in_memory(entry: JournalEntry, found: Incident) -> bool:
-    """Whether the pod has an emptyDir in memory."""
-    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
-    return pod is not None and any(each.medium == IN_MEMORY for each in pod.volumes)
-
-
-def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
-    """Return the pod with so much more requested by its first container."""
-    if not pod.containers:
-        return pod
-    first, *others = pod.containers
-    requests = {**first.requests, name: first.requests.get(name, ZERO) + more}
-    return replace(pod, containers=(replace(first, requests=requests), *others))
-
-
-def verdict_of(
-    entry: JournalEntry,
-    state: State,
-    signal: Signal,
-    pod: str,
-    *,
-    past: Past = UNKNOWN,
-    again: frozenset[str] = frozenset(),
-) -> EvictionVerdict | None:
-    """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
-
-    `state` is that after the cycle. The node of the reading is played on for five minutes; what grew in the last minute grows on
-    (`evictd.world.oracle`), but for pods that took again what they had held (`again`).
-    """
-    node, held, grows = entry.observation.node, holdings_of(state, signal), _GROWS.get(SIGNALS[signal].resource)
-    if node is None or grows is None or held is None:
-        return None
-    held = without(held, again)
-    world = world_of(
-        node,
-        entry.observation.pods,
-        entry.observation.pod_stats,
-        name="incident",
-        filesystems=entry.observation.filesystems,
-        behaviours={uid: _growth(grows[0], each) for uid, each in held.growing.items()},
-        duration=_PLAYED,
-    )
-    if held.elsewhere is not None:
-        host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
-        world = replace(world, host=(*world.host, host))
-    ideal, growers = ideal_ends(world, entry.config), tuple(_growers(entry, held, past))
-    need = Need.NEEDED if pod in ideal.slots else Need.ANOTHER_POD
-    if ideal.crossed_at is None:
-        need = Need.NOTHING_SHORT
-    elif not ideal.relieves:
-        need = Need.NO_POD_HELPS
-    return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), growers=growers, played=_PLAYED)
-
-
-def _names(entry: JournalEntry) -> dict[str, str]:
-    """Return `namespace/name` of each pod by its uid."""
-    return {each.uid: clean(each.full_name) for each in entry.observation.pods}
-
-
-def _growers(entry: JournalEntry, held: SupplyHoldings, past: Past) -> list[Grower]:
-    """Return what grew, the fastest first."""
-    names = _names(entry)
-    found = [
-        Grower(pod=names.get(uid, uid), rate=each.rate, grown=past.grown(uid, each.used), over=past.over)
-        for uid, each in held.growing.items()
-    ]
-    if held.elsewhere is not None:
-        found.append(Grower(pod="", rate=held.elsewhere.rate))
-    return sorted((each for each in found if each.rate > 0), key=lambda each: -each.rate)
-
-
-def _growth(usage: Usage, level: MeasuredLevel) -> tuple[Behaviour, ...]:
-    return (Grow(of=usage, rate=level.rate),) if level.rate > 0 else ()

@@ -17,7 +17,7 @@ from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, PodStats
 from evictd.core.units.duration import SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
-from evictd.render.history.why import pods_meant
+from evictd.render.history.pods_meant import pods_meant
 from evictd.render.text import clean, first_of
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.behaviours import Behaviour, Grow, Usage

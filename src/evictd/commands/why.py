@@ -11,15 +11,19 @@ from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.commands.history import read_records
+from evictd.commands.incident_decided import read_incident
 from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, named_beside_journals
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
+from evictd.config.file import STANDARD_INPUT
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, history, history_document
+from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.unrecorded_place import unrecorded_place
-from evictd.render.history.why import PodWhy, places_then, pods_meant, pods_of, why_document, why_lines
+from evictd.render.history.why import PodWhy, places_then, why_document, why_lines
 from evictd.render.history.why_cause import cause_lines
+from evictd.render.incident.heading import remedy_lines
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
@@ -87,6 +91,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         causes=(*cause_lines(records or (), pod), *kill_lines(kill_cause(records or ()), pod)),
         unrecorded=unrecorded_place(records or (), pod),
         pods=pods_of(records or ()),
+        incident=_incident(args, pod) if any(event.pod == pod for event in evicted) else (),
         no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
         asked=bool(args.address or not args.journal),
         journal=clean(shlex.join(map(str, args.journal))),
@@ -102,6 +107,14 @@ def _ask(args: argparse.Namespace) -> PodWhy:
             raise NodeError(f"{error} {journal}--journal reads the files of a node that is away") from error
         return known
     return replace(known, explained=explained, status=status, unreadable=unreadable)
+
+
+def _incident(args: argparse.Namespace, pod: str) -> tuple[str, ...]:
+    """Return what the incident of the pod's last eviction says first; nothing of standard input, which is read once."""
+    paths = journals_of(args)
+    if STANDARD_INPUT in paths:
+        return ()
+    return tuple(remedy_lines(read_incident(paths, pod, report=lambda _: None)))
 
 
 def _records(args: argparse.Namespace) -> tuple[list[JournalRecord] | None, str]:

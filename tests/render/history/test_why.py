@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.deciding import PlaceThen
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.history.why import PodWhy, pods_meant, why_document, why_lines
+from evictd.render.history.why import PodWhy, why_document, why_lines
 from evictd.render.node_view import explanation_document
 from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
@@ -38,22 +36,6 @@ def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_mov
     assert "default/hog would have to go first" in said
     assert "to move back in the order: request at least 5Gi of memory (it requests 1Gi), or a priority above 0" in said
     assert "the next" not in said
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("checkout-5d8f-x2", "did you mean shop/checkout-5d8f-x2?"),
-        ("checkout", "did you mean shop/checkout-5d8f-x2 or test/checkout-5d8f-q7?"),
-        ("shop/checkout", "did you mean shop/checkout-5d8f-x2?"),
-        ("shop/chekout-5d8f-x2", "did you mean shop/checkout-5d8f-x2?"),
-        ("logshipper", "did you mean shop/log-shipper?"),
-        ("qqq", ""),
-    ],
-)
-def test_a_name_that_no_pod_has_names_those_that_may_be_meant(name: str, meant: str) -> None:
-    pods = ("test/checkout-5d8f-q7", "shop/checkout-5d8f-x2", "shop/log-shipper")
-    assert pods_meant(name, pods) == meant
 
 
 def test_the_next_pod_needs_no_other_to_go_first() -> None:

@@ -6,7 +6,7 @@ from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.signal import Signal, signal_named
 from evictd.errors import InputError, NotFoundError
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.history.why import pods_meant
+from evictd.render.history.pods_meant import pods_meant
 from evictd.render.text import clean, incident_id
 
 

@@ -12,10 +12,10 @@ from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
-from evictd.errors import most_similar
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
+from evictd.render.history.pods_meant import pods_meant
 from evictd.render.history.refusals import without_repeated_refusals
 from evictd.render.status.stopped import paused_until
 from evictd.render.status.timing import conditions, time_lines
@@ -23,10 +23,6 @@ from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, firs
 
 Plain = Mapping[str, Any]
 
-_SIMILAR = 0.8
-"""From which similarity on a pod is named that may have been meant, from 0 to 1: the names of one namespace are alike."""
-_NAMED = 3
-"""How many pods are named at most."""
 _SHOWN_EVENTS = 20
 """Of how many events of a pod the last are shown."""
 
@@ -48,6 +44,8 @@ class PodWhy:
     """The journal's last reason for which no pod was evicted."""
     explained: Plain | None = None
     status: Plain | None = None
+    incident: tuple[str, ...] = ()
+    """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
     unrecorded: str = ""
     """At which evictions its place was not recorded (`unrecorded_place`)."""
     pods: frozenset[str] = frozenset()
@@ -156,8 +154,9 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     for _, lines in sorted(told, key=lambda each: each[0]):
         yield from lines
     if any(event.kind is EventKind.EVICTED for event in why.events):
+        yield from why.incident
         same = "" if why.asked else f" --journal {why.journal or 'FILE'}"
-        yield f"`evictd incident {why.pod}{same}` shows whether its end was needed, and what would have avoided it"
+        yield f"`evictd incident {why.pod}{same}` shows its readings, the ranking and what came back"
     for row in why.remembered:
         yield f"{row['at']}: {clean(row['text'])}"
         if row["why"]:
@@ -189,25 +188,6 @@ def _unnamed(why: PodWhy) -> str:
 def _meant(why: PodWhy) -> str:
     meant = pods_meant(why.pod, why.pods - {why.pod})
     return f" ({meant})" if meant else ""
-
-
-def pods_of(records: Iterable[JournalRecord]) -> frozenset[str]:
-    """Return the active pods of a journal, by `namespace/name`."""
-    return frozenset(clean(pod.full_name) for record in records for pod in record.observation.pods)
-
-
-def pods_meant(name: str, pods: Iterable[str]) -> str:
-    """Return the question that names the pods that `name` may stand for, and "" where there are none.
-
-    `name` may lack the namespace, may be that of an owner, such as a Deployment, or be misspelt. `pods` are `namespace/name`.
-    """
-    names = {pod: pod if "/" in name else pod.partition("/")[2] for pod in sorted(pods)}
-    found = [pod for pod, known in names.items() if known == name]
-    found = found or [pod for pod, known in names.items() if known.startswith(f"{name}-")]
-    if not found:
-        near = most_similar(name, names.values(), similarity=_SIMILAR)
-        found = [pod for pod, known in names.items() if known == near]
-    return f"did you mean {' or '.join(found[:_NAMED])}?" if found else ""
 
 
 def _now(why: PodWhy) -> Iterator[str]:

@@ -20,6 +20,7 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.aftermath import AFTER, time_of
 from evictd.render.incident.avoidance import Avoidance, avoidance, formula_remedy
 from evictd.render.incident.events import dated_lines
+from evictd.render.incident.heading import heading_lines
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.now import left_to_do, now_text
@@ -64,10 +65,7 @@ def print_incident(found: Incident, to: "Console") -> None:
     event = found.event
     node = f" on node {found.node}" if found.node else ""
     to.print(f"incident {found.id}: {event.pod} at {clean(event.at)}{node}", style="bold")
-    short = summary_text(found)
-    now = now_text(found)
-    heading = (f"in short: {short}" if short else "", f"now: {now}" if now else "")
-    for line in filter(None, (*heading, event_line(event), event.why, event.filled)):
+    for line in filter(None, (*heading_lines(found), event_line(event), event.why, event.filled)):
         print_line(to, "  ", line)
     if chart := chart_lines(found, to.width):
         _heading(to, f"{'' if found.signal is None else found.signal.value} (▼ an eviction)")

@@ -1,0 +1,23 @@
+"""Says first of an incident what it was, what to do now, and what would have avoided it: `evictd incident` and `evictd why`."""
+
+from collections.abc import Iterator
+
+from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.incident import Incident
+from evictd.render.incident.now import now_text
+from evictd.render.incident.summary import summary_text
+
+
+def heading_lines(found: Incident) -> Iterator[str]:
+    """Write what the incident was, and what to do now; nothing of what is not known."""
+    if short := summary_text(found):
+        yield f"in short: {short}"
+    if now := now_text(found):
+        yield f"now: {now}"
+
+
+def remedy_lines(found: Incident) -> Iterator[str]:
+    """Write the heading, and each setting that would have avoided the eviction."""
+    yield from heading_lines(found)
+    for each in avoidance(found).by:
+        yield f"would have avoided it: {each}"

@@ -1,0 +1,21 @@
+"""What an incident says first."""
+
+from dataclasses import replace
+
+from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.heading import heading_lines, remedy_lines
+from tests.render.recorded_incident import incident
+
+
+def test_it_says_what_it_was_what_to_do_now_and_each_setting_that_would_have_avoided_it() -> None:
+    found = incident()
+    heading = list(heading_lines(found))
+    assert [line.partition(": ")[0] for line in heading] == ["in short", "now"]
+    lines = list(remedy_lines(found))
+    assert lines[:2] == heading
+    assert lines[2:] == [f"would have avoided it: {each}" for each in avoidance(found).by] != []
+
+
+def test_of_an_eviction_for_a_limit_of_its_own_it_says_the_limit() -> None:
+    own = replace(incident(), signal=None, verdict=None)
+    assert list(remedy_lines(own))[-1].startswith("would have avoided it: a higher limit of its own")
