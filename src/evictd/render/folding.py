@@ -8,6 +8,8 @@ _LONGEST = 12
 """Most lines of a round."""
 _LEAST = 3
 """Fewest rounds that are folded."""
+_LEAST_HIDDEN = 2
+"""Fewest lines that are left out: in place of one alone there would be a line that says so."""
 
 
 @frozen
@@ -31,7 +33,7 @@ def rounds(keys: Sequence[Hashable]) -> Iterator[Round]:
         found = Round(start=start, length=1, count=1)
         for length in range(1, _LONGEST + 1):
             count = _count(keys, start, length)
-            if count >= _LEAST:
+            if count >= _LEAST and (count - 2) * length >= _LEAST_HIDDEN:
                 found = Round(start=start, length=length, count=count)
                 break
         yield found

@@ -18,7 +18,7 @@ def test_the_first_and_the_last_stand_beside_a_count_and_the_time_between_two() 
 
 def test_where_the_times_are_uneven_the_least_and_the_most_are_said() -> None:
     """A pause of ten minutes after eleven seconds was "every 5m11s" (world 14)."""
-    _, text, _ = folded_events(kills(0, 11, 622), "--all")
-    assert text == "... the same 1 more time, 11s to 10m11s apart; the last time (--all lists each):"
-    _, even, _ = folded_events(kills(0, 1, 3), "--all")
-    assert even == "... the same 1 more time, every 1.5s; the last time (--all lists each):"
+    _, text, _ = folded_events(kills(0, 11, 22, 633), "--all")
+    assert text == "... the same 2 more times, 11s to 10m11s apart; the last time (--all lists each):"
+    _, even, _ = folded_events(kills(0, 4, 6, 9), "--all")
+    assert even == "... the same 2 more times, every 3s; the last time (--all lists each):"

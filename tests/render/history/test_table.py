@@ -42,7 +42,8 @@ def test_evictions_of_pods_without_an_owner_and_for_other_signals_are_not_folded
     ]  # fmt: skip
     alone = [HistoryEvent(at="", kind=EventKind.EVICTED, uid=name, text=f"evict {name}") for name in ("a", "b", "c")]
     assert "the same" not in shown([*told, *alone])
-    assert "... the same of DaemonSet/leak 1 more time; the last time" in shown([told[0]] * 3)
+    assert "... the same of DaemonSet/leak 2 more times; the last time" in shown([told[0]] * 4)
+    assert "the same" not in shown([told[0]] * 3), "one line would stand in place of another"
 
 
 def test_kills_of_one_pod_that_repeat_are_folded() -> None:
