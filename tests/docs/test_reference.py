@@ -91,3 +91,10 @@ def test_operations_lists_each_field_that_waits_for_the_next_start() -> None:
         obeyed = [each for each in settings_of(kind) if each.rule.has_effect]
         found = {each.name for each in obeyed if any(fnmatch(each.name, pattern) for pattern in named)}
         assert found == {each.name for each in obeyed if each.rule.live is are_live}
+
+
+def test_each_event_has_its_type() -> None:
+    """`Evicted` stood there as of type None."""
+    types = event_reasons()
+    assert {types["Evicted"], types["EvictionThresholdMet"]} == {"Warning"}
+    assert set(types.values()) <= {"Normal", "Warning"}

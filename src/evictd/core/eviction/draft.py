@@ -23,7 +23,8 @@ from evictd.core.units.quantity import MAX_INT64
 
 POD_CLEANUP_POLL = 1 * SECOND
 """`podCleanupPollFreq`: how long to wait at the most while something is under way."""
-WARNING, NORMAL = "Warning", "Normal"
+WARNING = "Warning"
+NORMAL = "Normal"
 EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
