@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,6 +125,24 @@ def test_a_refusal_is_forgotten_five_minutes_after_its_hold() -> None:
     just_before = refused(backoff, "other", LAST_OWNER_BACKOFF - 1, hold=0)
     assert refused_since(just_before, "u") == 0
     assert refused_since(refused(backoff, "other", LAST_OWNER_BACKOFF, hold=0), "u") is None
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_a_refusal_of_an_earlier_shortage_does_not_shorten_the_wait_for_the_budget(policy: Policy) -> None:
+    """The pod was refused in the morning and is chosen again in the evening: its budget is asked for the whole time again."""
+    a = pod("a")
+    settings = config(soft={"memory.available": ("6Gi", "1s")}, policy=policy)
+    book = Playbook(settings, pods=[a], usage=[usage(a, memory="7Gi")])
+    book.at("0s", memory="1Gi of 8Gi").conditions("MemoryPressure").does_nothing()
+    book.at("1s", memory="1Gi of 8Gi").evicts("a")
+    book.gone = frozenset()
+    book.at("10s", memory="7Gi of 8Gi", answers=[refusal("a", 2 * SECOND, SECOND)]).does_nothing()
+    assert set(book.state.backoff.budgets) == {"a"}
+    book.at("7m", memory="7Gi of 8Gi").conditions().does_nothing()
+    assert book.state.backoff.budgets == {}
+    book.at("12h", memory="1Gi of 8Gi").conditions("MemoryPressure").does_nothing()
+    book.at("12h1s", memory="1Gi of 8Gi").evicts("a")
+    assert book.eviction().refused_since is None
 
 
 def test_a_pod_that_a_budget_protects_comes_after_all_others_however_soon_it_may_be_asked_about_again() -> None:

@@ -40,6 +40,7 @@ def settle_answers(state: State, observation: Observation, config: EvictionConfi
     An answer that is older than the victim's decision belongs to an earlier decision, and is ignored. A withdrawn eviction does
     not end its pod, so no new collection follows.
     """
+    state = _without_old_refusals(state, now)
     if not state.in_flight:
         return state
     answers = {answer.uid: answer for answer in observation.outcomes.answers}
@@ -62,6 +63,19 @@ def settle_answers(state: State, observation: Observation, config: EvictionConfi
     phase = Watching() if withdrawn and not leaving and isinstance(state.phase, CleaningUp) else state.phase
     evicted_at = tuple(at for at in state.evicted_at if at not in stayed)
     return replace(state, in_flight=tuple(kept), backoff=backoff, phase=phase, evicted_at=evicted_at)
+
+
+def _without_old_refusals(state: State, now: int) -> State:
+    """Return the state without the refusals of an earlier shortage: one of last night must not pass over today's budget."""
+    backoff = state.backoff
+    if not backoff.budgets or len(kept := _remembered(backoff.budgets, now)) == len(backoff.budgets):
+        return state
+    return replace(state, backoff=replace(backoff, budgets=kept))
+
+
+def _remembered(budgets: Mapping[str, BudgetRefusal], now: int) -> dict[str, BudgetRefusal]:
+    """Return the refusals, by pod uid, whose hold ended less than `LAST_OWNER_BACKOFF` ago."""
+    return {pod: old for pod, old in budgets.items() if now - old.held_until < LAST_OWNER_BACKOFF}
 
 
 class Refusal(NamedTuple):
@@ -114,7 +128,7 @@ def note_eviction(backoff: Backoff, owner: str, uid: str, present: frozenset[str
 def note_refusal(backoff: Backoff, answer: EvictionAnswer, *, hold: int) -> Backoff:
     """Note that a budget protects this pod: it is not asked about before its server said so, and others go first for `hold`."""
     now = answer.at
-    kept = {pod: old for pod, old in backoff.budgets.items() if now - old.held_until < LAST_OWNER_BACKOFF}
+    kept = _remembered(backoff.budgets, now)
     known = kept.get(answer.uid)
     first = now if known is None else known.first_at
     held = known.held_until if known is not None and now < known.held_until else now + hold
