@@ -1,12 +1,15 @@
 """Law Consent: a proposal holds up its supply while its answer is late, and is withdrawn when the supply is clear."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, WithdrawEviction
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import MINUTE, SECOND
 from tests.playbook import config, node, pod, usage
@@ -16,7 +19,7 @@ SOFT = config(soft={"memory.available": ("1Gi", "10s")}, max_pod_grace_period_se
 SHORT, CLEAR = "800Mi of 16Gi", "4Gi of 16Gi"
 
 
-def cycle(state: State, now: int, memory: str, **outcomes: object) -> Step:
+def cycle(state: State, now: int, memory: str, settings: EvictionConfig = SOFT, **outcomes: object) -> Step:
     """One cycle at so many seconds; no pod ends."""
     observation = Observation(
         node=node(memory=memory, time=now + 1),
@@ -24,7 +27,7 @@ def cycle(state: State, now: int, memory: str, **outcomes: object) -> Step:
         pod_stats={each.uid: usage(each, memory="700Mi") for each in PODS},
         outcomes=Outcomes(**outcomes),  # type: ignore[arg-type]
     )
-    return synchronize(state, observation, SOFT, now * SECOND)
+    return synchronize(state, observation, settings, now * SECOND)
 
 
 def evicted(step: Step) -> list[str]:
@@ -60,6 +63,32 @@ def test_a_proposal_is_withdrawn_once_when_the_supply_is_clear() -> None:
     assert not [each for each in again.decisions if isinstance(each, WithdrawEviction)]
     answer = EvictionAnswer(uid="a", kind=EvictionAnswerKind.NOT_ASKED, at=31 * SECOND)
     assert cycle(again.state, 40, CLEAR, answers=(answer,)).state.in_flight == ()
+
+
+@pytest.mark.parametrize("hard", [{}, {"nodefs.available": "1Gi"}], ids=["no threshold", "one for a disk"])
+def test_a_proposal_is_withdrawn_when_a_reload_takes_its_threshold_away(hard: dict[str, str]) -> None:
+    """Else the API server accepts it later, and the pod goes for a threshold that nobody has configured."""
+    step = cycle(proposed(), 20, SHORT, config(hard=hard), unanswered=frozenset({"a"}))
+    assert [each.pod.name for each in step.decisions if isinstance(each, WithdrawEviction)] == ["a"]
+    assert [victim.withdrawn for victim in step.state.in_flight] == [True]
+
+
+def test_a_proposal_for_swap_is_withdrawn_when_the_node_has_none_any_more() -> None:
+    """`swapoff` ends the shortage as well; a reading that failed does not."""
+    swap = config(soft={"swap.available": ("1Gi", "10s")}, max_pod_grace_period_seconds=30)
+    pods = (pod("a", grace=30),)
+    settings: dict[str, Any] = {"pods": pods, "pod_stats": {"a": usage(pods[0], memory="1Gi", swap="3Gi")}}
+    first, second = (
+        Observation(node=node(memory=CLEAR, swap="512Mi of 4Gi", time=now + 1), **settings) for now in (0, 10)
+    )
+    chosen = synchronize(synchronize(State(), first, swap, 0).state, second, swap, 10 * SECOND)
+    assert evicted(chosen) == ["a"]
+    unread = Observation(
+        node=node(memory=CLEAR, time=99), outcomes=Outcomes(unanswered=frozenset({"a"})), absent=frozenset(), **settings
+    )
+    for seen, withdrawn in ((unread, []), (replace(unread, absent=frozenset({Signal.SWAP_AVAILABLE})), ["a"])):
+        step = synchronize(chosen.state, seen, swap, 20 * SECOND)
+        assert [each.pod.name for each in step.decisions if isinstance(each, WithdrawEviction)] == withdrawn
 
 
 @pytest.mark.parametrize("memory", [SHORT, CLEAR])

@@ -266,8 +266,12 @@ def is_asked_for(victim: Victim, state: State, outcomes: Outcomes, now: int) -> 
     return soft and new and bool(state.backoff.budgets)
 
 
-def withdraw_proposals(state: State, observation: Observation) -> tuple[State, Sequence[WithdrawEviction]]:
+def withdraw_proposals(
+    state: State, observation: Observation, watched: Collection[Signal]
+) -> tuple[State, Sequence[WithdrawEviction]]:
     """Withdraw each eviction that is not accepted yet and whose supply is clear (law Consent, policy Standard).
+
+    Also where its supply is not `watched` any more: a reload has taken the thresholds away, or the node has none of it now.
 
     While the answer is late a proposal holds up further choices for its supply: ten minutes without an API server must not choose
     one more pod each minute, and evict them all when it is back. The victim stays in the ledger until the answer to the
@@ -279,7 +283,9 @@ def withdraw_proposals(state: State, observation: Observation) -> tuple[State, S
     ended = {
         victim.uid
         for victim in state.in_flight
-        if is_proposal(victim, observation.outcomes) and victim.cause in state.clear_since and not victim.withdrawn
+        if is_proposal(victim, observation.outcomes)
+        and (victim.cause in state.clear_since or victim.cause not in watched)
+        and not victim.withdrawn
     } & pods.keys()
     if not ended:
         return state, ()

@@ -107,7 +107,8 @@ def standard_step(draft: Draft, before: State, observation: Observation) -> Step
         draft.decisions.extend(WithdrawEviction(pod=pod, reason=CHOSEN_LONG_AGO) for pod in stay)
     cycle = _Cycle(draft, observation, assessment, state)
     cycle.follow()
-    cycle.state, withdrawn = withdraw_proposals(cycle.state, observation)
+    there = tuple(each for each in assessment.thresholds if each.signal not in observation.absent)
+    cycle.state, withdrawn = withdraw_proposals(cycle.state, observation, supplies_of(there, cycle.layout))
     draft.decisions.extend(withdrawn)
     if draft.config.local_storage_capacity_isolation:
         cycle.evict_over_limits()
