@@ -51,7 +51,7 @@ class Begun:
         self.advanced.append(state)
         return Progress()
 
-    def suspend_duties(self) -> None:
+    def suspend(self, _reading: Reading) -> None:
         self.suspended += 1
 
 
@@ -84,6 +84,15 @@ def test_nothing_is_done_and_everything_is_logged() -> None:
     scene.actuator.heartbeat(READING)
     assert scene.kinds == [ReportConditions, RecordEvent, EvictPod]
     assert scene.live.advanced == [state]
+
+
+def test_each_cycle_suspends_what_was_begun_live() -> None:
+    """In place of the duties: the conditions and proposals from before the reload are taken back."""
+    scene = Scene()
+    scene.cycle(PRESSED)
+    assert scene.live.suspended == 0
+    scene.actuator.perform_duties(READING)
+    assert scene.live.suspended == 1
 
 
 def test_the_same_is_not_logged_again_while_the_pressure_lasts() -> None:

@@ -373,6 +373,18 @@ def test_the_heartbeat_repeats_what_was_reported_last(scene: Scene) -> None:
     assert "22:14:20Z" in scene.conditions.read_text()
 
 
+def test_a_reload_to_a_dry_run_takes_the_conditions_back_once(scene: Scene) -> None:
+    """Else the file says for the whole dry run that the node is short."""
+    scene.actuator.suspend(READING)
+    assert not scene.conditions.exists()
+    scene.actuator.report_conditions((NodeCondition.DISK_PRESSURE,), READING)
+    scene.actuator.suspend(READING)
+    assert '"True"' not in scene.conditions.read_text()
+    scene.conditions.unlink()
+    scene.actuator.suspend(READING)
+    assert not scene.conditions.exists()
+
+
 def test_victims_of_the_previous_run_are_resumed_once_with_the_first_listing(scene: Scene) -> None:
     """With what is left of their grace; their sandboxes are left to the listing that follows."""
     scene.actuator.advance(leaving(), BLIND)

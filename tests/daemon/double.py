@@ -86,7 +86,7 @@ class RecordingActuator:
     def perform_duties(self, reading: Reading) -> None:
         self.done.append("duties")
 
-    def suspend_duties(self) -> None: ...
+    def suspend(self, reading: Reading) -> None: ...
 
     def heartbeat(self, reading: Reading) -> None:
         self.done.append("heartbeat")

@@ -85,8 +85,12 @@ class NodeActuator(Actuator, Protocol):
         """Begin the periodic collections that are due, and record the collectors' events."""
         ...
 
-    def suspend_duties(self) -> None:
-        """Begin no periodic collection until `perform_duties` is called again: a reload began a dry run."""
+    def suspend(self, reading: Reading) -> None:
+        """Leave nothing behind in the first cycles after a reload began a dry run; may be called in each of them.
+
+        Takes the reported conditions back, withdraws the evictions that are not certain, and begins no duty until
+        `perform_duties` is called again.
+        """
         ...
 
     def heartbeat(self, reading: Reading) -> None:

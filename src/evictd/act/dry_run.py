@@ -93,13 +93,13 @@ class DryRunActuator:
         self._evicting = False
         return self._live.advance(state, reading)
 
-    def perform_duties(self, reading: Reading) -> None:  # noqa: ARG002
-        """Collect nothing, and suspend what was due before the daemon became dry."""
-        self.suspend_duties()
+    def perform_duties(self, reading: Reading) -> None:
+        """Collect nothing, and suspend what was under way before the daemon became dry."""
+        self.suspend(reading)
 
-    def suspend_duties(self) -> None:
-        """Suspend the duties of the live actuator."""
-        self._live.suspend_duties()
+    def suspend(self, reading: Reading) -> None:
+        """Suspend the live actuator."""
+        self._live.suspend(reading)
 
     def heartbeat(self, reading: Reading) -> None:
         """Report nothing."""

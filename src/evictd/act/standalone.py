@@ -94,8 +94,11 @@ class StandaloneActuator:
             self.record_event(event, reading)
         self._node.perform_collections(reading, reading.lifecycles)
 
-    def suspend_duties(self) -> None:
-        """Do nothing: every collection begins in `perform_duties` itself."""
+    def suspend(self, reading: Reading) -> None:
+        """Write that no condition holds, once; every collection begins in `perform_duties` itself."""
+        if self._reported:
+            self._reported = ()
+            self._conditions.report((), reading.wall)
 
     def heartbeat(self, reading: Reading) -> None:
         """Write the conditions again, with a new heartbeat time."""

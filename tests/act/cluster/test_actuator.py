@@ -37,9 +37,15 @@ class RecordingCluster:
         self.resumed: list[tuple[EvictPod, bool]] = []
         self.known: tuple[Pod, ...] | None = (WEB,)
         self.reporter = SimpleNamespace(
-            report=self._report, heartbeat=lambda now: self.calls.append(("heartbeat", now)), kubelet=True
+            report=self._report,
+            heartbeat=lambda now: self.calls.append(("heartbeat", now)),
+            suspend=lambda: self.calls.append(("suspend", "conditions")),
+            kubelet=True,
         )
-        self.leftovers = SimpleNamespace(delete_due=lambda now: self.calls.append(("leftovers", now)))
+        self.leftovers = SimpleNamespace(
+            delete_due=lambda now: self.calls.append(("leftovers", now)),
+            suspend=lambda: self.calls.append(("suspend", "leftovers")),
+        )
         self.watch = SimpleNamespace(snapshot=PodSnapshot())
         self.again: list[str] = []
         self.events = SimpleNamespace(
@@ -121,6 +127,15 @@ def test_a_pod_is_evicted_by_the_cluster(actuator: ClusterActuator, cluster: Rec
 def test_an_eviction_is_withdrawn_by_the_cluster(actuator: ClusterActuator, cluster: RecordingCluster) -> None:
     actuator.withdraw_eviction(WithdrawEviction(pod=HOG, reason="pressure has ended"), READING)
     assert cluster.calls == [("withdraw", HOG.uid, NOW)]
+
+
+def test_a_reload_to_a_dry_run_withdraws_what_the_server_has_not_agreed_to(
+    actuator: ClusterActuator, cluster: RecordingCluster
+) -> None:
+    """Else it is accepted when the server is back, and evictd evicts in a dry run."""
+    cluster.leaving = (HOG.uid,)
+    actuator.suspend(READING)
+    assert cluster.calls == [("suspend", "leftovers"), ("suspend", "conditions"), ("withdraw", HOG.uid, NOW)]
 
 
 def test_evictions_are_advanced_by_an_explicit_step(actuator: ClusterActuator, cluster: RecordingCluster) -> None:

@@ -357,6 +357,33 @@ def test_after_an_outage_only_the_latest_state_is_written(own: DoubleRig) -> Non
     assert made[:2] == ["patch nodes/status", "patch nodes"]
 
 
+def test_a_reload_to_a_dry_run_takes_conditions_and_taints_back(own: Rig) -> None:
+    """Nothing renews them then: the node would stay tainted for as long as the dry run lasts. Live again they return."""
+    own.report(MEMORY)
+    assert own.taints() == {"evictd.io/memory-pressure"}
+    own.reporter.suspend()
+    own.driver.settle(own.queue)
+    assert own.shown()["EvictdMemoryPressure"] == "False"
+    assert own.taints() == set()
+    own.verbs()
+    for _ in range(60):
+        own.reporter.suspend()
+        own.driver.run(own.queue, 60)
+    assert own.verbs() == []
+    own.reporter.stop()
+    own.driver.settle(own.queue)
+    assert own.verbs() == []
+    assert own.report(MEMORY) == ["EvictdHasInsufficientMemory", "EvictdHasNoDiskPressure", "EvictdHasSufficientPID"]
+    assert own.shown()["EvictdMemoryPressure"] == "True"
+    assert own.taints() == {"evictd.io/memory-pressure"}
+
+
+def test_a_dry_run_from_the_start_reports_nothing(own: Rig) -> None:
+    own.reporter.suspend()
+    own.driver.run(own.queue, 3600)
+    assert "EvictdMemoryPressure" not in own.shown()
+
+
 def test_a_conflict_is_tried_again(own: DoubleRig) -> None:
     """Another client wrote at the same moment."""
     own.report()

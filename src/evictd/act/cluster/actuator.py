@@ -134,9 +134,12 @@ class ClusterActuator:
         self._cluster.leftovers.delete_due(reading.now)
         self._node.perform_collections(reading, self._lifecycles(reading))
 
-    def suspend_duties(self) -> None:
-        """Delete none of the leftovers that are due."""
+    def suspend(self, reading: Reading) -> None:
+        """Take conditions and taints back, drop what the API server has not agreed to, and delete none of the leftovers."""
         self._cluster.leftovers.suspend()
+        self._cluster.reporter.suspend()
+        for uid in self._cluster.evictor.unanswered():
+            self._cluster.evictor.withdraw(uid, reading.now)
 
     def heartbeat(self, reading: Reading) -> None:
         """Renew what the API server shows of the conditions."""

@@ -46,7 +46,7 @@ class ConditionReport:
     """Built-in or own."""
     active: frozenset[NodeCondition]
     stopped: bool = False
-    """evictd has ended: nothing is reported any more."""
+    """evictd has ended, or was made a dry run: nothing is reported any more."""
 
     def statuses(self) -> dict[NodeCondition, bool]:
         """Return whether each condition holds."""
@@ -73,7 +73,7 @@ class ConditionReport:
 
     def _texts(self, condition: NodeCondition, held: bool, wall: int) -> tuple[str, str]:
         if self.stopped and self.types is ConditionTypes.OWN:
-            return STOPPED_REASON, "evictd was stopped; it reports nothing"
+            return STOPPED_REASON, "evictd was stopped, or made a dry run; it reports nothing"
         reporter = KUBELET if self.types is ConditionTypes.BUILT_IN else "evictd"
         reason, message = condition_text(condition, held, reporter)
         until = f" ({BY_EVICTD}, {_VALID_UNTIL}{rfc3339(wall + VALID)} unless renewed)" if held else ""

@@ -114,9 +114,20 @@ class ClusterReporter:
         the next evictd takes over without a gap, and `evictd cleanup` removes it where there is none.
         """
         with self._lock:
-            if self._active is None:
+            if self._active is None or self._stopped:
                 return
             self._stopped, self._written = True, None
+        self._bell.notify()
+
+    def suspend(self) -> None:
+        """Take back every condition and taint, and write nothing more until the next `report`: a reload began a dry run.
+
+        Else they would be renewed as they were at the reload for as long as the dry run lasts.
+        """
+        with self._lock:
+            if self._active is None or self._stopped:
+                return
+            self._active, self._stopped, self._written, self._reported = frozenset(), True, None, None
         self._bell.notify()
 
     @property
@@ -180,9 +191,9 @@ class ClusterReporter:
                 return self._named("detect", self._detect)
             if self._written != wanted:
                 return self._named("conditions", lambda: self._write(now))
-            if now >= self._next_detect:
+            if now >= self._next_detect and not self._stopped:
                 return self._named("detect", self._detect)
-            if now >= self._next_write:
+            if now >= self._next_write and not self._stopped:
                 return self._named("conditions", lambda: self._write(now))
             if self._taint_change() is not None and now >= self._taint_retry.not_before:
                 if self._taint_retry.stale:
