@@ -99,6 +99,15 @@ def test_a_culprit_that_a_budget_guards_is_asked_for_again_and_no_other_pod_goes
     book.at("6s", memory=SHORT).evicts("hog")
 
 
+def test_a_pod_whose_image_is_pulled_neither_goes_nor_spares_the_others_for_what_no_pod_holds() -> None:
+    """The cgroup of all pods holds the page cache of removed pods as well."""
+    hog, web = pod("hog", memory="64Mi"), pod("web", memory="1Gi")
+    pulling = pod("pulling", phase="Pending")
+    book = Playbook(HARD, pods=[hog, web, pulling], usage=[usage(hog, memory="700Mi"), usage(web, memory="900Mi")])
+    book.at("0s", memory="3Gi of 16Gi", allocatable="9Gi of 16Gi").conditions().does_nothing()
+    book.at("10s", memory=SHORT, allocatable="9Gi of 16Gi").conditions("MemoryPressure").evicts("hog")
+
+
 def test_a_pod_that_is_not_measured_now_counts_as_measured_a_moment_ago() -> None:
     hog, web = pod("hog", memory="64Mi"), pod("web", memory="64Mi")
     book = Playbook(HARD, pods=[hog, web], usage=[usage(hog, memory="12Gi"), usage(web, memory="65Mi")])

@@ -47,6 +47,18 @@ def test_what_no_pod_holds_is_elsewhere() -> None:
     assert holdings(state).elsewhere == MeasuredLevel(0, 350, 0, 350, 350, 0)
 
 
+def test_the_rest_of_the_pods_cgroup_is_not_that_of_a_pod_that_runs_nothing() -> None:
+    """A removed pod leaves its page cache there, and the pod whose image is pulled would go for it."""
+    pulling = replace(B, phase="Pending")
+    found = holdings(read(State(), 0, usage(A, memory="100"), pods=(A, pulling), cgroup=400))
+    assert (found.used, found.unmeasured) == ({"a": 100}, None)
+    assert found.elsewhere == MeasuredLevel(0, 400, 0, 400, 400, 0)
+    starting = holdings(read(State(), 0, usage(A, memory="100"), usage(pulling), pods=(A, pulling), cgroup=400))
+    assert starting.used == {"a": 100, "b": 300}
+    two = holdings(read(State(), 0, usage(A, memory="100"), pods=(A, pulling, pod("c")), cgroup=400))
+    assert two.used == {"a": 100, "c": 300}
+
+
 def test_growth_is_told_apart() -> None:
     """A pod that arrives does not grow."""
     state = read(State(), 0, usage(A, memory="100"), pods=(A,))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from evictd.core.model.observation import signal_observations
+from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, RlimitStats
 from evictd.core.units.quantity import Format
-from tests.playbook import node
+from tests.playbook import node, pod, usage
 
 
 def test_every_signal_from_its_own_numbers() -> None:
@@ -31,6 +31,15 @@ def test_every_signal_from_its_own_numbers() -> None:
         "containerfs.inodesFree": (11, 12, 5),
         "pid.available": (60, 100, 6),
     }
+
+
+def test_of_a_pending_pod_without_any_statistics_nothing_runs() -> None:
+    """A pod whose init container runs is pending as well, but has statistics."""
+    pulling, running = pod("pulling", phase="Pending"), pod("running", phase="Running")
+    seen = Observation(node=None, pods=(pulling, running))
+    assert (seen.runs_nothing(pulling), seen.runs_nothing(running)) == (True, False)
+    started = Observation(node=None, pods=(pulling,), pod_stats={"pulling": usage(pulling)})
+    assert not started.runs_nothing(pulling)
 
 
 def test_a_missing_number_leaves_its_signal_out() -> None:

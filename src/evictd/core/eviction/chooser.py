@@ -316,13 +316,16 @@ class StandardChooser:
     def _has_unmeasured(self, rows: Sequence[RankedPod]) -> bool:
         """Whether any pod was not measured in this reading, or of a disk not the whole of it.
 
-        One measured within the last minute counts with that (law Memory of readings), but it may have grown since.
+        One measured within the last minute counts with that (law Memory of readings), but it may have grown since. One of which
+        nothing runs yet fills a disk at most, with its image.
         """
-        if any(row.usage is None or self._is_stale(row.uid) for row in rows):
+        seen, on_disk = self._observation, self._shortage.on_disk
+        if any(
+            self._is_stale(row.uid) or (row.usage is None and (on_disk or not seen.runs_nothing(row.pod)))
+            for row in rows
+        ):
             return True
-        return self._shortage.on_disk and any(
-            not is_whole(row.pod, self._observation.pod_stats.get(row.uid)) for row in rows
-        )
+        return on_disk and any(not is_whole(row.pod, seen.pod_stats.get(row.uid)) for row in rows)
 
     def _is_stale(self, uid: str) -> bool:
         holdings = self._shortage.holdings

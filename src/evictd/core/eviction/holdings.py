@@ -10,7 +10,8 @@ An eviction helps if the pod holds what is missing, and goes on helping if what 
   behind it. A pod's first measurement is an arrival, not growth.
 
 What the pods hold that were not measured within the last minute is the pods' cgroup less the measured ones, where that cgroup was
-read (memory). One such pod alone is thereby measured.
+read (memory). One such pod alone is thereby measured. A pod of which nothing runs yet is none of them: what a removed pod leaves
+there, as its page cache, would count as held by the pod whose image is being pulled.
 
 What belongs to no pod is the used amount less all of these, and less what victims that have ended are still to give back.
 """
@@ -100,8 +101,8 @@ def _read(
     before = state.holdings.get(supply, NOTHING_REMEMBERED)
     used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
     measured = sum(used.values())
-    rest = _rest_of_cgroup(supply, observation, used, measured)
-    unmeasured = [pod.uid for pod in observation.pods if pod.uid not in used] if rest is not None else []
+    unmeasured = _unmeasured(observation, used) if len(used) < len(observation.pods) else []
+    rest = _rest_of_cgroup(supply, observation, measured) if unmeasured else None
     if rest is not None and len(unmeasured) == 1:
         used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
         measured, rest = measured + rest, None
@@ -199,9 +200,14 @@ def level(last: MeasuredLevel | None, used: int, now: int) -> MeasuredLevel:
     return MeasuredLevel(now, used, begun, min(lowest, used), lowest_before, since)
 
 
-def _rest_of_cgroup(supply: Signal, observation: Observation, pods: Mapping[str, int], measured: int) -> int | None:
-    """Return what the pods' cgroup holds beyond the measured pods; None if all are measured, or it was not read."""
-    if len(pods) == len(observation.pods) or observation.node is None or supply is not Signal.MEMORY_AVAILABLE:
+def _unmeasured(observation: Observation, used: Mapping[str, int]) -> list[str]:
+    """Return the uids of the pods that may hold something and were not measured."""
+    return [pod.uid for pod in observation.pods if pod.uid not in used and not observation.runs_nothing(pod)]
+
+
+def _rest_of_cgroup(supply: Signal, observation: Observation, measured: int) -> int | None:
+    """Return what the pods' cgroup holds beyond the measured pods; None if it was not read."""
+    if observation.node is None or supply is not Signal.MEMORY_AVAILABLE:
         return None
     cgroup = observation.node.pods_memory
     if cgroup is None or cgroup.working_set_bytes is None:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from evictd.core.frozen import frozen
-from evictd.core.model.pod import Pod
+from evictd.core.model.pod import PENDING, Pod
 from evictd.core.model.signal import (
     ALL_OF_THE_TIME,
     SIGNALS,
@@ -157,6 +157,10 @@ class Observation:
     def pods_unknown(self) -> bool:
         """Whether no pod is known because the container runtime did not answer; the node may have some."""
         return not self.pods and any(each.source == SourceKind.CONTAINER_RUNTIME.value for each in self.problems)
+
+    def runs_nothing(self, pod: Pod) -> bool:
+        """Whether nothing of a pod runs yet, as while its image is pulled: it holds neither memory nor PIDs nor swap."""
+        return pod.phase == PENDING and pod.uid not in self.pod_stats
 
 
 @frozen

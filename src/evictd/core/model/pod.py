@@ -22,6 +22,7 @@ from evictd.core.model.resources import (
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
 MOST_LABELS = 256
 """Labels that are kept of a pod of this node: its author can give it 110,000, which take 10 MiB."""
+PENDING = "Pending"
 _TERMINAL_PHASES = frozenset({"Failed", "Succeeded"})
 _QOS_CLASSES = frozenset(qos.value for qos in QOSClass)
 
