@@ -16,7 +16,6 @@ from evictd.core.model.observation import Filesystems, Outcomes, Problem, signal
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container
 from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal, StallScope
-from evictd.core.model.stats import FsStats, MemoryStats, NodeStats
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import of_bytes, of_count
 from evictd.observe.disk_usage.cache import DiskUsageCache
@@ -24,7 +23,7 @@ from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
-from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions, absent_signals
+from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd_testnode.cgroups import group
 from tests import real_cgroups
@@ -441,41 +440,11 @@ def test_filesystems_are_not_asked_where_they_need_not_be_read_anew(tmp_path: Pa
     assert anew.node.fs is None
 
 
-def test_what_was_not_read_is_not_absent() -> None:
-    assert absent_signals(NodeStats(), None) == frozenset()
-
-
-def test_what_is_there_is_not_absent() -> None:
-    node = NodeStats(
-        fs=FsStats(inodes=9), pods_memory=MemoryStats(available_bytes=0), image_fs=FsStats(inodes=9, inodes_free=0)
-    )
-    assert absent_signals(node, 1) == frozenset()
-
-
-def test_what_is_read_and_not_there_is_absent() -> None:
-    node = NodeStats(fs=FsStats(available_bytes=1), container_fs=FsStats(), pods_memory=MemoryStats(usage_bytes=1))
-    assert absent_signals(node, 0) == {
-        Signal.NODEFS_INODES_FREE,
-        Signal.CONTAINERFS_INODES_FREE,
-        Signal.SWAP_AVAILABLE,
-        Signal.ALLOCATABLE_MEMORY_AVAILABLE,
-    }
-
-
-def test_a_node_without_a_runtime_has_no_image_filesystem() -> None:
-    assert absent_signals(NodeStats(), None, no_runtime=True) == {
-        Signal.IMAGEFS_AVAILABLE,
-        Signal.IMAGEFS_INODES_FREE,
-        Signal.CONTAINERFS_AVAILABLE,
-        Signal.CONTAINERFS_INODES_FREE,
-    }
-
-
 def test_volumes_of_removed_pods_are_looked_for_where_pods_and_disks_are_read(tmp_path: Path, clock: Clock) -> None:
     """Not on a calm cycle, nor directly after memory was crossed."""
     with observer(tmp_path, clock) as node:
         plant(tmp_path / "kubelet", ORPHAN)
         found = node.observe([POD])
         assert list(found.orphaned_volumes) == ["u9"]
-        assert node.observe(last=found).orphaned_volumes == {}
+        assert node.observe_node(found).orphaned_volumes == {}
         assert node.observe([POD], disks_anew=False).orphaned_volumes == {}

@@ -426,9 +426,12 @@ class CalmSource(Source):
 
     def observe(self, pods: Any, view: Any, **how: Any) -> Observation:
         self.seen.append({"pods": pods, "view": view, **how})
-        last = how.get("last")
-        found = replace(observe(self.available, pods=(HOG,)), problems=self.trouble)
-        return found if last is None else replace(found, pod_stats=last.pod_stats, pods_read=False)
+        return replace(observe(self.available, pods=(HOG,)), problems=self.trouble)
+
+    def observe_node(self, last: Observation, view: Any, **how: Any) -> Observation:
+        self.seen.append({"view": view, "last": last, **how})
+        found = observe(self.available, pods=(HOG,))
+        return replace(last, node=found.node, problems=self.trouble, pods_read=False)
 
 
 def calm_request(after: int = LATER, **changes: Any) -> ObserveRequest:

@@ -5,7 +5,7 @@ has a time limit, and nothing is decided here.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -16,7 +16,7 @@ from evictd.core.model.config import MemoryFormula, Policy, memory_formula
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
-from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, PodStats, RlimitStats
+from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, RlimitStats
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import PodsCgroup, find_hierarchy, pod_cgroups, pod_uids
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
@@ -35,6 +35,7 @@ from evictd.observe.oomd import OomdReader
 from evictd.observe.pods.kubelet_folder import AllocatedPods, VolumeFolders
 from evictd.observe.pods.orphaned_volumes import OrphanedVolumes
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
+from evictd.observe.reading.absent import absent_signals
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeView
@@ -146,7 +147,6 @@ class NodeStatsReader:
         stalls: Collection[Signal] = (),
         disks_anew: bool = True,
         formula: MemoryFormula | None = None,
-        last: Observation | None = None,
     ) -> Observation:
         """Take one reading.
 
@@ -155,42 +155,71 @@ class NodeStatsReader:
         filesystems that are near a threshold: only then are pods measured that have no limit of their own, and again when their
         numbers are older than `walk_age`. `stalls` are the stall signals with a threshold; the pods' own stalls are read while
         one of them is not zero. Without `disks_anew` the filesystems are those read last. `formula`: that of `memory.available`.
-        With `last` the node alone is read, and the pods and their statistics are those of that reading.
         """
+        problems = self._begin(runtime, formula)
+        pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
+        with self._walks_paused():
+            node, filesystems, absent = self._node(runtime, problems, has_runtime=has_runtime, disks_anew=disks_anew)
+            node = self._with_stalls(node, stalls, problems)
+            disks = self._disks(pods, near, walk_age, runtime, problems)
+            usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
+            node = self._with_fresh_rates(node)
+            self._files.end_cycle()
+        seen_now = disks_anew and node.fs is not None  # else the disk may hang
+        orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
+        return Observation(
+            node=node,
+            pods=tuple(pods),
+            pod_stats=usage,
+            orphaned_volumes=orphaned,
+            filesystems=filesystems,
+            outcomes=outcomes,
+            problems=problems.found(),
+            absent=absent,
+            drops_page_cache=self._drops_page_cache(),
+        )
+
+    def observe_node(
+        self,
+        last: Observation,
+        runtime: RuntimeView | None = None,
+        *,
+        has_runtime: bool | None = None,
+        outcomes: Outcomes = Outcomes(),  # noqa: B008 - a frozen value
+        formula: MemoryFormula | None = None,
+    ) -> Observation:
+        """Read the node alone; the pods and their statistics are those of the reading `last`. The pods' files stay open."""
+        problems = self._begin(runtime, formula)
+        with self._walks_paused():
+            node, filesystems, absent = self._node(runtime, problems, has_runtime=has_runtime)
+            node = self._with_fresh_rates(node)
+        return replace(
+            last,
+            node=node,
+            pods_read=False,
+            orphaned_volumes={},
+            filesystems=filesystems,
+            outcomes=outcomes,
+            problems=problems.found(),
+            absent=absent,
+            drops_page_cache=self._drops_page_cache(),
+        )
+
+    def _begin(self, runtime: RuntimeView | None, formula: MemoryFormula | None) -> Problems:
+        """Take note of what this reading is given; return its problems so far."""
         if self._memory.use(formula):
             self.recent_fill.forget(Signal.MEMORY_AVAILABLE)  # the step from one formula to the other is no fill
         problems = Problems()
         if runtime is not None:
             problems.extend(runtime.problems)
             self.kubepods.note(runtime.pod_cgroups.values())
-        if last is None:
-            pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
-        with nullcontext() if self._disk_usage is None else self._disk_usage.paused():
-            if self._last_disks is None or disks_anew:
-                self._last_disks = self._read_disks(runtime, has_runtime=runtime is not None or bool(has_runtime))
-            node, filesystems, absent = self._node(*self._last_disks, problems)
-            node = self._with_stalls(node, stalls, problems)
-            usage: Mapping[str, PodStats] = {} if last is None else last.pod_stats
-            if last is None:
-                disks = self._disks(pods, near, walk_age, runtime, problems)
-                usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
-            node = self._with_fresh_rates(node)
-            if last is None:  # else the pods' files would be closed
-                self._files.end_cycle()
-        seen_now = last is None and disks_anew and node.fs is not None  # else the disk may hang
-        orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
-        return Observation(
-            node=node,
-            pods=tuple(pods) if last is None else last.pods,
-            pod_stats=usage,
-            pods_read=last is None,
-            orphaned_volumes=orphaned,
-            filesystems=filesystems,
-            outcomes=outcomes,
-            problems=problems.found(),
-            absent=absent,
-            drops_page_cache=self.kubepods.path is not None and self.cgroups.drops_page_cache(self.kubepods.path),
-        )
+        return problems
+
+    def _walks_paused(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._disk_usage is None else self._disk_usage.paused()
+
+    def _drops_page_cache(self) -> bool:
+        return self.kubepods.path is not None and self.cgroups.drops_page_cache(self.kubepods.path)
 
     def measure_since(self, since: int) -> None:
         """Begin to measure the disk usage of the pods that were measured before this time."""
@@ -214,15 +243,16 @@ class NodeStatsReader:
         self._filesystems.close()
         self._mounts.close()
 
-    def _read_disks(
-        self, runtime: RuntimeView | None, *, has_runtime: bool
-    ) -> tuple[FilesystemReadings, tuple[Problem, ...]]:
-        problems, info = Problems(), None if runtime is None else runtime.image_fs
-        return self._layout.read(info, self._clock(), problems, has_runtime=has_runtime), problems.found()
-
     def _node(
-        self, filesystems: FilesystemReadings, found: tuple[Problem, ...], problems: Problems
+        self, runtime: RuntimeView | None, problems: Problems, *, has_runtime: bool | None, disks_anew: bool = True
     ) -> tuple[NodeStats, Filesystems, frozenset[Signal]]:
+        """Read the node's own numbers; with them its layout, and the signals that it is known not to have."""
+        if self._last_disks is None or disks_anew:
+            info, of_disks = None if runtime is None else runtime.image_fs, Problems()
+            has_any = runtime is not None or bool(has_runtime)
+            read = self._layout.read(info, self._clock(), of_disks, has_runtime=has_any)
+            self._last_disks = read, of_disks.found()
+        filesystems, found = self._last_disks
         problems.extend(found)
         reading = self._memory.node(self._roots.node_cgroup, problems)
         memory = self._memory.stats(reading, self._clock(), problems)
@@ -364,31 +394,3 @@ def _stalled(node: NodeStats, wanted: Collection[Signal]) -> frozenset[StalledRe
         for signal in wanted
         if signal in seen and seen[signal].available < seen[signal].capacity
     )
-
-
-_OF_RUNTIME = (*DISK_SIGNALS[Filesystem.IMAGEFS], *DISK_SIGNALS[Filesystem.CONTAINERFS])
-
-
-def absent_signals(node: NodeStats, swap_total: int | None, *, no_runtime: bool = False) -> frozenset[Signal]:
-    """Return the signals that this node is known not to have; `swap_total` in bytes, `None` where it was not read.
-
-    Swap ends with swapoff, the limit of all pods with a change of `enforceNodeAllocatable`, btrfs has no number of inodes, and a
-    node without a runtime has neither an image filesystem nor one of writable layers. Where the reading succeeded and shows that
-    there is nothing to measure, the signal is absent, and its condition ends. Where it failed nothing is known, and the condition
-    stays.
-
-    With `no_runtime` no runtime is configured; one that does not answer is something else.
-    """
-    inodes = {
-        Signal.NODEFS_INODES_FREE: node.fs,
-        Signal.IMAGEFS_INODES_FREE: node.image_fs,
-        Signal.CONTAINERFS_INODES_FREE: node.container_fs,
-    }
-    found = {signal for signal, fs in inodes.items() if fs is not None and fs.inodes is None}
-    if no_runtime:
-        found.update(_OF_RUNTIME)
-    if swap_total == 0:
-        found.add(Signal.SWAP_AVAILABLE)
-    if node.pods_memory is not None and node.pods_memory.available_bytes is None:
-        found.add(Signal.ALLOCATABLE_MEMORY_AVAILABLE)
-    return frozenset(found)

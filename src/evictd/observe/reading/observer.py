@@ -177,20 +177,17 @@ class NodeObserver:
         if self._stats.pod_uids() != last.uids or self._stats.any_containers(last.unlisted):
             return None
         view = None if self._last is None else replace(self._last, problems=(), current=False)
-        found = self._stats.observe(
-            (),
+        found = self._stats.observe_node(
+            before,
             view,
             has_runtime=self._runtime is not None,
             outcomes=request.outcomes,
             formula=memory_formula(request.config),
-            last=before,
         )
         problems = self._problems(request, found)
         if {each.source for each in problems} != {each.source for each in before.problems}:
             return None
-        seen = replace(
-            found, problems=problems, own_pods=before.own_pods, api_pods_standalone=before.api_pods_standalone
-        )
+        seen = replace(found, problems=problems)
         if pods_needed(state, seen, request.config, read_at=read_at, now=request.now):
             return None
         return Reading(now=request.now, wall=request.wall, observation=seen, view=view)
