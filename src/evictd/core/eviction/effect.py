@@ -293,31 +293,43 @@ def may_go_paused(
     victim: RankedPod, candidates: Sequence[RankedPod], pause: Pause, effects: Sequence[Effect], shortage: Shortage
 ) -> RankedPod | None:
     """Return the candidate that may go although evictions are paused: the one chosen first if it may."""
-    last = max((each.held for each in effects[-2:]), default=0)
-    others_grow = grows_elsewhere(shortage.holdings)
+    last, others_grow = effects[-2:], grows_elsewhere(shortage.holdings)
+    if not pause.for_growth and not others_grow:
+        lasting = [
+            row for row in candidates if not _came_back(row, last, shortage) or _is_the_cause_again(row, shortage)
+        ]
+        if _goes_on_to_relieve(lasting, last, shortage):
+            return victim if victim in lasting else lasting[0]
     growers = _growers(candidates, shortage)
 
-    def came_back(row: RankedPod) -> bool:
-        return row.uid in shortage.recreated or _succeeds(row, effects[-2:])
-
-    if not pause.for_growth and not others_grow:
-        lasting = [row for row in candidates if not came_back(row) or _is_the_cause_again(row, shortage)]
-        if _goes_on_to_relieve(lasting, effects[-2:], shortage):
-            return victim if victim in lasting else lasting[0]
-
     def may(row: RankedPod) -> bool:
-        held = shortage.held.get(row.uid, 0)
-        if shortage.is_leak(row):
-            return True
-        if held * 2 >= shortage.missing and (held >= LARGER_THAN_LAST * last or row.uid in growers):
-            return True
-        if _leaks_as_well(row, shortage):
-            return True
-        if held < shortage.missing or not _is_the_cause_again(row, shortage):
-            return False
-        return row.uid in shortage.recreated or (not others_grow and came_back(row))
+        return (
+            shortage.is_leak(row)
+            or _is_another_attempt(row, last, shortage, grows=row.uid in growers)
+            or _leaks_as_well(row, shortage)
+            or _holds_it_again(row, last, shortage, others_grow=others_grow)
+        )
 
     return next((row for row in (victim, *candidates) if may(row)), None)
+
+
+def _is_another_attempt(row: RankedPod, last: Sequence[Effect], shortage: Shortage, *, grows: bool) -> bool:
+    """Whether a pod holds half of what is missing, and is one of the growers or twice as large as each of the last victims."""
+    held = shortage.held.get(row.uid, 0)
+    largest = max((each.held for each in last), default=0)
+    return held * 2 >= shortage.missing and (grows or held >= LARGER_THAN_LAST * largest)
+
+
+def _holds_it_again(row: RankedPod, last: Sequence[Effect], shortage: Shortage, *, others_grow: bool) -> bool:
+    """Whether a pod that came in the place of a victim is the cause again, and alone holds what is missing."""
+    if shortage.held.get(row.uid, 0) < shortage.missing or not _is_the_cause_again(row, shortage):
+        return False
+    return row.uid in shortage.recreated or (not others_grow and _succeeds(row, last))
+
+
+def _came_back(row: RankedPod, last: Sequence[Effect], shortage: Shortage) -> bool:
+    """Whether an owner created the pod anew, in the place of an evicted one."""
+    return row.uid in shortage.recreated or _succeeds(row, last)
 
 
 def _is_the_cause_again(row: RankedPod, shortage: Shortage) -> bool:
