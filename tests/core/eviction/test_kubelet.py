@@ -50,6 +50,19 @@ def test_kubelet_lets_an_unmet_soft_threshold_turn_a_good_collection_into_an_evi
     kubelet.at("1s", reclaimed=DONE, nodefs="2Gi of 9Gi", **numbers).evicts("a")
 
 
+def test_a_reload_from_standard_waits_for_the_pod_that_leaves() -> None:
+    """Its processes have given back all but a volume in memory, so that it ranks last now: no second pod goes for that."""
+    book = Playbook(
+        hard_memory(Policy.STANDARD), pods=[A, B], usage=[usage(A, memory="2Gi"), usage(B, memory="1100Mi")]
+    )
+    book.at("0s", memory="500Mi of 4Gi").conditions("MemoryPressure").evicts("a")
+    book.config = hard_memory(Policy.KUBELET)
+    book.usage["a"] = usage(A, memory="10Mi")
+    book.at("1s", memory="500Mi of 4Gi", gone=[]).does_nothing().stays_silent(NoActionReason.WAITING_FOR_VICTIM)
+    assert [victim.uid for victim in book.state.in_flight] == ["a"]
+    book.at("2s", memory="500Mi of 4Gi").evicts("b")
+
+
 def test_kubelet_takes_the_next_pod_as_soon_as_the_last_is_cleaned_up() -> None:
     """The same disk under the kubelet's code."""
     settings = config(hard={"nodefs.available": "1Gi"}, reclaim_containers=False, reclaim_images=ImageReclaim.OFF)

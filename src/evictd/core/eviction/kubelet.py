@@ -28,7 +28,7 @@ from evictd.core.model.threshold import Threshold, thresholds_met
 
 def kubelet_step(draft: Draft, state: State, observation: Observation) -> Step:
     """Decide as the kubelet does; each cycle in which it looks has a finding for every threshold met, acted on or not."""
-    if isinstance(state.phase, CleaningUp) and _stands_still(state, observation, draft.now):
+    if _stands_still(state, observation, draft.now):
         draft.no_action(NoActionReason.WAITING_FOR_VICTIM)
         return draft.close(state)
     resting = replace(state, phase=Watching(), in_flight=(), collections={})
@@ -42,8 +42,12 @@ def kubelet_step(draft: Draft, state: State, observation: Observation) -> Step:
 
 
 def _stands_still(state: State, observation: Observation, now: int) -> bool:
-    """Whether the loop is still waiting for its last victims to be cleaned up, and does nothing else."""
-    return any(victim.uid not in observation.outcomes.cleaned_up and now < victim.until for victim in state.in_flight)
+    """Whether the loop is still waiting for its last victims to be cleaned up, and does nothing else.
+
+    Also for those of policy Standard, before a reload: the next pod would go for the bytes that they have not given back.
+    """
+    cleaned_up = observation.outcomes.cleaned_up
+    return any(victim.is_leaving(now) and victim.uid not in cleaned_up for victim in state.in_flight)
 
 
 def _cycle(draft: Draft, before: State, observation: Observation, assessment: Assessment) -> Step:
