@@ -15,6 +15,7 @@ from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
+from evictd.render.history.no_action import no_action_remedy
 from evictd.render.history.pods_meant import pods_meant
 from evictd.render.history.refusals import without_repeated_refusals
 from evictd.render.status.stopped import paused_until
@@ -167,6 +168,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
         if not why.known and why.pod in why.pods and why.no_action is not None:
             yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
+            if remedy := no_action_remedy(why.no_action):
+                yield f"now: {remedy}"
         return
     yield from _now(why)
     if why.unreadable:

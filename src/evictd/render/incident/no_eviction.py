@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.status.remedies import remedy_of
+from evictd.render.history.no_action import no_action_remedy
 
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"
 
@@ -29,9 +28,7 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
         why = "it was being deleted already, so that is no eviction and no incident"
         filled = f". {last.filled.removesuffix('.')}" if last.filled else ""
         return f"the journal has no eviction. {last.at}: {last.text}; {why}{filled}"
-    signal = signal_named(last.signal)
-    resource = None if signal is None else SIGNALS[signal].resource
-    remedy = remedy_of(str(last.evidence.get("reason")), resource, last.pod)
+    remedy = no_action_remedy(last)
     killed = _killed_text([each for each in events if each.kind is EventKind.KERNEL])
     return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"; now: {remedy}" if remedy else "")
 

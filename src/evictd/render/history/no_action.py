@@ -1,0 +1,11 @@
+"""Says what to do where the journal has a reason for which no pod was evicted."""
+
+from evictd.core.model.signal import SIGNALS, signal_named
+from evictd.render.history.history import HistoryEvent
+from evictd.render.status.remedies import remedy_of
+
+
+def no_action_remedy(event: HistoryEvent) -> str:
+    """Return the remedy for the reason of an event of the kind `NoAction`; empty where the reason has none."""
+    signal = signal_named(event.signal)
+    return remedy_of(str(event.evidence.get("reason")), None if signal is None else SIGNALS[signal].resource, event.pod)

@@ -1,0 +1,24 @@
+"""What to do where no pod was evicted."""
+
+import pytest
+
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.history.no_action import no_action_remedy
+
+
+@pytest.mark.parametrize(
+    ("reason", "signal", "said"),
+    [
+        ("NotShortOfMemory", "memory.available", "memory.formula: MemAvailable"),
+        ("ProtectedCulprit", "nodefs.available", "shop/db"),
+        ("ReclaimSufficed", "nodefs.available", ""),
+        ("Unknown", "no.signal", ""),
+    ],
+)
+def test_the_remedy_is_that_of_the_reason(reason: str, signal: str, said: str) -> None:
+    event = HistoryEvent(
+        at="", kind=EventKind.NO_ACTION, text="", pod="shop/db", signal=signal, evidence={"reason": reason}
+    )
+    remedy = no_action_remedy(event)
+    assert said in remedy
+    assert bool(remedy) == bool(said)
