@@ -22,11 +22,14 @@ def test_a_pause_says_when_evictions_resume() -> None:
     status = status_of(paused, paused.at)
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
     until = "until 22:23:20 UTC (in 8m30s)"
+    then = "default/web-2 would be evicted if the threshold is still met"
     assert paused_until(status, memory) == f" {until}"
     assert f"evictd evicts no pod {until}: 1.87Gi is missing, and the last two evictions" in headline(status).text
-    assert stop_text(status, memory).endswith(f"so evictions pause {until}")
+    assert stop_text(status, memory).endswith(f"so evictions pause {until}; then {then}"), (
+        "the pod that is due was not named"
+    )
     text = page(paused, 0)
-    assert f"so evictions pause {until} (EvictionsDoNotHelp)" in text
+    assert f"so evictions pause {until}; then {then} (EvictionsDoNotHelp)" in text
     assert text.count("so evictions pause") == 1
     assert until in " ".join(shown(status, 120).split())
     over = {**memory, "stopEndsInSeconds": -3.0}
@@ -41,8 +44,9 @@ def test_a_pause_that_would_begin_has_a_length_and_no_end() -> None:
     (disk,) = [entry for entry in status["signals"] if entry["signal"] == "nodefs.available"]
     lasts = "for 10m0s from when the threshold acts"
     brief = "the last two evictions gave back 5.93Gi, but what grows was measured of no pod that may go"
-    assert headline(status).text.endswith(f"at the present rate. No pod would be evicted {lasts}: {brief}.")
-    assert stop_text(status, disk) == f"EvictionsDoNotHelp: {brief}; evictions pause {lasts}"
+    then = "default/web-10 would be evicted if the threshold is still met"
+    assert headline(status).text.endswith(f"present rate. No pod would be evicted {lasts}: {brief}. Then {then}.")
+    assert stop_text(status, disk) == f"EvictionsDoNotHelp: {brief}; evictions pause {lasts}; then {then}"
     met = {**disk, "thresholds": [{**each, "met": True} for each in disk["thresholds"]]}
     assert paused_until(status, met) == " for 10m0s", "it is about to begin"
 

@@ -7,6 +7,7 @@ from evictd.core.eviction.backoff import patience_with_budget
 from evictd.core.eviction.effect import has_begun
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.after_stop import goes_after
 from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.sentences import no_action_text
@@ -21,6 +22,7 @@ _NO_STOP: Mapping[str, Any] = {
     "stopPod": "",
     "stopPodGuard": "",
     "stopInstead": None,
+    "stopThen": None,
 }
 
 
@@ -29,7 +31,7 @@ def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[s
 
     `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
     evictd may pass over it, and `stopInstead` is the pod that may go then if it may not. A pause that begins when the
-    threshold acts has a length and no end yet.
+    threshold acts has a length and no end yet. `stopThen` is the pod that would go when a stop ends by itself.
     """
     if stop is None:
         return {**_NO_STOP}
@@ -49,4 +51,5 @@ def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[s
         "stopPod": "" if culprit is None else culprit.full_name,
         "stopPodGuard": guard,
         "stopInstead": instead,
+        "stopThen": None if guard == BUDGET_GUARD else goes_after(stop, snapshot, now),
     }

@@ -19,7 +19,7 @@ from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
-from evictd.render.status.stopped import brief_stop, is_guarded_by_budget, past_its_budget, paused_until
+from evictd.render.status.stopped import brief_stop, goes_then, is_guarded_by_budget, past_its_budget, paused_until
 from evictd.render.status.timing import (
     FORESEEN_SECONDS,
     Approach,
@@ -274,9 +274,10 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
 
 
 def _stopped(status: Document, entry: Document) -> str:
-    """Write until when no pod goes for a signal, and why."""
+    """Write until when no pod goes for a signal, why, and which one goes then."""
     budget = past_its_budget(status, entry)
-    return f"{paused_until(status, entry)}: {brief_stop(entry)}{f'; {budget}' if budget else ''}"
+    then = f". Then {goes}" if (goes := goes_then(entry)) else ""
+    return f"{paused_until(status, entry)}: {brief_stop(entry)}{f'; {budget}' if budget else ''}{then}"
 
 
 def _now(status: Document, entry: Document) -> str:

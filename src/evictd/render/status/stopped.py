@@ -80,13 +80,20 @@ def _from(at: str) -> str:
     return f"from {at} on" if at else "at the next attempt"
 
 
+def goes_then(entry: Document) -> str:
+    """Return which pod goes when a stop ends by itself, as a sentence after `then`; empty where none is known."""
+    then = entry.get("stopThen")  # an older daemon does not say it
+    return f"{clean(then['pod'])} would be evicted if the threshold is still met" if then else ""
+
+
 def stop_text(status: Document, entry: Document) -> str:
-    """Return why no pod goes for a signal, and until when; empty where one goes."""
+    """Return why no pod goes for a signal, until when, and which one goes then; empty where one goes."""
     if not entry.get("stop"):
         return ""
     until, budget = paused_until(status, entry), past_its_budget(status, entry)
     pauses = entry["stop"].endswith(" pause")
-    return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{f'; {budget}' if budget else ''}"
+    then = f"; then {goes}" if (goes := goes_then(entry)) else ""
+    return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{f'; {budget}' if budget else ''}{then}"
 
 
 def _at(status: Document, entry: Document) -> str:
