@@ -18,12 +18,14 @@ def test_an_eviction_that_budgets_may_refuse_is_none_until_the_api_server_agrees
         "pod": "default/web-2",
         "signal": "memory.available",
         "refusals": 14,
+        "refusedPods": 4,
+        "refusedFirst": "",
         "refusedSince": "2023-11-14T22:14:26Z",
     }
     status = status_of(refused, refused.at)
-    assert (status["leaving"], status["asked"]) == ([], [row])
+    assert (status["leaving"], status["asked"]) == ([], [{**row, "refusedFirst": "default/batch-1"}])
     last = status["decisions"][-1]
-    assert last["text"].startswith("evict default/web-2 ")
+    assert last["text"].startswith("ask to evict default/web-2 ")
     assert (last["pod"], last["why"], last["incident"]) == ("", "", "")
     uids = proposed(refused)
     assert [each.pod for each in refused.recent if each.uid in uids] == ["default/web-2"]

@@ -8,7 +8,7 @@ from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Reclaim
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE
-from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions
+from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions, folded_refusals
 from tests.daemon.world import DISK, GI, HOG, step
 
 WALL = parse_time("2026-11-22T10:02:00Z")
@@ -40,6 +40,24 @@ def test_another_refusal_has_the_servers_words() -> None:
     recent = RecentDecisions()
     recent.refused(refusal("admission webhook denied the request"), WALL)
     assert texts(recent) == ["default/hog stays, refused by the API server: admission webhook denied the request"]
+
+
+def test_refusals_of_many_pods_leave_the_evictions_in_the_list() -> None:
+    """Ten lines of refusals stood in the eight lines of `status`, and the eviction before them in none."""
+    recent = RecentDecisions()
+    recent.add(EVICT, "evict default/hog", WALL)
+    for number in range(2 * REMEMBERED):
+        refused = refusal("")
+        recent.refused(
+            refused._replace(victim=replace(refused.victim, uid=str(number), full_name=f"web-{number}")), WALL
+        )
+    assert texts(recent)[0] == "evict default/hog"
+    assert len(texts(recent)) == REMEMBERED
+    *_, one, other, alone = recent.all()
+    alone = replace(alone, refused_by="budget web", text="alone")
+    folded = [each.text for each in folded_refusals((recent.all()[0], one, other, alone))]
+    both = "web-97, web-98 stay, refused by the API server, 2 times since 10:02"
+    assert folded == ["evict default/hog", both, "alone"]
 
 
 def test_the_list_is_bounded() -> None:

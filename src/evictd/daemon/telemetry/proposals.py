@@ -1,11 +1,19 @@
 """Tells the evictions that the API server has not agreed to: those are asked for, and no pod leaves yet (law Consent)."""
 
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.ledger import is_asked_for
-from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.core.model.finding import RankedPod
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import Victim
+from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+
+Order = Mapping[Signal, Sequence[RankedPod]]
+"""The pods in rank order, by signal."""
+NO_ORDER: Order = {}
 
 
 def proposed(snapshot: Snapshot) -> frozenset[str]:
@@ -14,8 +22,11 @@ def proposed(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(each.uid for each in state.in_flight if is_asked_for(each, state, outcomes, snapshot.at))
 
 
-def asked_document(snapshot: Snapshot, uids: frozenset[str]) -> list[dict[str, Any]]:
-    """Make the rows of these `proposed` pods, with how often the API server refused since the last eviction."""
+def asked_document(snapshot: Snapshot, uids: frozenset[str], order: Order = NO_ORDER) -> list[dict[str, Any]]:
+    """Make the rows of these `proposed` pods, with how often the API server refused since the last eviction, and which pods.
+
+    `refusedFirst` is the refused pod that comes first in `order`: it is the one that should go. Empty where it is not known.
+    """
     others = (each for each in reversed(snapshot.recent) if each.uid not in uids)
     refused = [each for each in takewhile(lambda each: not each.uid, others) if each.refused] if uids else []
     since = min((each.refused_since for each in refused), default=None)
@@ -24,8 +35,17 @@ def asked_document(snapshot: Snapshot, uids: frozenset[str]) -> list[dict[str, A
             "pod": victim.full_name,
             "signal": "" if victim.cause is None else victim.cause.value,
             "refusals": sum(each.refused for each in refused),
+            "refusedPods": len(refused),
+            "refusedFirst": _first(refused, victim, order),
             "refusedSince": None if since is None else rfc3339(since),
         }
         for victim in snapshot.state.in_flight
         if victim.uid in uids
     ]
+
+
+def _first(refused: Sequence[Decided], victim: Victim, order: Order) -> str:
+    """Return the full name of the refused pod that comes first for the signal that a pod is asked for."""
+    names = {each.refused_pod for each in refused}
+    rows = () if victim.cause is None else order.get(victim.cause, ())
+    return next((name for row in rows if (name := row.pod.full_name) in names), "")

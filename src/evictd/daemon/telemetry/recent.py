@@ -6,8 +6,9 @@ when.
 
 import re
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import Refusal, owner_of
@@ -16,6 +17,7 @@ from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
 from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.snapshot import Decided
 from evictd.render.sentences import kind_of
+from evictd.render.text import first_of
 
 REMEMBERED = 50
 REFUSED = "Refused"
@@ -45,13 +47,20 @@ class RecentDecisions:
         if isinstance(decision, ReclaimNode):
             shown = replace(shown, signal=decision.threshold.signal.value)
         if not isinstance(decision, EvictPod):
-            self._entries.append(_Entry(shown=shown))
+            self._append(_Entry(shown=shown))
             return
         pod = decision.pod
         if not decision.shortens:
             shown = replace(shown, pod=pod.full_name, uid=pod.uid, signal=decision.because.signal_label)
             shown = self._counted(shown, owner_of(pod))
-        self._entries.append(_Entry(shown=shown, uid=pod.uid))
+        self._append(_Entry(shown=shown, uid=pod.uid))
+
+    def _append(self, entry: _Entry) -> None:
+        """Append an entry. Where all places are taken the oldest refusal goes: those of many pods would leave no eviction."""
+        if len(self._entries) == REMEMBERED:
+            oldest = next((place for place, each in enumerate(self._entries) if each.times), 0)
+            del self._entries[oldest]
+        self._entries.append(entry)
 
     def _counted(self, shown: Decided, owner: str) -> Decided:
         """Add the owner of the evicted pod, and how many of its pods were evicted; those of a dry run count apart."""
@@ -91,20 +100,40 @@ class RecentDecisions:
         earlier = [each for each in self._entries if each.uid == uid]
         times = 1 + sum(each.times for each in earlier)
         since = min((each.since for each in earlier if each.times), default=wall)
-        text = _refused_text(refusal, times, since)
-        kept = [each for each in self._entries if each.uid != uid]
-        shown = Decided(wall=wall, kind=REFUSED, text=text, refused=times, refused_since=since)
-        self._entries = deque([*kept, _Entry(shown=shown, uid=uid, times=times, since=since)], maxlen=REMEMBERED)
+        budget, detail = _BUDGET.search(refusal.answer.detail), refusal.answer.detail
+        shown = Decided(
+            wall=wall,
+            kind=REFUSED,
+            text="",
+            refused=times,
+            refused_since=since,
+            refused_pod=refusal.victim.full_name,
+            refused_by=f"budget {budget['name']}" if budget else "the API server",
+            refused_why="" if budget else detail,
+        )
+        shown = replace(shown, text=_refused_text([shown]))
+        self._entries = deque((each for each in self._entries if each.uid != uid), maxlen=REMEMBERED)
+        self._append(_Entry(shown=shown, uid=uid, times=times, since=since))
 
     def all(self) -> tuple[Decided, ...]:
         """Return them, newest last."""
         return tuple(each.shown for each in self._entries)
 
 
-def _refused_text(refusal: Refusal, times: int, since: int) -> str:
-    detail = refusal.answer.detail
-    budget = _BUDGET.search(detail)
-    who = f"refused by budget {budget['name']}" if budget else "refused by the API server"
+def folded_refusals(decisions: Iterable[Decided]) -> Iterator[Decided]:
+    """Yield the decisions, with one line for the refusals of several pods that follow one another and have one reason."""
+    for reason, group in groupby(decisions, key=lambda each: (each.refused_by, each.refused_why)):
+        if not any(reason):
+            yield from group
+            continue
+        refusals = list(group)
+        yield refusals[0] if len(refusals) == 1 else replace(refusals[-1], text=_refused_text(refusals))
+
+
+def _refused_text(refusals: Sequence[Decided]) -> str:
+    """Write which pods stay, the one that was refused first at the front, who refused their evictions, how often and why."""
+    pods = [each.refused_pod for each in sorted(refusals, key=lambda each: each.refused_since)]
+    times, since = sum(each.refused for each in refusals), min(each.refused_since for each in refusals)
     often = "" if times == 1 else f", {times} times since {rfc3339(since)[11:16]}"
-    why = "" if budget or not detail else f": {detail}"
-    return f"{refusal.victim.full_name} stays, {who}{often}{why}"
+    why = f": {refusals[0].refused_why}" if refusals[0].refused_why else ""
+    return f"{first_of(pods)} {'stays' if len(pods) == 1 else 'stay'}, refused by {refusals[0].refused_by}{often}{why}"

@@ -46,6 +46,12 @@ class Decided:
     """A refusal: how often the API server refused to evict the pod."""
     refused_since: int = 0
     """The time of the first refusal, on the wall clock."""
+    refused_pod: str = ""
+    """A refusal: `namespace/name` of the pod that stays."""
+    refused_by: str = ""
+    """A refusal: `budget NAME` or `the API server`."""
+    refused_why: str = ""
+    """A refusal: the API server's message, where it names no budget."""
 
 
 @frozen

@@ -25,7 +25,7 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.proposals import asked_document, proposed
-from evictd.daemon.telemetry.recent import OWNER_QUIET
+from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
@@ -80,13 +80,13 @@ def status_document(
             for victim in state.in_flight
             if victim.uid not in asked
         ],
-        "asked": asked_document(snapshot, asked),
+        "asked": asked_document(snapshot, asked, {each.signal: each.rows for each in view.answers}),
         "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
         "owners": _owners(snapshot, asked),
         "kernelKills": [_killed(each, snapshot, now) for each in snapshot.killed],
-        "decisions": [_decided(decided, asked) for decided in snapshot.recent],
+        "decisions": [_decided(decided, asked) for decided in folded_refusals(snapshot.recent)],
     }
 
 
@@ -103,7 +103,7 @@ def _killed(killed: Killed, snapshot: Snapshot, now: int) -> dict[str, Any]:
 def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
     """Return a decision; an eviction has its pod, signal and the name of its incident, unless it is only asked for."""
     if decided.uid in asked:
-        decided = replace(decided, why="", filled="", pod="", uid="")
+        decided = replace(decided, text=f"ask to {decided.text}", why="", filled="", pod="", uid="")
     return {
         "at": rfc3339(decided.wall),
         "kind": decided.kind,

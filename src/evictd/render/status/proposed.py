@@ -1,4 +1,4 @@
-"""Says which pods the API server is asked to evict, and how often it refused, from the document of `/statusz`."""
+"""Says which pods the API server is asked to evict, and which it refused, from the document of `/statusz`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,13 +8,39 @@ from evictd.render.text import clean, first_of
 Document = Mapping[str, Any]
 
 _NAMED = 3
+_BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 
 
 def asked_text(asked: Sequence[Document]) -> str:
-    """Write that the API server is asked to evict these pods, which it has not agreed to, and how often it refused."""
+    """Write that the API server is asked to evict these pods, which it has not agreed to, and whose eviction it refused.
+
+    Of several refused pods the one that should go stands at the front: which one is asked for changes with each attempt.
+    """
     names = first_of([clean(row["pod"]) for row in asked], _NAMED)
-    text = f"the API server is asked to evict {names}"
-    if not (times := asked[0]["refusals"]):
-        return f"{text}, and has not answered yet"
-    since = asked[0]["refusedSince"][11:19]
-    return f"{text}; it refused {'once' if times == 1 else f'{times} times'} since {since} UTC"
+    if not asked[0]["refusals"]:
+        return f"the API server is asked to evict {names}, and has not answered yet"
+    since = f"{_times(asked[0])} since {asked[0]['refusedSince'][11:19]} UTC"
+    first = clean(asked[0].get("refusedFirst", ""))  # an older daemon does not say it
+    if not first or (asked[0]["refusedPods"] == 1 and names == first):
+        return f"the API server is asked to evict {names}; it refused {since}"
+    others = asked[0]["refusedPods"] - 1
+    more = f" and {others} other {'pod' if others == 1 else 'pods'}" if others else ""
+    return (
+        f"the API server refused to evict {first}{', which comes first,' if others else ''}{more} ({since}); "
+        f"it is asked for {names} now"
+    )
+
+
+def _times(row: Document) -> str:
+    return "once" if row["refusals"] == 1 else f"{row['refusals']} times"
+
+
+def asked_remedy(status: Document) -> str:
+    """Return what to do about the refused pod that should go; empty where none is known."""
+    first = next((row["refusedFirst"] for row in status.get("asked", ()) if row.get("refusedFirst")), "")
+    return budget_remedy(first) if first else ""
+
+
+def budget_remedy(pod: str) -> str:
+    """Return what to do about a disruption budget that refuses the eviction of a pod."""
+    return _BUDGET.format(pod=clean(pod), namespace=clean(pod.partition("/")[0]))

@@ -15,6 +15,7 @@ from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.status.kernel_killed import unguarded_remedy
 from evictd.render.status.owners import owner_remedies, owner_remedy
+from evictd.render.status.proposed import asked_remedy, budget_remedy
 from evictd.render.status.several_growers import several_grew
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget
@@ -41,7 +42,6 @@ _LESSENED: Mapping[Resource | None, str] = {
 }
 """How a pod that may not go is made to take less, where no limit of a pod counts what is short."""
 _IF_STATIC = " (a static pod: change its manifest)"
-_BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
 _MISSING = os.strerror(errno.ENOENT)
 _OUTSIDE, _LESSEN = "{outside}", "{lessen}"
@@ -146,7 +146,9 @@ def remedies(status: Document) -> list[str]:
     of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
     of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
     found = dict.fromkeys((*unguarded_remedy(status), *_of_overdue(status), *of_owners, *of_signals))
-    if any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in text for text in found):
+    if of_budget := asked_remedy(status):
+        found = dict.fromkeys((of_budget, *(text for text in found if LOOK_AT_BUDGETS not in text)))
+    elif any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in each for each in found):
         found[LOOK_AT_BUDGETS] = None
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
@@ -245,7 +247,9 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
         if culprit in {row["pod"] for row in leaving}:
             return outside if _is_too_little(leaving, entry["signal"]) else ""
         return (
-            _budget(culprit) if is_guarded_by_budget(entry) else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
+            budget_remedy(culprit)
+            if is_guarded_by_budget(entry)
+            else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
         )
     if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
         return LOWER_THRESHOLD
@@ -366,10 +370,6 @@ def _grower(entry: Document) -> tuple[str, bool]:
 
 def _leaves(pod: str, leaving: Iterable[Document]) -> bool:
     return pod in {row["pod"] for row in leaving if not row.get("gone")}
-
-
-def _budget(pod: str) -> str:
-    return _BUDGET.format(pod=clean(pod), namespace=clean(pod.partition("/")[0]))
 
 
 def _of_culprit(remedy: str, pod: str, guard: str | None) -> str:
