@@ -208,3 +208,11 @@ def test_pods_that_were_deleted_leave_before_another_pod_goes() -> None:
     assert leaves_first(replace(near.state, leaving=(replace(old, gone_at=near.at),))) == ()
     assert leaves_first(near.state, replace(near.config, policy=Policy.KUBELET)) == ()
     assert leaves_first(near.state, replace(near.config, protected_pods=frozenset({old.uid}))) == ()
+
+
+def test_a_pod_that_is_known_from_before_is_measured() -> None:
+    """`status` said that no pod is measured, and the page named the pod that leaks and what it holds."""
+    leak = incident_snapshot("24-unmeasured-hog", 60)
+    memory = who_is_next(leak.state, leak.observation, leak.config, leak.at)[0]
+    assert memory.victim is not None
+    assert (memory.victim.pod.name, memory.victim.usage, memory.measured) == ("leak", 1_258_291_200, True)

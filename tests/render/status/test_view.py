@@ -17,6 +17,7 @@ from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 from tests.render.shown_nodes import approaching, blind, calm, crowded, play, pressed, recovered
+from tests.render.snapshots import incident_snapshot
 from tests.stories import check_golden
 
 
@@ -171,3 +172,14 @@ def test_each_state_is_as_in_the_golden_file() -> None:
         faults = [OwnFaultKind.LISTED_PODS.value] if name == "blind" else []
         text += f"== {name} ==\n{shown({**status_of(seen, seen.at), 'faults': faults})}\n"
     check_golden("status.txt", text)
+
+
+def test_a_pod_that_is_due_is_named_though_its_usage_is_not_known() -> None:
+    leak = incident_snapshot("24-unmeasured-hog", 60)
+    status = status_of(leak, leak.at)
+    assert "next for memory.available: default/leak uses 1.17Gi, requests 256Mi" in shown(status, 100)
+    (memory, *_) = status["signals"]
+    memory["next"] = {**memory["next"], "usage": None}
+    assert "next for memory.available: default/leak (not measured)" in shown(status, 100)
+    memory["thresholds"] = []
+    assert "next for memory.available: pods not measured" in shown(status, 100)

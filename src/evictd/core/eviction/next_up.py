@@ -160,13 +160,12 @@ def _measured(row: RankedPod, signal: Signal, observation: Observation, layout: 
 
     The runtime reports writable layers also while no folder is walked, so a pod that was not walked seems to use next to nothing.
     """
-    stats = observation.pod_stats.get(row.uid)
-    if row.usage is None or stats is None:
+    stats, filesystem = observation.pod_stats.get(row.uid), SIGNALS[signal].filesystem
+    if filesystem is None:
+        return row.usage is not None  # maybe what the pod was known to hold before: only a disk is read in parts
+    if row.usage is None or stats is None or stats.disk_at_least:
         return False
-    filesystem = SIGNALS[signal].filesystem
-    if filesystem is not None and stats.disk_at_least:
-        return False
-    if filesystem is None or not RANKED_PARTS[layout][filesystem] - {Part.ROOTFS}:
+    if not RANKED_PARTS[layout][filesystem] - {Part.ROOTFS}:
         return True
     walked = any(container.logs is not None for container in stats.containers) or bool(stats.volumes)
     return stats.disk_time is not None or walked

@@ -18,7 +18,7 @@ from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
-from evictd.render.status.timing import time_lines
+from evictd.render.status.timing import approaches, graces, is_due, time_lines
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 
 Document = Mapping[str, Any]
@@ -190,20 +190,25 @@ def _threshold(signal: str, threshold: Document) -> Text:
 
 
 def _next_to_go(document: Document) -> Iterator[Text]:
-    """Write the next pod of each signal; signals for which no pod would go, or none is measured, share a line for each reason."""
+    """Write the next pod of each signal; signals for which no pod would go share a line for each reason.
+
+    So do those far from a threshold whose pods are not measured.
+    """
     without: dict[str, list[str]] = {}
     shown = shown_entries(document)
+    near = (*(each.entry for each in graces(document)), *(each.entry for each in approaches(document)))
+    acts = {entry["signal"] for entry in (*near, *filter(is_due, shown))}
     for entry in shown:
         row = entry["next"]
         if row is None and not entry["stop"]:
             continue
-        if row is None or row["usage"] is None:
+        if row is None or (row["usage"] is None and entry["signal"] not in acts):
             without.setdefault(_why_none(document, entry), []).append(entry["signal"])
             continue
         yield Text.assemble(
             (f"next for {entry['signal']}: ", "dim"),
             (clean(row["pod"]), "bold"),
-            (f" {_usage(Signal(entry['signal']), row)}", "dim"),
+            (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
         )
     for entry in shown:
         if entry.get("notOfPods") is not None:
