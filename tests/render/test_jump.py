@@ -44,6 +44,12 @@ def test_the_end_of_a_pod_within_a_second_is_a_jump() -> None:
     assert since_jump(slow) == slow
 
 
+def test_the_end_of_a_pod_within_two_seconds_is_a_jump() -> None:
+    """The reading of the eviction itself gives way to the one after it, within 2 s (world 07)."""
+    points = [(0.0, 928), (10.0, 728), (20.0, 528), (21.6, 745)]
+    assert since_jump(points) == points[3:]
+
+
 def test_the_last_of_two_evictions_within_a_minute_is_the_jump() -> None:
     """Neither stood out beside the other, and the mean over both was a rate of 10.8Mi a second where 20Mi fell (world 07)."""
     points = [(0.0, 928), (10.0, 728), (20.0, 528), (21.6, 745), (31.6, 545), (33.9, 499), (34.1, 745), (44.1, 545)]

@@ -11,7 +11,7 @@ _P = TypeVar("_P", bound=tuple[float, int])
 
 _LARGER = 2
 """By how many times a jump is larger than each other change between two readings."""
-_STEEPER = 10
+_STEEPER = 5
 """By how many times a jump is steeper than each fall, where it is higher but not by so much."""
 _LEAST_PART = 100
 """A jump is at least this part of what is available: a few KiB on a disk that stands still are none."""

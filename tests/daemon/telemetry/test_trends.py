@@ -7,7 +7,7 @@ from evictd.core.model.observation import SignalObservation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
-from evictd.daemon.telemetry.trends import LENGTH, SLOT, ReportedSpan, Trend, Trends, advanced
+from evictd.daemon.telemetry.trends import LENGTH, SLOT, Point, ReportedSpan, Trend, Trends, advanced
 
 MEMORY = Signal.MEMORY_AVAILABLE
 PRESSURE = NodeCondition.MEMORY_PRESSURE
@@ -174,3 +174,22 @@ def test_a_fall_that_is_much_faster_in_the_last_readings_has_their_rate() -> Non
     assert scatter.present_rate == scatter.fill_rate
     steady = play(*((at * SECOND, 4000 - 10 * at) for at in range(0, 61, 10)))
     assert steady.present_rate == steady.fill_rate == 10
+
+
+def test_one_steep_interval_has_a_rate_of_its_own() -> None:
+    def trend(*amounts: int) -> Trend:
+        return Trend(recent=tuple(Point(number * 10 * SECOND, each) for number, each in enumerate(amounts)))
+
+    assert trend(4000, 4000, 4000, 3000).last_fall == (10 * SECOND, 100)
+    assert trend(4000, 3900, 3800, 3700).last_fall is None, "it falls as before"
+    assert trend(4000, 4000, 3000, 2000).last_fall is None, "two intervals are the present rate"
+    assert trend(4000).last_fall is None
+    steep = trend(4000, 4000, 4000, 3000)
+    assert steep.seconds_at(100, 2500, 32 * SECOND) == 3.0
+    assert steep.seconds_at(100, 3000, 32 * SECOND) is None
+
+
+def test_the_rate_before_a_jump() -> None:
+    points = tuple(Point(number * 10 * SECOND, each) for number, each in enumerate((600, 400, 200, 900)))
+    assert Trend(recent=points).rate_before == 20
+    assert Trend(recent=points[:3]).rate_before is None, "there is no jump"

@@ -212,7 +212,8 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
     evicted = incident_snapshot("07-kernel-memory", 296)
     assert headline(status_of(evicted, evicted.at)).text == (
         "default/web-1 was evicted 1.0s ago for memory.available; no threshold is met, but it is not known yet whether "
-        "memory.available falls on; MemoryPressure is reported for 5m0s more."
+        "memory.available falls on (at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s); "
+        "MemoryPressure is reported for 5m0s more."
     )
     again = incident_snapshot("30-control-many-hogs", 480)
     assert headline(status_of(again, again.at)).text.startswith(

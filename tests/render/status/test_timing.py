@@ -2,7 +2,17 @@
 
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.status.timing import End, approaches, conditions, ends, slowed, time_lines, without_repeated
+from evictd.render.status.remedies import remedies
+from evictd.render.status.timing import (
+    End,
+    approaches,
+    as_before,
+    conditions,
+    ends,
+    slowed,
+    time_lines,
+    without_repeated,
+)
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import blocked, calm, play, pressed, rehearsed
@@ -119,3 +129,29 @@ def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute()
     assert grace.startswith("memory.available: the soft threshold acts in 10s at the latest")
     assert hard.endswith(" in 7.9s at the rate of the last minute, but fell by only 17.6Mi a second in the last 10s")
     assert slowed({}) == "", "of an older daemon"
+
+
+def test_a_steep_last_interval_gives_the_time_at_its_rate_first() -> None:
+    """`In 42s` was said of a fall of 100Mi a second since the last reading, and the threshold was met 7 s later."""
+    burst = incident_snapshot("44-limit-of-evictions", 310)
+    status = status_of(burst, burst.at)
+    (approach, *_) = approaches(status)
+    at_rates = "in 6.9s at the rate of the last 10s, in 42s at that of the last minute"
+    assert approach.text == f"memory.available reaches its soft threshold 2.38Gi {at_rates}"
+    assert approach.acts == "in about 1m7s to 1m42s (grace period 1m0s)"
+    later = incident_snapshot("44-limit-of-evictions", 320)
+    assert later.at < 317 * SECOND, "the threshold was met then"
+    assert later.state.thresholds_first_observed_at
+
+
+def test_after_an_eviction_the_rate_before_it_counts_where_no_pod_grew() -> None:
+    """`Did not fall in the last 12s` was said where an evicted pod's memory hid a fall of 20Mi a second that went on."""
+    kernel = incident_snapshot("07-kernel-memory", 285)
+    status = status_of(kernel, kernel.at)
+    (approach,) = as_before(status)
+    assert approach.as_before == "at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s"
+    assert approaches(status) == []
+    (advice,) = remedies(status)
+    assert advice.startswith("free memory outside pods")
+    leak = incident_snapshot("24-unmeasured-hog", 282)
+    assert as_before(status_of(leak, leak.at)) == [], "its end has ended the fall"

@@ -236,6 +236,8 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
         "gracePeriodSeconds": round(finding.threshold.grace_period / SECOND, 1),
         "graceLeftSeconds": None if left is None else round(left / SECOND, 1),
         "secondsToThreshold": None if seconds is None else round(max(seconds - age / SECOND, 0), 1),
+        "secondsAtLastFall": None,
+        "secondsAsBefore": None,
         "recoveredBefore": False,
         "origin": finding.threshold.origin.value,
     }
@@ -253,23 +255,36 @@ def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal
     times = [each["secondsToThreshold"] for each in thresholds]
     near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
     if rate is not None and (near or (trend.enough and trend.stands_out)):
-        foreseen = [_foreseen(each, trend) for each in thresholds]
-        return {"fillRate": round(rate), "lately": _lately(trend), "thresholds": foreseen}
-    untold = [{**each, "secondsToThreshold": None} for each in thresholds]
-    return {"fillRate": 0 if rate is not None and trend.enough else None, "lately": None, "thresholds": untold}
+        foreseen = [_foreseen(each, trend, now) for each in thresholds]
+        lately, last = _over(trend.lately), _over(trend.last_fall)
+        return {"fillRate": round(rate), "lately": lately, "lastFall": last, "fellBefore": None, "thresholds": foreseen}
+    fell = trend.rate_before if is_present and trend.fill_rate is None else None
+    untold = [
+        {**each, "secondsToThreshold": None, "secondsAsBefore": fell and trend.seconds_at(fell, each["limit"], now)}
+        for each in thresholds
+    ]
+    return {
+        "fillRate": 0 if rate is not None and trend.enough else None,
+        "lately": None,
+        "lastFall": None,
+        "fellBefore": fell and round(fell),
+        "thresholds": untold,
+    }
 
 
-def _lately(trend: Trend) -> dict[str, Any] | None:
-    """Return the fill rate of the last seconds where it is much less than that of the last minute; else `None`."""
-    if (lately := trend.lately) is None:
-        return None
-    over, rate = lately
-    return {"overSeconds": round(over / SECOND, 1), "fillRate": round(rate)}
+def _over(fall: tuple[int, float] | None) -> dict[str, Any] | None:
+    """Return a time in seconds and the fill rate over it."""
+    return None if fall is None else {"overSeconds": round(fall[0] / SECOND, 1), "fillRate": round(fall[1])}
 
 
-def _foreseen(threshold: dict[str, Any], trend: Trend) -> dict[str, Any]:
-    """Leave out a time to a threshold where the fall has ended, or, if it is not near, was as low before and rose again."""
+def _foreseen(threshold: dict[str, Any], trend: Trend, now: int) -> dict[str, Any]:
+    """Leave out a time to a threshold where the fall has ended, or, if it is not near, was as low before and rose again.
+
+    Beside it stands the time at the rate of the last two readings, where that is much steeper.
+    """
     seconds = threshold["secondsToThreshold"]
+    if seconds is not None and (last := trend.last_fall) is not None:
+        threshold = {**threshold, "secondsAtLastFall": trend.seconds_at(last[1], threshold["limit"], now)}
     if seconds is not None and trend.has_ended:
         return {**threshold, "secondsToThreshold": None}
     if seconds is None or not trend.recovered_before(threshold["limit"]):
@@ -285,7 +300,7 @@ def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapsho
     Where usage was not recorded then, since the first record or within about the last minute. After that the attribution says it.
     `elsewhere` is `null` where it may be of pods that were not measured.
     """
-    times = [each["secondsToThreshold"] for each in thresholds]
+    times = [each[kind] for each in thresholds for kind in ("secondsToThreshold", "secondsAsBefore")]
     near = not any(each["met"] for each in thresholds) and any(
         each is not None and each <= SOON_SECONDS for each in times
     )

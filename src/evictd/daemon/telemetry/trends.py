@@ -118,6 +118,26 @@ class Trend:
         return (late[0].available - late[-1].available) * SECOND / (late[-1].at - late[0].at)
 
     @property
+    def last_fall(self) -> tuple[int, float] | None:
+        """Return the time between the last two readings, in nanoseconds, and the fill rate over it.
+
+        `None` unless the signal fell more than twice as fast in it as the present rate says: one reading is no trend yet.
+        """
+        rate, steady = self.present_rate, self._steady
+        time = steady[-1].at - steady[-2].at if len(steady) > 1 else 0
+        if rate is None or rate <= 0 or time < _LEAST_TIME:
+            return None
+        last = (steady[-2].available - steady[-1].available) * SECOND / time
+        return (time, last) if last > rate * _FASTER else None
+
+    @property
+    def rate_before(self) -> float | None:
+        """Return the fill rate before the last jump; `None` where the signal did not fall then, or it is not known."""
+        before = Trend(recent=self.recent[: len(self.recent) - len(self._steady)])
+        rate = before.fill_rate
+        return rate if rate is not None and rate > 0 else None
+
+    @property
     def has_ended(self) -> bool:
         """Whether a fall within the last minute has ended: three readings or more of its second half since a jump show none."""
         half = [each for each in self._steady if each.at > self.recent[-1].at - RATE_WINDOW // 2]
@@ -130,6 +150,13 @@ class Trend:
         if rate is None or rate <= 0 or self.recent[-1].available <= limit:
             return None
         return (self.recent[-1].available - limit) / rate
+
+    def seconds_at(self, rate: float, limit: int, now: int) -> float | None:
+        """Return the seconds from `now` until `available` falls to a limit at a rate above 0; `None` where it is below it."""
+        last = self.recent[-1]
+        if last.available <= limit:
+            return None
+        return round(max((last.available - limit) / rate - (now - last.at) / SECOND, 0), 1)
 
     @property
     def fall_began(self) -> int | None:

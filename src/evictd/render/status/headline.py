@@ -25,6 +25,7 @@ from evictd.render.status.timing import (
     Approach,
     End,
     approaches,
+    as_before,
     graces,
     is_due,
     is_overdue,
@@ -253,8 +254,10 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
 def _untold(status: Document, signal: str) -> str:
     """Write that the rate of a signal is not known since its last jump, as that of an eviction's end; empty where it is."""
     entry = next((each for each in status["signals"] if each["signal"] == signal and each["observed"]), None)
-    known = entry is None or entry["fillRate"] is not None
-    return "" if known else f", but it is not known yet whether {signal} falls on"
+    if entry is None or entry["fillRate"] is not None:
+        return ""
+    before = next((f" ({each.as_before})" for each in as_before(status) if each.entry["signal"] == signal), "")
+    return f", but it is not known yet whether {signal} falls on{before}"
 
 
 def unread(status: Document) -> list[str]:

@@ -19,7 +19,7 @@ from evictd.render.status.proposed import asked_remedy, budget_remedy
 from evictd.render.status.several_growers import several_grew
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget
-from evictd.render.status.timing import approaches, graces, is_due, is_overdue
+from evictd.render.status.timing import approaches, as_before, graces, is_due, is_overdue
 from evictd.render.text import clean, first_of
 
 Document = Mapping[str, Any]
@@ -168,7 +168,8 @@ def _open(status: Document) -> list[Document]:
 
     A threshold is near, a grace period runs, it is not known yet whether a collection frees enough, no pod leaves, or too little.
     """
-    found = [*(each.entry for each in approaches(status)), *(each.entry for each in graces(status))]
+    near = (*approaches(status), *as_before(status))
+    found = [*(each.entry for each in near), *(each.entry for each in graces(status))]
     for entry in status["signals"]:
         collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
         late = collected or _is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)

@@ -17,6 +17,8 @@ Document = Mapping[str, Any]
 
 SOON_SECONDS = 600
 """A threshold that is met within this time at the present rate is near."""
+_BEFORE_SECONDS = 60
+"""A threshold that is met later at the rate before a jump is left out: the rate since then is known by then."""
 FORESEEN_SECONDS = 3600
 """A threshold that would be met later than this is left out, because no rate lasts that long."""
 
@@ -33,9 +35,28 @@ class Approach(NamedTuple):
         """The sentence, without a full stop."""
         limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
         which = f"its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)}"
+        if (last := self.entry.get("lastFall")) and self.soonest < self.seconds:
+            over = seconds_text(last["overSeconds"])
+            sooner = f"its {self.threshold['kind']} threshold {limit} in {seconds_text(self.soonest)}"
+            late = f"in {seconds_text(self.seconds)} at that of the last minute"
+            return f"{self.entry['signal']} reaches {sooner} at the rate of the last {over}, {late}"
         if slows := slowed(self.entry):
             return f"{self.entry['signal']} would reach {which} at the rate of the last minute, but {slows}"
         return f"{self.entry['signal']} reaches {which} at the present rate"
+
+    @property
+    def soonest(self) -> float:
+        """The seconds until the threshold is met at the rate of the last two readings, where that is steeper."""
+        sooner = self.threshold.get("secondsAtLastFall")  # an older daemon does not say it
+        return self.seconds if sooner is None else min(float(sooner), self.seconds)
+
+    @property
+    def as_before(self) -> str:
+        """The sentence of a threshold that `as_before` foresees, without a full stop."""
+        signal, rate = Signal(self.entry["signal"]), self.entry["fellBefore"]
+        which = f"its {self.threshold['kind']} threshold {limit_amount(self.threshold['limit'], signal)}"
+        a_second = f"{gap_text(rate, signal)}{noun_of(rate, SIGNALS[signal].resource)} a second"
+        return f"at the rate before, {a_second}, it reaches {which} in {seconds_text(self.seconds)}"
 
     @property
     def caveat(self) -> str:
@@ -53,7 +74,8 @@ class Approach(NamedTuple):
         if sooner:
             limit = limit_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
             return f"in about {seconds_text(sooner[0].seconds)}, at the hard threshold {limit}"
-        return f"in about {seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
+        first = f"{seconds_text(self.soonest + grace)} to " if self.soonest < self.seconds else ""
+        return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
 
 
 def slowed(entry: Document) -> str:
@@ -76,7 +98,32 @@ def limit_amount(limit: int, signal: Signal) -> str:
 def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
     """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first."""
     found = [approach for entry in status["signals"] for approach in _foreseen(entry, within)[:1]]
-    return sorted(found, key=lambda each: each.seconds)
+    return sorted(found, key=lambda each: each.soonest)
+
+
+def as_before(status: Document) -> list[Approach]:
+    """Return the next threshold of each signal that is met within a minute if it falls on as before its last jump.
+
+    Only where most of what grew belongs to no pod: the end of a pod that grew has ended the fall.
+    """
+    found = (
+        Approach(seconds, entry, threshold)
+        for entry in status["signals"]
+        for threshold in entry["thresholds"]
+        if (seconds := threshold.get("secondsAsBefore")) is not None  # an older daemon does not say it
+        and threshold["origin"] != "derived"
+        and seconds <= _BEFORE_SECONDS
+        and _grows_elsewhere(entry)
+    )
+    soonest: dict[str, Approach] = {}
+    for each in sorted(found, key=lambda each: each.seconds):
+        soonest.setdefault(each.entry["signal"], each)
+    return list(soonest.values())
+
+
+def _grows_elsewhere(entry: Document) -> bool:
+    growing = entry.get("growing") or {"elsewhere": None, "ofPods": 0}
+    return bool((growing["elsewhere"] or 0) > growing["ofPods"])
 
 
 def _foreseen(entry: Document, within: float) -> list[Approach]:
