@@ -97,7 +97,7 @@ def test_a_signal_that_cannot_be_read_is_listed_as_such() -> None:
 def test_the_next_pod_is_the_first_that_is_not_protected() -> None:
     signals = {entry["signal"]: entry for entry in status_of(snapshot(4 * GI), NOW)["signals"]}
     assert signals["memory.available"]["next"] == {
-        "pod": "default/hog", "priority": 0, "usage": 6 * GI, "request": 0
+        "pod": "default/hog", "priority": 0, "usage": 6 * GI, "request": 0, "refusedSecondsAgo": None
     }  # fmt: skip
 
 

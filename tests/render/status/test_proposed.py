@@ -1,5 +1,9 @@
 """What is said of a pod that the API server is asked to evict."""
 
+from dataclasses import replace
+
+from evictd.core.model.state import Backoff, BudgetRefusal
+from evictd.core.units.duration import SECOND
 from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.status.headline import headline
 from evictd.render.status.proposed import asked_text
@@ -42,3 +46,16 @@ def test_an_answer_that_is_late_is_no_refusal() -> None:
     assert asked_text([row]) == "the API server is asked to evict a/b, and has not answered yet"
     once = {**row, "refusals": 1, "refusedSince": "2023-11-14T22:14:26Z"}
     assert asked_text([once, row]) == "the API server is asked to evict a/b, a/b; it refused once since 22:14:26 UTC"
+
+
+def test_a_budget_that_refused_before_is_said_before_the_next_attempt() -> None:
+    """Evictd reads no disruption budgets: what it knows of one is the last refusal."""
+    falling = incident_snapshot("25-budget-of-zero", 200)
+    (memory, *_) = status_of(falling, falling.at)["signals"]
+    assert memory["next"]["refusedSecondsAgo"] is None, "no request was made yet"
+    (leak,) = [each for each in falling.observation.pods if each.name == "leak"]
+    asked_at = falling.at - 90 * SECOND
+    refusal = BudgetRefusal(first_at=asked_at, last_at=asked_at, until=asked_at, held_until=asked_at)
+    known = replace(falling, state=replace(falling.state, backoff=Backoff(budgets={leak.uid: refusal})))
+    text = headline(status_of(known, known.at)).text
+    assert text.endswith("(grace period 30s), but a disruption budget refused its eviction 1m30s ago.")

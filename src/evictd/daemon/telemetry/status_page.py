@@ -368,6 +368,8 @@ def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, 
     row = answer.victim
     usage = row.usage if answer.measured else None
     candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
+    refusal = snapshot.state.backoff.budgets.get(row.uid)
+    candidate["refusedSecondsAgo"] = None if refusal is None else round((now - refusal.last_at) / SECOND, 1)
     return {"next": candidate, **stop_document(None, snapshot, now)}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evictd.render.text import clean, first_of
+from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
 
@@ -29,6 +29,15 @@ def asked_text(asked: Sequence[Document]) -> str:
         f"the API server refused to evict {first}{', which comes first,' if others else ''}{more} ({since}); "
         f"it is asked for {names} now"
     )
+
+
+def refused_lately(pod: Document) -> str:
+    """Write of the pod that would go, after a comma, that a disruption budget refused its eviction, and when; empty if none did.
+
+    evictd does not read disruption budgets: it knows of one when the API server has refused, and for some minutes.
+    """
+    ago = pod.get("refusedSecondsAgo")  # an older daemon does not say it
+    return "" if ago is None else f", but a disruption budget refused its eviction {seconds_text(ago)} ago"
 
 
 def _times(row: Document) -> str:
