@@ -14,6 +14,7 @@ from typing import Any
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.status.kernel_killed import unguarded_remedy
+from evictd.render.status.leaving_pods import are_enough, is_too_little, leaves, may_have_grown
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
 from evictd.render.status.several_growers import several_grew
@@ -172,7 +173,7 @@ def _open(status: Document) -> list[Document]:
     found = [*(each.entry for each in near), *(each.entry for each in graces(status))]
     for entry in status["signals"]:
         collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
-        late = collected or _is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)
+        late = collected or is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)
         if is_due(entry) and not _reason(entry) and late:
             found.append(entry)
     return list({entry["signal"]: entry for entry in found}.values())
@@ -204,23 +205,16 @@ def _goes_at_once(due: Sequence[Document]) -> str:
     return f": that can evict {first_of(list(pods))} at once" if pods else ""
 
 
-def _is_too_little(leaving: Sequence[Document], signal: str) -> bool:
-    """Whether the pods that are being evicted for a signal hold less together than was missing; False where it is not known."""
-    rows = [row for row in leaving if row.get("signal") == signal]
-    if not rows or any(row["held"] is None or row["missing"] is None for row in rows):
-        return False
-    return bool(sum(row["held"] for row in rows) < max(row["missing"] for row in rows))
-
-
 def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> Iterator[str]:
     """Yield what to do about a signal that is short; `mended`: what fills it is the pods of an owner, which is to be mended."""
     if not any(map(is_pressed, entry["thresholds"])):
         return
     outside, reason = outside_pods(entry), _reason(entry)
     remedy = _of_pods(entry, reason, leaving, mended=mended)
-    if grew_elsewhere(entry) and (suspects := entry.get("hostPathPods")):
+    outside_grew = grew_elsewhere(entry) and not may_have_grown(leaving, entry)
+    if outside_grew and (suspects := entry.get("hostPathPods")):
         yield host_path_remedy(suspects)
-    if grew_elsewhere(entry) and outside not in remedy:
+    if outside_grew and outside not in remedy:
         yield f"{outside}: what grew belongs to no pod"
         if remedy and reason == "ProtectedCulprit":
             took = (
@@ -246,7 +240,7 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     grower = _grower(entry)[0]
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
         if culprit in {row["pod"] for row in leaving}:
-            return outside if _is_too_little(leaving, entry["signal"]) else ""
+            return outside if is_too_little(leaving, entry["signal"]) else ""
         return (
             budget_remedy(culprit)
             if is_guarded_by_budget(entry)
@@ -260,9 +254,11 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
             if _is_main(entry, _NO_GROWTH)
             else several_grew(entry, _NO_GROWTH)
         )
-        return "" if mended or _leaves(grower, leaving) else main
-    if reason == "NothingEvictable" and (grew_elsewhere(entry) or _leaves(grower, leaving)):
+        return "" if mended or leaves(grower, leaving) else main
+    if reason == "NothingEvictable" and (grew_elsewhere(entry) or leaves(grower, leaving)):
         return ""  # no static pod grew
+    if reason == "NothingHelps" and are_enough(leaving, entry["signal"]):
+        return ""  # of the other pods
     return remedy
 
 
@@ -322,7 +318,7 @@ def _before(entry: Document, status: Document) -> str:
         return f"{outside}: what grew belongs to no pod{keeps}"
     first = next(iter(growing["pods"]), None)
     grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))
-    if _leaves(grower, status["leaving"]):
+    if leaves(grower, status["leaving"]):
         return ""
     if of_owner := owner_remedy(status, grower):
         return of_owner
@@ -367,10 +363,6 @@ def _grower(entry: Document) -> tuple[str, bool]:
     return held.get("grower", ""), held["protected"]["grown"] > max(
         held["evictable"]["grown"], held["leaving"]["grown"]
     )
-
-
-def _leaves(pod: str, leaving: Iterable[Document]) -> bool:
-    return pod in {row["pod"] for row in leaving if not row.get("gone")}
 
 
 def _of_culprit(remedy: str, pod: str, guard: str | None) -> str:
