@@ -4,7 +4,8 @@ import re
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
-from evictd.render.status.signal_card import _rate
+from evictd.render.status.signal_card import _rate, signal_card
+from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import approaching, calm, crowded, fresh, page, play, pressed, rehearsed
 from tests.render.snapshots import incident_snapshot
@@ -120,3 +121,10 @@ def test_the_evictions_come_before_what_removed_no_pod_in_the_legend() -> None:
     assert "default/web-1 evicted" in legend
     assert legend.count("began to remove what no pod needs") == 1
     assert "1M</strong> inodes left of 1M" in text
+
+
+def test_a_steep_last_interval_is_on_the_card_as_in_the_headline() -> None:
+    burst = incident_snapshot("44-limit-of-evictions", 310)
+    (memory, *_) = status_of(burst, burst.at)["signals"]
+    states = [each["state"] for each in signal_card(memory, (), (), near=True)["thresholds"]]
+    assert states[1] == "met in 6.9s at the rate of the last 10s, in 42s at that of the last minute"

@@ -44,8 +44,7 @@ def signal_card(
         "percent": fill,
         "rate": "" if rate_is_said else _rate(entry),
         "thresholds": [
-            _threshold(threshold, signal, tick, due=is_due(entry), slows=slowed(entry))
-            for threshold, tick in zip(entry["thresholds"], ticks, strict=True)
+            _threshold(threshold, entry, tick) for threshold, tick in zip(entry["thresholds"], ticks, strict=True)
         ],
         "few": _few(trend),
         "chart": (chart := page_chart(trend, limits, signal, marks, capacity=entry["capacity"], now=now)),
@@ -90,25 +89,30 @@ def _rate(entry: Document) -> str:
     return f"{'fell' if rate > 0 else 'rose'} by {gap_text(abs(rate), signal)}{what} a second in the last minute"
 
 
+def _foreseen(threshold: Document, entry: Document) -> str:
+    """Write when a threshold is met, at the rate of the last two readings first where that is much steeper."""
+    left, slows = seconds_text(threshold["secondsToThreshold"]), slowed(entry)
+    last, sooner = entry.get("lastFall"), threshold.get("secondsAtLastFall")  # an older daemon does not say it
+    if last and sooner is not None:
+        over = seconds_text(last["overSeconds"])
+        return f"met in {seconds_text(sooner)} at the rate of the last {over}, in {left} at that of the last minute"
+    return f"met in {left} at this rate{f', but it {slows}' if slows else ''}"
+
+
 def _is_foreseen(seconds: float | None) -> bool:
     return seconds is not None and seconds <= FORESEEN_SECONDS
 
 
-def _threshold(threshold: Document, signal: Signal, tick: float, *, due: bool, slows: str) -> dict[str, Any]:
-    """Return one threshold; `tick`: percent of the bar; `due`: one of its signal acts now, before any grace period ends.
-
-    `slows`: that the signal falls much less than the rate of the last minute says (`timing.slowed`).
-    """
-    state = "not met"
+def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, Any]:
+    """Return one threshold of a signal; `tick`: percent of the bar. Where one acts now, no grace period is said."""
+    signal, due, state = Signal(entry["signal"]), is_due(entry), "not met"
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
         state = f"met, acts in {seconds_text(left)} at the latest" if left and not due else "met"
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
     elif _is_foreseen(threshold["secondsToThreshold"]):
-        state = (
-            f"met in {seconds_text(threshold['secondsToThreshold'])} at this rate{f', but it {slows}' if slows else ''}"
-        )
+        state = _foreseen(threshold, entry)
     return {
         "kind": threshold["kind"],
         "limit": limit_amount(threshold["limit"], signal),
