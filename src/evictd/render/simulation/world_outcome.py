@@ -10,6 +10,7 @@ from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
 from evictd.core.units.duration import SECOND
 from evictd.render.past_budget import past_budget_text
+from evictd.render.simulation.grace import grace_texts
 from evictd.render.simulation.host_growth import host_growth_texts
 from evictd.render.simulation.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.simulation.world_unattended import cost_texts, grows_on, on_its_disk, unattended_texts, within_played
@@ -55,7 +56,13 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
-    sentences += [*_refusal_texts(run), *_kill_texts(run, account), *_ran_out_texts(run), *relief_texts(run, account)]
+    sentences += [
+        *grace_texts(run),
+        *_refusal_texts(run),
+        *_kill_texts(run, account),
+        *_ran_out_texts(run),
+        *relief_texts(run, account),
+    ]
     sentences += [*_stayed_texts(run, account, evicted), *host_growth_texts(run)]
     if unattended is not None:
         sentences += [

@@ -1,0 +1,50 @@
+"""Says of a world that was played where a grace period did not decide: it outlasted the crossing of the hard threshold.
+
+Also where a grace period is shorter than the time between two cycles: it ends at the next cycle only.
+"""
+
+from collections.abc import Iterator
+
+from evictd.core.model.decision import EvictPod, begun_evictions
+from evictd.core.model.finding import ThresholdFinding
+from evictd.render.text import duration_text
+from evictd.world.loop import Run, WorldCycle
+
+
+def grace_texts(run: Run) -> Iterator[str]:
+    """Write of the first eviction for each threshold what its grace period, or that of the soft one above it, did."""
+    said: set[str] = set()
+    for cycle in run.cycles:
+        for each in begun_evictions(cycle.step.decisions):
+            text = _outlasted(cycle, each) or _rounded_up(run, each)
+            if text and (key := str(each.because.threshold)) not in said:
+                said.add(key)
+                yield text
+
+
+def _outlasted(cycle: WorldCycle, eviction: EvictPod) -> str:
+    """Write that a hard threshold was crossed within the grace period of a soft one of the same signal."""
+    hard = eviction.because.threshold
+    if hard is None or hard.grace_period:
+        return ""
+    for each in cycle.step.findings:
+        if not isinstance(each, ThresholdFinding) or each.threshold.signal is not hard.signal or not each.grace_left:
+            continue
+        grace = each.threshold.grace_period
+        been = f"{duration_text(grace - each.grace_left)} of its grace period of {duration_text(grace)}"
+        return (
+            f"{each.threshold} had been met for {been} when {hard} acted: with a shorter one, or a higher threshold, it "
+            "would have evicted first."
+        )
+    return ""
+
+
+def _rounded_up(run: Run, eviction: EvictPod) -> str:
+    """Write that a grace period which is shorter than the time between two cycles ends with the next cycle."""
+    soft, period = eviction.because.threshold, run.config.monitoring_period
+    if soft is None or not 0 < soft.grace_period < period:
+        return ""
+    return (
+        f"A grace period of {duration_text(soft.grace_period)} is shorter than the {duration_text(period)} between two cycles: "
+        f"{soft} acted at the cycle after it was met."
+    )

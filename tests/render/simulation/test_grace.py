@@ -1,0 +1,29 @@
+"""What a grace period did in a world that was played."""
+
+import pytest
+
+from evictd.render.simulation.grace import grace_texts
+from evictd.world.loop import play
+from tests.playbook import config
+from tests.world.worlds import HARD, MI, hog, quiet, world
+
+
+@pytest.mark.parametrize(
+    ("grace", "said"),
+    [
+        ("10m", "of its grace period of 10m0s when memory.available<500Mi acted: with a shorter one"),
+        (
+            "5s",
+            "A grace period of 5s is shorter than the 10s between two cycles: memory.available<1Gi acted at the cycle after",
+        ),
+        ("10s", ""),
+        ("", ""),
+    ],
+)
+def test_a_grace_period_that_did_not_decide_is_said_to_be_so(grace: str, said: str) -> None:
+    """Both sides of a comparison evicted at the same time, and no sentence said why the soft threshold did not."""
+    soft = {"memory.available": ("1Gi", grace)} if grace else {}
+    run = play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft))
+    texts = list(grace_texts(run))
+    assert len(texts) == bool(said)
+    assert said in "".join(texts)
