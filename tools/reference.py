@@ -34,7 +34,7 @@ from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode
 from evictd.render.history.history import EventKind
-from evictd.render.sentences import no_action_text
+from evictd.render.stop_reason import no_action_text
 from tools import chart_values
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
 

@@ -9,7 +9,8 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.quantity import of_bytes, of_count, parse_quantity
 from evictd.render import sentences
-from evictd.render.culprit import culprit_text
+from evictd.render.culprit import culprit_parts
+from evictd.render.stop_reason import no_action_text
 
 CONFIG = EvictionConfig()
 CULPRIT = Pod(name="c", namespace="n", uid="c")
@@ -40,13 +41,13 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
 
 def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
     finding = culprit_finding(4096, 2048, 1024, "grows more than all of them and is a static pod")
-    assert sentences.no_action_text(finding) == (
+    assert no_action_text(finding) == (
         "ProtectedCulprit: n/c grows more than all pods that may be evicted and is a static pod; 1Ki is missing now, 4Ki with "
         "what grows while other pods end (at least 40 s for each), and the others that may be evicted hold 2Ki together, so "
         "evicting them would not help"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
-    assert sentences.no_action_text(stalls) == (
+    assert no_action_text(stalls) == (
         "ProtectedCulprit: n/c stalls and is a static pod; no other pod goes in its place"
     )
 
@@ -54,15 +55,15 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
 def test_processes_are_counted_as_such() -> None:
     """It said "616 is needed"."""
     found = replace(culprit_finding(0, 0), needed=of_count(616), reachable=of_count(79))
-    many = culprit_text(found, CULPRIT, Resource.PIDS)
+    many = "".join(culprit_parts(found, CULPRIT, Resource.PIDS))
     assert many.endswith(
         "; 616 processes are needed, and the others that may be evicted hold 79 processes together, so evicting them would not "
         "help"
     )
-    one = culprit_text(replace(found, needed=of_count(1), reachable=of_count(0)), CULPRIT, Resource.PIDS)
+    one = "".join(culprit_parts(replace(found, needed=of_count(1), reachable=of_count(0)), CULPRIT, Resource.PIDS))
     assert one.endswith("; 1 process is needed, and no pod that may be evicted holds any")
 
 
 def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
     text = "; 4Ki is needed with what grows while other pods end (at least 40 s for each), and"
-    assert text in culprit_text(culprit_finding(4096, 2048, 1), CULPRIT, Resource.MEMORY)
+    assert text in "".join(culprit_parts(culprit_finding(4096, 2048, 1), CULPRIT, Resource.MEMORY))

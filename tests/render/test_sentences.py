@@ -8,8 +8,6 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait, WithdrawEviction
 from evictd.core.model.finding import (
     ContainerFsIgnored,
-    NoAction,
-    NoActionReason,
     ProtectedPodSkipped,
     RankedPod,
     Ranking,
@@ -203,23 +201,3 @@ def test_every_finding_has_its_sentence() -> None:
         "n/s is skipped: it is protected (static pod)",
         "nodefs.available<10% (soft, 1m30s) is ignored: containerfs follows nodefs or imagefs",
     }
-
-
-@pytest.mark.parametrize("why", NoActionReason)
-def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
-    culprit = Pod(name="c", namespace="n", uid="c", source=PodSource.STATIC)
-    finding = NoAction(why=why, threshold=MEMORY, pod=culprit, needed=of_bytes(2048), reachable=of_bytes(1024))
-    text = sentences.finding_text(finding, CONFIG)
-    assert text
-    assert "\n" not in text
-    if why is NoActionReason.PROTECTED_CULPRIT:
-        assert text.startswith(
-            "memory.available: ProtectedCulprit: n/c holds or grows more and may not go; 2Ki is needed, and the others that may "
-            "be evicted hold 1Ki together, so evicting them would not help"
-        )
-
-
-def test_an_unknown_layout_is_said_to_hold_up_only_the_disks() -> None:
-    """Memory and PIDs are acted on in the same cycle; "the cycle waits for it" was not true."""
-    text = sentences.no_action_text(NoAction(why=NoActionReason.LAYOUT_UNKNOWN))
-    assert text == "the filesystem layout is unknown; thresholds on disks wait for it (policy Kubelet: all)"

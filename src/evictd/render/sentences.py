@@ -7,8 +7,6 @@ rank, node-level reclaim. A finding about a signal names the signal, since thres
 from collections.abc import Sequence
 from typing import assert_never
 
-from evictd.core.eviction.needed_text import needed_with_growth
-from evictd.core.model.amount_text import amount_with
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import (
@@ -27,7 +25,6 @@ from evictd.core.model.finding import (
     Finding,
     KeptAway,
     NoAction,
-    NoActionReason,
     NodeFinding,
     PodSkipped,
     PreferenceApplied,
@@ -44,8 +41,8 @@ from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCon
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text, share_text, size_text
 from evictd.core.units.quantity import NANO, Quantity
-from evictd.render.culprit import culprit_text
 from evictd.render.deciding import contender, deciding_key, passed_over_because
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     COUNTED,
     amount_text,
@@ -309,91 +306,3 @@ def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> str:
 def _for(*signals: Signal | None) -> str:
     found = ", ".join(signal.value for signal in signals if signal is not None)
     return f"{found}: " if found else ""
-
-
-_NO_ACTION = {
-    NoActionReason.NO_STATS: "the stats could not be read, so nothing is decided",
-    NoActionReason.RECLAIM_SUFFICED: "node-level reclaim was enough; no pod is evicted",
-    NoActionReason.NO_RANK_FUNCTION: "pods cannot be ranked for this signal",
-    NoActionReason.NO_ACTIVE_PODS: "there are no active pods to evict",
-    NoActionReason.PODS_UNKNOWN: "the pods are unknown: the container runtime does not answer",
-    NoActionReason.NOTHING_EVICTABLE: "no active pod is left that may be evicted: protected pods never are",
-    NoActionReason.NO_POD_MEASURED: "no evictable pod is measured for this signal, so none is chosen",
-    NoActionReason.API_PODS_STANDALONE: "the pods are an API server's and evictd runs standalone; it only reports",
-    NoActionReason.FILESYSTEM_READ_ONLY: "the filesystem is read-only; an eviction would free nothing of it",
-    NoActionReason.NOTHING_HELPS: "no evictable pod uses any of it, so no eviction would free any",
-    NoActionReason.HELD_BACK: "each pod whose eviction would help is skipped for now",
-    NoActionReason.THRESHOLD_NEVER_CLEAR: (
-        "ThresholdNeverClear: the threshold has been met since it was configured, and three pods were evicted for it within "
-        "ten minutes; check its value"
-    ),
-    NoActionReason.LAYOUT_UNKNOWN: "the filesystem layout is unknown; thresholds on disks wait for it (policy Kubelet: all)",
-}
-
-
-_COLLECTORS = "the collectors"
-"""How the journal names node-level reclaim that is waited for."""
-_RECLAIM = "node-level reclaim"
-
-
-def no_action_text(finding: NoAction) -> str:
-    """Write why nothing (more) was decided, without the signal."""
-    detail = clean(finding.detail) or (pod_name(finding.pod) if finding.pod is not None else "the last victims")
-    if finding.why is NoActionReason.WAITING_FOR_VICTIM:
-        return f"waiting for {detail} to be gone before another pod is chosen"
-    if finding.why is NoActionReason.WAITING_FOR_RELEASE:
-        return f"waiting for what {_RECLAIM if detail == _COLLECTORS else detail} should free"
-    if finding.why is NoActionReason.PROTECTED_CULPRIT and finding.pod is not None and finding.threshold is not None:
-        return f"ProtectedCulprit: {culprit_text(finding, finding.pod, SIGNALS[finding.threshold.signal].resource)}"
-    if finding.why is NoActionReason.EVICTION_LIMIT_REACHED and finding.threshold is not None:
-        missing = amount_with(finding.needed, SIGNALS[finding.threshold.signal].resource)
-        more = "" if _misses_nothing(finding) else f"; {missing} missing"
-        return f"EvictionLimitReached: evictionLimit allows no more than {detail}{more}"
-    if (
-        finding.why is NoActionReason.EVICTIONS_DO_NOT_HELP
-        and finding.threshold is not None
-        and _misses_nothing(finding)
-    ):
-        but = f", but {clean(finding.detail)}" if finding.detail else ""
-        gave_back = _gave_back(finding, SIGNALS[finding.threshold.signal].resource)
-        return f"EvictionsDoNotHelp: the last two evictions {gave_back}{but}; evictions pause"
-    if finding.why in _WITH_AMOUNTS and finding.threshold is not None:
-        resource = SIGNALS[finding.threshold.signal].resource
-        needed, reachable = quantity_text(finding.needed, resource), quantity_text(finding.reachable, resource)
-        why = clean(finding.detail)
-        return _WITH_AMOUNTS[finding.why].format(
-            needed=amount_with(finding.needed, resource),
-            wanted=needed,
-            reachable=reachable,
-            gave_back=_gave_back(finding, resource),
-            with_growth=needed_with_growth(finding, resource),
-            detail=why,
-            therefore=f"{why}, so" if why else "so",
-        )
-    return _NO_ACTION[finding.why]
-
-
-def _misses_nothing(finding: NoAction) -> bool:
-    """Whether nothing is missing yet: the least amount is 1, also of a threshold that is not met."""
-    return finding.needed is not None and finding.needed.value() <= 1
-
-
-def _gave_back(finding: NoAction, resource: Resource) -> str:
-    """Write what the last two evictions gave back."""
-    some = finding.reachable is not None and finding.reachable.value() > 0
-    return f"gave back {quantity_text(finding.reachable, resource)}" if some else "left no more available"
-
-
-_WITH_AMOUNTS = {
-    NoActionReason.UNMEASURED_CULPRIT: (
-        "UnmeasuredCulprit: pods that were not measured hold or grow more than all others, which hold {reachable} together; "
-        "{with_growth}, so no pod within its request is evicted in their place"
-    ),
-    NoActionReason.EVICTIONS_DO_NOT_HELP: (
-        "EvictionsDoNotHelp: {needed} missing, and the last two evictions {gave_back}; {therefore} evictions pause"
-    ),
-    NoActionReason.NOT_SHORT_OF_MEMORY: (
-        "NotShortOfMemory: MemAvailable is {reachable}, above the {wanted} wanted; only page cache holds the threshold met "
-        "({detail}), so no pod is evicted"
-    ),
-}

@@ -47,7 +47,11 @@ def test_below_a_hard_threshold_the_headline_says_what_evictd_does() -> None:
     dry = headline({**status, "dryRun": True})
     assert dry.text == f"Dry run: {first} would remove what no pod needs; default/hog would be evicted {then}"
     assert tuple(why_nothing(status, {"notes": ()}, dry)) == ()
-    blocked = {**status, "phase": {"name": "Watching"}, "signals": [{**memory, "next": None, "stop": "no pod may go"}]}
+    blocked = {
+        **status,
+        "phase": {"name": "Watching"},
+        "signals": [{**memory, "next": None, "stop": "no pod may go", "stopBrief": "no pod may go"}],
+    }
     once = ("memory.available: no pod may go",)
     assert tuple(why_nothing(blocked, {"notes": once}, headline(blocked))) == once, "it stood among the notes too"
     dry_run = {**blocked, "dryRun": True}
@@ -155,7 +159,12 @@ def test_a_threshold_with_a_grace_period_acts_after_it() -> None:
     hard = [each for each in memory["thresholds"] if each["kind"] == "hard"]
     at_once = headline({**status, "signals": [{**memory, "thresholds": [{**hard[0], "secondsToThreshold": 20.0}]}]})
     assert at_once.text.endswith("1Gi in 20s at the present rate. default/hog would be evicted then.")
-    none = headline({**status, "signals": [{**memory, "next": None, "stop": "no pod may go; not one"}]})
+    none = headline(
+        {
+            **status,
+            "signals": [{**memory, "next": None, "stop": "no pod may go; not one", "stopBrief": "no pod may go"}],
+        }
+    )
     assert none.text.endswith("at the present rate. No pod would be evicted: no pod may go.")
 
 
@@ -191,7 +200,7 @@ def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
     dry = rehearsed()
     status = status_of(dry, dry.at)
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
-    blocked = {**memory, "next": None, "stop": "EvictionsDoNotHelp: 1Gi is missing; evictions pause", "stopReason": ""}
+    blocked = {**memory, "next": None, "stopBrief": "1Gi is missing"}
     assert headline({**status, "signals": [blocked]}).text.endswith("evictd would evict no pod: 1Gi is missing.")
 
 

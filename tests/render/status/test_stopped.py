@@ -1,10 +1,10 @@
 """Why no pod is evicted, and until when."""
 
-from evictd.render.sentences import no_action_text
+from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.render.status.headline import headline
 from evictd.render.status.stopped import brief_stop, name_last, past_its_budget, paused_until, stop_text
 from tests.daemon.status import status_of
-from tests.render.shown_nodes import page
+from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
 from tests.render.status.test_view import shown
 from tests.render.test_culprit import culprit_finding
@@ -89,5 +89,5 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
 def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:
     """The headline said "No pod would be evicted: 264Mi is missing now", up to the first semicolon."""
     finding = culprit_finding(4096, 2048, 2048, "holds more than all of them and is a static pod")
-    stop = brief_stop({"stop": no_action_text(finding), "stopReason": "ProtectedCulprit", "stopPod": "n/c"})
+    stop = brief_stop(stop_document(finding, calm(), 0))
     assert stop == "n/c holds more than all pods that may be evicted and is a static pod"

@@ -33,7 +33,8 @@ from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
 from evictd.errors import SourceKind
-from evictd.render.sentences import kept_away_text, no_action_text
+from evictd.render.sentences import kept_away_text
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import limit_text, quantity_text, signal_quantity
 
 _SHOWN_PODS = 5

@@ -10,12 +10,13 @@ from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.after_stop import goes_after
 from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.sentences import no_action_text
 from evictd.render.status.stopped import BUDGET_GUARD
+from evictd.render.stop_reason import stop_reason
 from evictd.render.text import protection
 
 _NO_STOP: Mapping[str, Any] = {
     "stop": "",
+    "stopBrief": "",
     "stopReason": "",
     "stopEndsInSeconds": None,
     "stopLastsSeconds": None,
@@ -29,9 +30,10 @@ _NO_STOP: Mapping[str, Any] = {
 def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
     """Return why no pod would go, and for how long; `None`: one would.
 
-    `stopPod` is the pod for which no other one goes, `stopPodGuard` what guards it; of a disruption budget the time ends when
-    evictd may pass over it, and `stopInstead` is the pod that may go then if it may not. A pause that begins when the
-    threshold acts has a length and no end yet. `stopThen` is the pod that would go when a stop ends by itself.
+    `stop` is the whole sentence, `stopBrief` its first part. `stopPod` is the pod for which no other one goes, `stopPodGuard`
+    what guards it; of a disruption budget the time ends when evictd may pass over it, and `stopInstead` is the pod that may go
+    then if it may not. A pause that begins when the threshold acts has a length and no end yet. `stopThen` is the pod that would
+    go when a stop ends by itself.
     """
     if stop is None:
         return {**_NO_STOP}
@@ -42,9 +44,10 @@ def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[s
         hard = stop.threshold is not None and stop.threshold.hard
         guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
         instead = goes_instead(stop, snapshot, now)
-    begun = has_begun(stop, snapshot.state)
+    begun, reason = has_begun(stop, snapshot.state), stop_reason(stop)
     return {
-        "stop": no_action_text(stop),
+        "stop": str(reason),
+        "stopBrief": reason.first,
         "stopReason": stop.why.value,
         "stopEndsInSeconds": None if until is None or not begun else round((until - now) / SECOND, 1),
         "stopLastsSeconds": None if until is None or begun else round((until - snapshot.at) / SECOND, 1),

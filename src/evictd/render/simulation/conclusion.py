@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from evictd.core.model.decision import EvictPod, ReclaimNode, begun_evictions
 from evictd.core.model.finding import NoAction, ThresholdFinding
 from evictd.core.model.observation import EvictionAnswerKind, Reclaim
-from evictd.render.sentences import no_action_text
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     counted,
     duration_text,

@@ -16,7 +16,8 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.core.units.quantity import of_bytes
 from evictd.render.console import print_line
 from evictd.render.documents import Document
-from evictd.render.sentences import no_action_text, place_text
+from evictd.render.sentences import place_text
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     clean,
     clock,

@@ -26,9 +26,10 @@ from evictd.render.attribution import attribution_lines
 from evictd.render.console import print_line
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, PlacedRow, placed_rows
-from evictd.render.sentences import changes_nothing, decision_text, finding_text, no_action_text
+from evictd.render.sentences import changes_nothing, decision_text, finding_text
 from evictd.render.simulation.conclusion import conclusion
 from evictd.render.simulation.steps import copies, folded, folded_text, nearest_text
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     amount_text,
     clean,

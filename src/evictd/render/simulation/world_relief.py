@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.threshold import Origin
-from evictd.render.sentences import no_action_text
 from evictd.render.simulation.world_warnings import never_met
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import TENTH, clean, clock, counted, duration_text, first_of
 from evictd.world.account import OOM_KILLED, Account, Verdict
 from evictd.world.loop import Run

@@ -19,8 +19,9 @@ from evictd.render.console import print_line
 from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import without_rounds
-from evictd.render.sentences import changes_nothing, decision_text, no_action_text
+from evictd.render.sentences import changes_nothing, decision_text
 from evictd.render.simulation.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
+from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clean, clock, counted, left_text, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import OF_MEMORY, Usage

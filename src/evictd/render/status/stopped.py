@@ -14,8 +14,8 @@ BUDGET_GUARD = "disruption budget"
 _AUTO = "Auto"
 """`EvictionMethod.AUTO`, whose module `status` need not load."""
 _NO_POD_MEASURED = "NoPodMeasured"
-_NOT_SHORT = "NotShortOfMemory"
-"""Its second part says why: page cache."""
+_PAUSED = "EvictionsDoNotHelp"
+"""Its sentence ends with "evictions pause", and the time goes on with it."""
 _FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")
 """The name of a finding before its sentence."""
 
@@ -27,13 +27,12 @@ def name_last(text: str) -> str:
 
 
 def brief_stop(entry: Document) -> str:
-    """Return the first part of why no pod goes for a signal; empty where one goes, or none is measured."""
+    """Return the first part of why no pod goes for a signal, without amounts; empty where one goes, or none is measured."""
     if entry.get("stopReason") == _NO_POD_MEASURED:
         return ""
     if is_guarded_by_budget(entry):
         return f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}, which comes first"
-    text = _FINDING.sub(r"\1", entry.get("stop") or "")
-    return text.partition(" (" if entry.get("stopReason") == _NOT_SHORT else ";")[0]
+    return entry.get("stopBrief", entry.get("stop")) or ""  # an older daemon has the whole sentence only
 
 
 def paused_until(status: Document, entry: Document) -> str:
@@ -91,7 +90,7 @@ def stop_text(status: Document, entry: Document) -> str:
     if not entry.get("stop"):
         return ""
     until, budget = paused_until(status, entry), past_its_budget(status, entry)
-    pauses = entry["stop"].endswith(" pause")
+    pauses = entry.get("stopReason") == _PAUSED
     then = f"; then {goes}" if (goes := goes_then(entry)) else ""
     return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{f'; {budget}' if budget else ''}{then}"
 
