@@ -13,9 +13,11 @@ from evictd.codec.journal_record import (
     RecordedKill,
     RecordedKubeletEviction,
     RecordedRefusal,
+    RecordedVictim,
     decode_record,
 )
 from evictd.commands.source import own_config
+from evictd.commands.world_journal import journal_lines
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.console import make_console
@@ -29,6 +31,7 @@ from evictd.render.history.history import (
 from evictd.render.history.table import print_history, totals_text
 from evictd.render.replay.replayed import recorded_text
 from tests.daemon.world import GI, NOW
+from tests.render.played_worlds import incident_run
 from tests.render.recorded_journal import journal
 from tests.stories import check_golden, played
 
@@ -233,3 +236,15 @@ def test_a_condition_for_which_no_pod_goes_has_its_cause_and_one_for_which_a_pod
     decisions = tuple(each for each in first.decisions if each["kind"] != "EvictPod")
     (event,) = history([msgspec.structs.replace(known, decisions=decisions)])
     assert event.filled.startswith("Of 1Gi that filled memory since ")
+
+
+def test_a_pod_that_another_component_had_deleted_is_said_to_be_so() -> None:
+    """A shortened grace period read like an eviction; an earlier one by evictd can be in a journal that was rotated away."""
+    records = [decode_record(line) for line in journal_lines(incident_run("11-leaving-pod"), end=10**18)]
+    (shortened,) = [each for each in history(records) if each.kind is EventKind.SHORTENED]
+    assert shortened.why == "It was being deleted already, so that is no eviction."
+    chosen = (RecordedVictim(uid=shortened.uid),)
+    own = [
+        msgspec.structs.replace(each, state=msgspec.structs.replace(each.state, in_flight=chosen)) for each in records
+    ]
+    assert [each.why for each in history(own) if each.kind is EventKind.SHORTENED] == [""]

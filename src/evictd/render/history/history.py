@@ -172,13 +172,17 @@ class _Reader:
         event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
         because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
         past = past_budget(record, decision)
-        why = " ".join(filter(None, (because, past)))
+        chosen = self.evicted | {
+            each.uid for each in record.state.in_flight
+        }  # the journal may begin after its eviction
+        leaves = kind is EventKind.SHORTENED and pod["uid"] not in chosen
+        why = " ".join(filter(None, (because, past, _DELETED_BEFORE if leaves else "")))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
         wall, pods = self.before
         filled = recorded_filled_text(
             record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
         )
-        told = bool(why) or (kind is EventKind.SHORTENED and pod["uid"] not in self.evicted)
+        told = bool(why)
         self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
         return replace(event, why=why, filled=filled if told else "", owner=clean(owner), past_budget=bool(past))
 
@@ -362,6 +366,7 @@ def event_line(event: HistoryEvent) -> str:
     return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
 
 
+_DELETED_BEFORE = "It was being deleted already, so that is no eviction."
 _NO_ACTIONS = frozenset(reason.value for reason in NoActionReason)
 _FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.KERNEL, EventKind.BOOT})
 """Events that are real in a dry run too."""
