@@ -23,10 +23,12 @@ from evictd.core.units.duration import SECOND
 from evictd.render.console import make_console
 from evictd.render.history.history import (
     EventKind,
+    HistoryEvent,
     condition_spans,
     event_line,
     history,
     history_document,
+    killed_of,
 )
 from evictd.render.history.table import print_history, totals_text
 from evictd.render.replay.replayed import recorded_text
@@ -248,3 +250,12 @@ def test_a_pod_that_another_component_had_deleted_is_said_to_be_so() -> None:
         msgspec.structs.replace(each, state=msgspec.structs.replace(each.state, in_flight=chosen)) for each in records
     ]
     assert [each.why for each in history(own) if each.kind is EventKind.SHORTENED] == [""]
+
+
+def test_of_what_the_kernel_killed_a_part_of_the_host_is_named_first() -> None:
+    """`default/web-2, default/web-3, default/web-4 and 4 more`: the host's daemon, the cause, was one of the four (world 08)."""
+    pod = HistoryEvent(
+        at="", kind=EventKind.KERNEL, pod="default/web", uid="w", text="", evidence={"where": "default/web"}
+    )
+    host = HistoryEvent(at="", kind=EventKind.KERNEL, text="", evidence={"where": "daemon"})
+    assert killed_of([pod, host, pod]) == ("daemon", "default/web")

@@ -270,7 +270,7 @@ def test_the_other_pods_are_named_of_which_the_kernel_killed_processes() -> None
     host = replace(kill, pod="", uid="", evidence={"where": "system.slice"})
     own = replace(kill, pod="default/hog-old", uid=incident().event.uid)
     found = replace(judged(Need.NEEDED, LEAK), after=(kill, own, host, kill))
-    assert summary_text(found).endswith("; the kernel killed processes of a/b, system.slice afterwards")
+    assert summary_text(found).endswith("; the kernel killed processes of system.slice, a/b afterwards")
     assert summary_text(replace(found, before=(own, kill), after=())).endswith("processes of a/b before")
     assert summary_text(replace(found, before=(kill,))).endswith("of a/b, system.slice before and afterwards")
     assert "the kernel" not in summary_text(replace(found, after=(own,)))
