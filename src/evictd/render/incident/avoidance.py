@@ -14,6 +14,7 @@ from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.requested import requested_with
+from evictd.render.incident.resize import resize_in_vain, resize_remedy
 from evictd.render.incident.same_choice import why_the_same
 from evictd.render.incident.smaller_soft import smaller_soft_text
 from evictd.render.incident.verdict import Grower, Need
@@ -71,7 +72,8 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
-    avoided = around + of_pod + _of_budget(found) + _of_threshold(found, resource)
+    others = Avoidance(by=resize_remedy(found), not_by=resize_in_vain(found))
+    avoided = around + of_pod + others + _of_budget(found) + _of_threshold(found, resource)
     if not avoided.by and (outside := outside_pods_text(found)):
         return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
     return avoided
