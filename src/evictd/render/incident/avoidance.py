@@ -17,6 +17,7 @@ from evictd.render.incident.requested import requested_with
 from evictd.render.incident.resize import resize_in_vain, resize_remedy
 from evictd.render.incident.same_choice import why_the_same
 from evictd.render.incident.smaller_soft import smaller_soft_text
+from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Grower, Need
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
@@ -72,7 +73,7 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
-    others = Avoidance(by=resize_remedy(found), not_by=resize_in_vain(found))
+    others = Avoidance(by=(*resize_remedy(found), *images_remedy(found)), not_by=resize_in_vain(found))
     avoided = around + of_pod + others + _of_budget(found) + _of_threshold(found, resource)
     if not avoided.by and (outside := outside_pods_text(found)):
         return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided

@@ -27,6 +27,7 @@ from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.summary import summary_text, within_text
+from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
 from evictd.render.incident.verdict import NOT_NEEDED, Need
 from evictd.render.status.node_page import asset, page_template
 from evictd.render.status.owners import AGAIN
@@ -120,6 +121,8 @@ def verdict_text(found: Incident) -> str:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
     if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
         return f"its end relieved the node; {row.pod} grew {within_text(found)}"
+    if unknown := unknown_images_text(found):
+        return unknown
     if held_unmeasured(found) and found.signal is not None:
         came_back = signal_amount(found.came_back or 0, found.signal)
         return (
@@ -312,7 +315,7 @@ def incident_document(found: Incident) -> Document:
         "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
         "metAgainSeconds": found.met.again,
         "stillMetSeconds": found.met.still,
-        "need": None if found.need is None else found.need.value,
+        "need": None if found.need is None or passed_over_with_image(found) else found.need.value,
         "account": verdict_text(found),
         "relief": list(relief_lines(found)),
         "events": [{"reason": reason, "message": message} for reason, message in found.events],
