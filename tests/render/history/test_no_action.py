@@ -1,9 +1,11 @@
 """What to do where no pod was evicted."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.no_action import no_action_remedy
+from evictd.render.history.no_action import no_action_remedy, no_action_remedy_lines
 
 
 @pytest.mark.parametrize(
@@ -22,3 +24,10 @@ def test_the_remedy_is_that_of_the_reason(reason: str, signal: str, said: str) -
     remedy = no_action_remedy(event)
     assert said in remedy
     assert bool(remedy) == bool(said)
+
+
+def test_the_remedy_is_a_line_where_there_is_one() -> None:
+    event = HistoryEvent(at="", kind=EventKind.NO_ACTION, text="", evidence={"reason": "HeldBack"})
+    (line,) = no_action_remedy_lines(event)
+    assert line == f"now: {no_action_remedy(event)}"
+    assert not tuple(no_action_remedy_lines(replace(event, evidence={"reason": "ReclaimSufficed"})))

@@ -10,6 +10,7 @@ from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.deciding import PlaceThen
 from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.history.why import PodWhy, why_document, why_lines
+from evictd.render.history.why_cause import LOOK_AT_VOLUME
 from evictd.render.node_view import explanation_document
 from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
@@ -192,6 +193,29 @@ def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
     assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
     earlier = replace(known, no_action=replace(stop, at="2026-01-01T00:00:09Z"))
     assert not any("pause" in line for line in why_lines(earlier))
+
+
+def test_a_pod_that_is_told_why_none_was_evicted_is_told_what_to_do() -> None:
+    """Of the static pod that filled memory, and of pods that the kernel killed for the host, no remedy was said (15, 08)."""
+    evidence = {"reason": "ProtectedCulprit"}
+    stop = HistoryEvent(
+        at="2026-01-01T00:01:09Z",
+        kind=EventKind.NO_ACTION,
+        pod="a/x",
+        text="evictions pause",
+        signal="memory.available",
+        evidence=evidence,
+    )
+    own = PodWhy(pod="a/x", events=(stop,), no_action=stop, asked=False)
+    remedy = "now: limit a/x or move it to another node (a static pod: change its manifest)"
+    assert remedy in list(why_lines(own))
+    place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
+    passed = PodWhy(pod="a/z", passed=(("2026-01-01T00:01:00Z", place),), no_action=stop)
+    assert remedy in list(why_lines(passed))
+    assert remedy not in list(why_lines(replace(passed, no_action=replace(stop, at="2026-01-01T00:00:09Z"))))
+    evicted = HistoryEvent(at="2026-01-01T00:02:00Z", kind=EventKind.EVICTED, pod="a/x", text="evict a/x")
+    assert remedy not in list(why_lines(replace(own, events=(stop, evicted)))), "its incident says what to do"
+    assert remedy not in list(why_lines(replace(own, causes=(LOOK_AT_VOLUME,)))), "its volume is to be looked at"
 
 
 def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() -> None:

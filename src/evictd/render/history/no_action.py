@@ -1,5 +1,7 @@
 """Says what to do where the journal has a reason for which no pod was evicted."""
 
+from collections.abc import Iterator
+
 from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.render.history.history import HistoryEvent
 from evictd.render.status.remedies import remedy_of
@@ -9,3 +11,9 @@ def no_action_remedy(event: HistoryEvent) -> str:
     """Return the remedy for the reason of an event of the kind `NoAction`; empty where the reason has none."""
     signal = signal_named(event.signal)
     return remedy_of(str(event.evidence.get("reason")), None if signal is None else SIGNALS[signal].resource, event.pod)
+
+
+def no_action_remedy_lines(event: HistoryEvent) -> Iterator[str]:
+    """Write the remedy as a line; none where the reason has no remedy."""
+    if remedy := no_action_remedy(event):
+        yield f"now: {remedy}"

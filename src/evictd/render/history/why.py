@@ -15,9 +15,10 @@ from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.render.deciding import PlaceThen, place_then
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
-from evictd.render.history.no_action import no_action_remedy
+from evictd.render.history.no_action import no_action_remedy_lines
 from evictd.render.history.pods_meant import pods_meant
 from evictd.render.history.refusals import without_repeated_refusals
+from evictd.render.history.why_cause import LOOK_AT_VOLUME
 from evictd.render.status.stopped import paused_until
 from evictd.render.status.timing import conditions, time_lines
 from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
@@ -100,6 +101,13 @@ class PodWhy:
         found = (name for row, name in rows if name != self.pod and self._is_kin(clean(row.get("owner") or ""), name))
         return tuple(dict.fromkeys(found))
 
+    @property
+    def last_reason(self) -> HistoryEvent | None:
+        """The last reason for which no pod was evicted, if it concerns the pod; `None` where the daemon says how it stands."""
+        last = self.no_action if self.explained is None else None
+        after = last is not None and self.passed and last.at > self.passed[-1][0]
+        return last if last in self.events or after else None
+
     def _is_kin(self, owner: str, pod: str) -> bool:
         return bool(owner) and owner == self.owner and pod.partition("/")[0] == self.pod.partition("/")[0]
 
@@ -163,13 +171,13 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         if row["why"]:
             yield f"  {clean(row['why'])}"
     yield from why.causes
+    yield from _remedy(why)
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
         if not why.known and why.pod in why.pods and why.no_action is not None:
             yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
-            if remedy := no_action_remedy(why.no_action):
-                yield f"now: {remedy}"
+            yield from no_action_remedy_lines(why.no_action)
         return
     yield from _now(why)
     if why.unreadable:
@@ -257,9 +265,15 @@ def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the time and the reason for which no pod went after the last eviction of another one, if it is the last reason."""
-    paused = why.no_action if why.explained is None and why.passed else None
-    if paused is not None and paused.at > why.passed[-1][0] and paused not in why.events:
+    if (paused := why.last_reason) is not None and paused not in why.events:
         yield paused.at, (f"{clean(paused.at)}: {event_line(paused)}",)
+
+
+def _remedy(why: PodWhy) -> Iterator[str]:
+    """Write what to do about the reason for which no pod went; where the pod was evicted, its incident says what to do."""
+    evicted = any(event.kind is EventKind.EVICTED for event in why.events)
+    if (reason := why.last_reason) is not None and not evicted and LOOK_AT_VOLUME not in why.causes:
+        yield from no_action_remedy_lines(reason)
 
 
 def _kin(why: PodWhy) -> Iterator[str]:

@@ -13,6 +13,9 @@ from evictd.render.history.recorded_ranking import ranking_rows
 from evictd.render.history.suspects import suspects_of
 from evictd.render.text import amount_text, clean
 
+LOOK_AT_VOLUME = "look at that volume: if it fills the disk, end the pod and delete the files in it"
+"""What to do about a pod whose hostPath volume may be the cause."""
+
 
 def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does.
@@ -40,7 +43,7 @@ def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, wh
     filled = _filled(held, record)
     if held.elsewhere.grown * 2 >= held.filled and pod in suspects_of(record, signal):
         yield f"it may be the cause, because its hostPath volume is not measured: {filled}"
-        yield "look at that volume: if it fills the disk, end the pod and delete the files in it"
+        yield LOOK_AT_VOLUME
     elif held.main_grower == pod and held.of_pods * 2 >= held.filled:
         yield f"it grew most {when}{_within(record, signal, pod)}: {filled}"
 
