@@ -13,6 +13,7 @@ from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident
+from tests.stories import GI
 
 
 def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
@@ -281,3 +282,15 @@ def test_the_number_of_pods_that_come_is_to_be_bound_where_they_alone_fill_the_n
     assert now_text(replace(found, arrivals=NewPods())) == ""
     within = tuple(replace(row, request=1 << 40) for row in found.ranking)
     assert now_text(replace(found, ranking=within)) == ""
+
+
+def test_the_number_of_pods_is_to_be_bound_before_the_first_eviction_that_they_caused_too() -> None:
+    """Only a request of the first pod that went was advised, with which its neighbour goes (world 22)."""
+    arrivals = NewPods(before=7, over=35 * SECOND, held=350 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=incident().event.pod, played=0)
+    fallen = ((-35.0, (GI // 2) + (350 << 20)), (0.0, GI // 2))
+    found = replace(
+        incident(), host_filled=False, verdict=verdict, arrivals=arrivals, known_for=1, points=fallen, successors=()
+    )
+    assert now_text(found).startswith("7 pods came in the 35s before it: let the pods request what they use, or lower")
+    assert "came in the" not in now_text(replace(found, arrivals=replace(arrivals, held=1 << 20)))

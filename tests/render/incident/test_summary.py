@@ -11,7 +11,7 @@ from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.relief import relief_lines
-from evictd.render.incident.summary import summary_text
+from evictd.render.incident.summary import filled_by_arrivals, summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.view import verdict_text
 from tests.render.recorded_incident import incident
@@ -274,3 +274,14 @@ def test_the_other_pods_are_named_of_which_the_kernel_killed_processes() -> None
     assert summary_text(replace(found, before=(own, kill), after=())).endswith("processes of a/b before")
     assert summary_text(replace(found, before=(kill,))).endswith("of a/b, system.slice before and afterwards")
     assert "the kernel" not in summary_text(replace(found, after=(own,)))
+
+
+def test_pods_that_came_filled_the_node_where_nothing_that_was_there_grew() -> None:
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", played=0)
+    came = NewPods(before=7, over=30 * SECOND, held=2 * GI)
+    found = replace(incident(), verdict=verdict, arrivals=came)
+    assert filled_by_arrivals(found)
+    assert not filled_by_arrivals(replace(found, arrivals=replace(came, held=GI // 2)))
+    grew = replace(verdict, growers=(Grower(pod="default/web", rate=1),))
+    assert not filled_by_arrivals(replace(found, verdict=grew))
+    assert not filled_by_arrivals(replace(found, arrivals=NewPods()))

@@ -8,7 +8,7 @@ from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.owner_growth import only_others_grew
-from evictd.render.incident.summary import filled_name
+from evictd.render.incident.summary import filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Need
 from evictd.render.status.owners import AGAIN, TWICE, mend_owner
 from evictd.render.status.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
@@ -138,7 +138,9 @@ def left_to_do(found: Incident) -> str:
 def _of_arrivals(found: Incident) -> str:
     """Write what bounds the number of pods where only those that came filled the node; empty where nothing is known to."""
     victim, verdict = found.victim, found.verdict
-    if verdict is None or verdict.need is not Need.NOTHING_SHORT or found.relieved or not (came := found.arrivals.text):
+    if verdict is None or found.relieved or not (came := found.arrivals.text):
+        return ""
+    if verdict.need is not Need.NOTHING_SHORT and not (verdict.need is Need.NEEDED and filled_by_arrivals(found)):
         return ""
     if victim is None or found.resource not in WITH_REQUEST or (victim.usage or 0) <= victim.request:
         return ""

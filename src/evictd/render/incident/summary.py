@@ -163,8 +163,7 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     if resource is not None and found.missing is not None and excess >= found.missing:
         return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
     arrivals = found.arrivals
-    came = bool(arrivals.before) and arrivals.held * 2 * SECOND >= (found.rate or 0) * arrivals.over > 0
-    if came and not growers and resource is not None:
+    if filled_by_arrivals(found) and resource is not None:
         return f"{arrivals.before_text}, {usage_text(arrivals.held, resource)} together, and {pod} {went}"
     if found.pods_filled and found.main_grower and resource is not None:
         filled = f"{found.main_grower} filled {filled_name(resource)}"
@@ -173,6 +172,12 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
         of = f" of {found.filled_by}" if found.filled_by else ""
         return f"pods{of} filled {filled_name(resource)}, no one of them most of it"
     return ""
+
+
+def filled_by_arrivals(found: Incident) -> bool:
+    """Whether pods that came shortly before took at least half of what was taken, and nothing that was there grew."""
+    came, grew = found.arrivals, found.verdict is not None and bool(found.verdict.growers)
+    return came.before > 0 and came.held * 2 * SECOND >= (found.rate or 0) * came.over > 0 and not grew
 
 
 def _effect_text(found: Incident) -> str:
