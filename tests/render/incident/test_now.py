@@ -294,3 +294,14 @@ def test_the_number_of_pods_is_to_be_bound_before_the_first_eviction_that_they_c
     )
     assert now_text(found).startswith("7 pods came in the 35s before it: let the pods request what they use, or lower")
     assert "came in the" not in now_text(replace(found, arrivals=replace(arrivals, held=1 << 20)))
+
+
+def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_threshold() -> None:
+    """At the first reading nothing of the growth is known, and nothing was said of what to do (world 23)."""
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod=incident().event.pod, played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, points=(), still_met=True, known_for=1)
+    found = replace(found, event=replace(found.event, filled=""))
+    said = now_text(found)
+    assert said.startswith("the node is still short: look at the host: `systemd-cgtop -m` shows")
+    assert said.endswith("; or lower the threshold (`evictd check` shows it as an amount on this node)")
+    assert now_text(replace(found, still_met=False)) == ""

@@ -131,8 +131,24 @@ def left_to_do(found: Incident) -> str:
     )
     if held_back and not found.still_met:
         return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
+    if not (held_back or growing) and found.still_met:
+        return _of_unknown_cause(found)
     short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
     return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
+
+
+def _of_unknown_cause(found: Incident) -> str:
+    """Write where to look while the node is short, no pod helps, and no reading shows what grew; empty otherwise."""
+    verdict, shown = found.verdict, _on_host(found)
+    if (
+        found.rate is not None
+        or verdict is None
+        or verdict.need is not Need.NO_POD_HELPS
+        or found.event.filled
+        or not shown
+    ):
+        return ""
+    return f"the node is still short: look at the host: {shown}; or {LOWER_THRESHOLD}"
 
 
 def _of_arrivals(found: Incident) -> str:
