@@ -6,7 +6,7 @@ Amounts are approximate (`core.units.approximate`); documents for programs have 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evictd.core.model.amount_text import unit_text
+from evictd.core.model.amount_text import noun_of, unit_text
 from evictd.core.model.problem import printable
 from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource, Signal, Unit
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
@@ -204,9 +204,9 @@ def distance(finding: "ThresholdFinding") -> int:
     return (finding.available - finding.limit).value()
 
 
-def not_of_pods_text(amount: int) -> str:
+def not_of_pods_text(amount: int, resource: Resource) -> str:
     """Return how much of a disk no eviction gives back at once."""
-    used = amount_text(amount, Resource.EPHEMERAL_STORAGE)
+    used = f"{amount_text(amount, resource)}{noun_of(amount, resource)}"
     return f"{used} in use belong to no pod (images, host files, dead containers)"
 
 

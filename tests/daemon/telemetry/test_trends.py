@@ -193,3 +193,11 @@ def test_the_rate_before_a_jump() -> None:
     points = tuple(Point(number * 10 * SECOND, each) for number, each in enumerate((600, 400, 200, 900)))
     assert Trend(recent=points).rate_before == 20
     assert Trend(recent=points[:3]).rate_before is None, "there is no jump"
+
+
+def test_the_last_change_needs_two_seconds_between_its_readings() -> None:
+    """What a busy loop reads within a second scatters: that looks like a steep fall."""
+    busy = tuple(Point(at * SECOND, left) for at, left in ((0, 900), (10, 500), (15, 400), (16, 700)))
+    assert Trend(recent=busy).last_change == (16 * SECOND, 6 * SECOND, -200 / 6)
+    assert Trend(recent=busy[:1]).last_change is None
+    assert Trend().last_change is None

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.status.headline import (
     OwnFault,
     beside_faults,
@@ -84,7 +83,7 @@ def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None
     """It stood one line below the headline, which began with the limits."""
     snapshot = pressed()
     status = status_of(snapshot, snapshot.at)
-    falls = ends(status, recent_readings(snapshot.trends, now=snapshot.at))
+    falls = ends(status)
     assert headline(status, (), falls).text.startswith(
         "memory.available reaches 0 in 8.4s at this rate (512Mi left, hard threshold 1Gi); default/hog is being evicted"
     )
@@ -117,7 +116,7 @@ def test_where_several_signals_are_short_the_reasons_for_no_other_eviction_stand
     """It filled 13 lines of a phone: one signal stood in it twice, and the reason of one of two with its amounts."""
     stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)
     status = status_of(stuck, stuck.at)
-    assert headline(status, (), ends(status, recent_readings(stuck.trends, now=stuck.at))).text == (
+    assert headline(status, (), ends(status)).text == (
         "memory.available reaches 0 in 2.7s at this rate; pid.available is below its hard threshold as well; "
         "default/hog, default/web are being evicted (the first began 44m30s ago); default/hog did not end in time. "
         "No other pod is evicted."
@@ -269,3 +268,12 @@ def test_of_a_disk_the_headline_says_that_what_no_pod_needs_goes_first() -> None
     at = "nodefs.available reaches its hard threshold 10Gi in 43s at the present rate."
     removes = "Then evictd would remove what no pod needs, and evict default/app if that is too little."
     assert headline(status).text == f"{at} {removes}"
+
+
+def test_a_long_grace_period_stands_beside_the_hard_threshold_that_cuts_it() -> None:
+    """It said that `slow` goes in 20 s, not that it has 600 s to end, and the hard threshold was 37 s away."""
+    grace = incident_snapshot("16-long-grace-period", 245)
+    assert headline(status_of(grace, grace.at)).text.endswith(
+        "default/slow would be evicted first, with a grace period of 600s, cut to 1s as soon as the hard threshold is met, in "
+        "37s at the present rate."
+    )

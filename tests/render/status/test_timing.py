@@ -1,7 +1,6 @@
 """When thresholds act, and how long conditions stay."""
 
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.status.remedies import remedies
 from evictd.render.status.timing import (
     End,
@@ -55,52 +54,47 @@ def test_a_threshold_that_is_far_away_in_time_is_told_nowhere_but_beside_the_hea
 
 def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
     short = blocked()
-    status, trends = status_of(short, short.at), recent_readings(short.trends, now=short.at)
+    status = status_of(short, short.at)
     killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
-    (end,) = ends(status, trends).values()
+    (end,) = ends(status).values()
     assert end.text == f"At the rate of the last 30s (154Mi a second) {killed}", "the mean is 93.9Mi"
     assert end.then == "At 0 (154Mi a second in the last 30s) the kernel's OOM killer kills processes"
     assert end.reaches("memory.available") == "memory.available reaches 0 in 3.3s at this rate"
-    (later,) = ends(status, recent_readings(short.trends, now=short.at + 2 * SECOND)).values()
+    (later,) = ends(status_of(short, short.at + 2 * SECOND)).values()
     assert later.reaches("memory.available") == "memory.available reaches 0 in 1.3s at this rate", "time goes on"
-    (over,) = ends(status, recent_readings(short.trends, now=short.at + 9 * SECOND)).values()
+    (over,) = ends(status_of(short, short.at + 9 * SECOND)).values()
     assert over.reaches("memory.available") == "memory.available reaches 0 now at this rate"
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
-    assert (
-        ends(
-            {**status, "signals": [{**memory, "fillRate": 1}]},
-            {memory["signal"]: [(30.0, GI // 2 + 30), (0.0, GI // 2)]},
-        )
-        == {}
-    )
-    assert ends({**status, "signals": [{**memory, "fillRate": None}]}, trends) == {}, "the readings are old"
-    assert ends(status_of(calm(), calm().at), recent_readings(calm().trends, now=calm().at)) == {}
+    slow = {**memory["lastChange"], "fillRate": 1}
+    assert ends({**status, "signals": [{**memory, "fillRate": 1, "lastChange": slow}]}) == {}
+    assert ends({**status, "signals": [{**memory, "fillRate": None}]}) == {}, "the readings are old"
+    assert ends({**status, "signals": [{**memory, "lastChange": None}]}) == {}, "of an older daemon"
+    assert ends(status_of(calm(), calm().at)) == {}
 
 
 def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None:
     """`Last 8.4s` stood beside `waits for its end for at most 38s`."""
     status = status_of(pressed(), pressed().at)
-    (end,) = ends(status, recent_readings(pressed().trends, now=pressed().at)).values()
+    (end,) = ends(status).values()
     assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in end.text
     assert end.then == (
         "At 0 (61.2Mi a second in the last 30s) the kernel's OOM killer kills processes, unless default/hog has ended by then"
     )
     gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
-    assert ends(gone, recent_readings(pressed().trends, now=pressed().at)) == {}, "what it held comes back"
+    assert ends(gone) == {}, "what it held comes back"
 
 
 def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
     """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
     flat = rehearsed()
-    assert ends(status_of(flat, flat.at), recent_readings(flat.trends, now=flat.at)) == {
-        "memory.available": End("memory.available did not fall in the last 30s")
-    }
+    assert ends(status_of(flat, flat.at)) == {"memory.available": End("memory.available did not fall in the last 30s")}
     slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
     (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
-    busy = {"memory.available": [(8.0, 2 * GI), (2.1, GI), (0.1, GI - 1), (0.0, GI)]}
-    assert ends({**slows, "signals": [{**memory, "fillRate": GI // 8}]}, busy) == {}
-    busy["memory.available"][-1] = (0.0, GI // 2)
-    (end,) = ends({**slows, "signals": [{**memory, "fillRate": GI}]}, busy).values()
+    over = {"overSeconds": 2.1, "agoSeconds": 0.0}
+    rises = {**memory, "fillRate": GI // 8, "lastChange": {**over, "fillRate": 0}}
+    assert ends({**slows, "signals": [rises]}) == {}
+    falls = {**memory, "fillRate": GI, "lastChange": {**over, "fillRate": GI // 4}}
+    (end,) = ends({**slows, "signals": [falls]}).values()
     assert end.text.startswith(
         "At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s"
     )

@@ -183,3 +183,16 @@ def test_a_pod_that_is_due_is_named_though_its_usage_is_not_known() -> None:
     assert "next for memory.available: default/leak (not measured)" in shown(status, 100)
     memory["thresholds"] = []
     assert "next for memory.available: pods not measured" in shown(status, 100)
+
+
+def test_when_nothing_is_left_stands_on_every_terminal() -> None:
+    """It said that evictions pause for ten minutes, and not that nothing is left of the memory in 13 s, as the page does."""
+    stops = incident_snapshot("07-kernel-memory", 320)
+    document = status_of(stops, stops.at)
+    soon = "memory.available reaches 0 in "
+    for width, height in ((80, 24), (100, 30), (100, None)):
+        (line,) = (each for each in shown(document, width, height).splitlines() if soon in each)
+        assert " at this rate" in line
+    assert "the kernel's OOM killer kills processes" in " ".join(shown(document).split())
+    stuck = {**document, "faults": [OwnFaultKind.STUCK.value]}
+    assert soon not in shown(stuck)

@@ -23,7 +23,7 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import Finding, NoAction, NoActionReason, RankedPod, Ranking
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold, is_met
 
@@ -38,11 +38,13 @@ class NextUp:
     """All active pods in rank order, protected ones and those being evicted included."""
     victim: RankedPod | None
     """The pod that would go if the signal's threshold were acted on now; `None` if none would."""
+    grace_period_seconds: int = 0
+    """The grace period that the eviction of that pod would have."""
     measured: bool = True
     """Whether everything that counts of the victim was measured. On a calm disk logs and volumes are not walked."""
     not_of_pods: int | None = None
-    """Used bytes of the filesystem that belong to no active pod: images, host files, dead containers. `None` for other signals,
-    and where a pod was not measured."""
+    """Used bytes or inodes of the filesystem that belong to no active pod: images, host files, dead containers. `None` for other
+    signals, and where a pod was not measured."""
     held: Attribution | None = None
     """The holders of the supply that the signal observes; `None` for a stall and under policy Kubelet."""
     reclaims_first: bool = False
@@ -102,6 +104,7 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
         resource=SIGNALS[threshold.signal].resource,
         rows=tuple(with_file_pages(row, threshold.signal, observation.pod_stats) for row in rows),
         victim=victim,
+        grace_period_seconds=0 if choice.eviction is None else choice.eviction.grace_period_seconds,
         measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
         not_of_pods=_not_of_pods(threshold.signal, rows, observation, state, layout=layout, now=now),
         held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
@@ -144,7 +147,7 @@ def _not_of_pods(
     layout: Layout,
     now: int,
 ) -> int | None:
-    if SIGNALS[signal].resource is not Resource.EPHEMERAL_STORAGE or observation.node is None:
+    if SIGNALS[signal].resource not in DISKS or observation.node is None:
         return None
     if observation.pods_unknown:
         return None

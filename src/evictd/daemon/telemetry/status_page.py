@@ -27,8 +27,9 @@ from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+from evictd.daemon.telemetry.stated_rate import stated_rate
 from evictd.daemon.telemetry.stop_document import stop_document
-from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
+from evictd.daemon.telemetry.trends import Trend
 from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
@@ -197,7 +198,11 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
             continue
         answer = answers.get(signal)
         found = [_threshold(snapshot, each, now) for each in view.thresholds if each.threshold.signal is signal]
-        stated = _stated(found, snapshot, signal, now) if reading["observed"] else {"thresholds": found}
+        stated = (
+            stated_rate(found, snapshot.trends.signals.get(signal, Trend()), now)
+            if reading["observed"]
+            else {"thresholds": found}
+        )
         entries.append(
             {
                 "signal": signal.value,
@@ -241,57 +246,6 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
         "recoveredBefore": False,
         "origin": finding.threshold.origin.value,
     }
-
-
-def _stated(thresholds: list[dict[str, Any]], snapshot: Snapshot, signal: Signal, now: int) -> dict[str, Any]:
-    """Return the thresholds of a signal, and the units a second by which it falls, as far as that is known.
-
-    A rate of few or of old readings (`null`), or within their scatter (0), is left out, and so are the times that it would give.
-    Where a threshold is met or near, few readings suffice: a steep fall has a rate from its second reading on.
-    """
-    trend = snapshot.trends.signals.get(signal, Trend())
-    is_present = bool(trend.recent) and now - trend.recent[-1].at <= RATE_WINDOW
-    rate = trend.present_rate if is_present else None
-    times = [each["secondsToThreshold"] for each in thresholds]
-    near = any(each["met"] for each in thresholds) or any(each is not None and each <= SOON_SECONDS for each in times)
-    if rate is not None and (near or (trend.enough and trend.stands_out)):
-        foreseen = [_foreseen(each, trend, now) for each in thresholds]
-        lately, last = _over(trend.lately), _over(trend.last_fall)
-        return {"fillRate": round(rate), "lately": lately, "lastFall": last, "fellBefore": None, "thresholds": foreseen}
-    fell = trend.rate_before if is_present and trend.fill_rate is None else None
-    untold = [
-        {**each, "secondsToThreshold": None, "secondsAsBefore": fell and trend.seconds_at(fell, each["limit"], now)}
-        for each in thresholds
-    ]
-    return {
-        "fillRate": 0 if rate is not None and trend.enough else None,
-        "lately": None,
-        "lastFall": None,
-        "fellBefore": fell and round(fell),
-        "thresholds": untold,
-    }
-
-
-def _over(fall: tuple[int, float] | None) -> dict[str, Any] | None:
-    """Return a time in seconds and the fill rate over it."""
-    return None if fall is None else {"overSeconds": round(fall[0] / SECOND, 1), "fillRate": round(fall[1])}
-
-
-def _foreseen(threshold: dict[str, Any], trend: Trend, now: int) -> dict[str, Any]:
-    """Leave out a time to a threshold where the fall has ended, or, if it is not near, was as low before and rose again.
-
-    Beside it stands the time at the rate of the last two readings, where that is much steeper.
-    """
-    seconds = threshold["secondsToThreshold"]
-    if seconds is not None and (last := trend.last_fall) is not None:
-        threshold = {**threshold, "secondsAtLastFall": trend.seconds_at(last[1], threshold["limit"], now)}
-    if seconds is not None and trend.has_ended:
-        return {**threshold, "secondsToThreshold": None}
-    if seconds is None or not trend.recovered_before(threshold["limit"]):
-        return threshold
-    if seconds <= SOON_SECONDS:
-        return {**threshold, "recoveredBefore": True}
-    return {**threshold, "secondsToThreshold": None}
 
 
 def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
@@ -367,9 +321,15 @@ def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, 
         return {"next": None, **stop_document(None if answer is None else answer.stop, snapshot, now)}
     row = answer.victim
     usage = row.usage if answer.measured else None
-    candidate = {"pod": row.pod.full_name, "priority": row.priority, "usage": usage, "request": row.request // NANO}
     refusal = snapshot.state.backoff.budgets.get(row.uid)
-    candidate["refusedSecondsAgo"] = None if refusal is None else round((now - refusal.last_at) / SECOND, 1)
+    candidate = {
+        "pod": row.pod.full_name,
+        "priority": row.priority,
+        "usage": usage,
+        "request": row.request // NANO,
+        "gracePeriodSeconds": answer.grace_period_seconds,
+        "refusedSecondsAgo": None if refusal is None else round((now - refusal.last_at) / SECOND, 1),
+    }
     return {"next": candidate, **stop_document(None, snapshot, now)}
 
 

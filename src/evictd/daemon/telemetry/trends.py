@@ -131,6 +131,19 @@ class Trend:
         return (time, last) if last > rate * _FASTER else None
 
     @property
+    def last_change(self) -> tuple[int, int, float] | None:
+        """Return when the last reading was, the time since the one before it in nanoseconds, and the fill rate over that time.
+
+        A reading less than two seconds before it does not count: scatter looks like a steep fall there.
+        """
+        points = self.points
+        before = next((each for each in reversed(points) if points[-1].at - each.at >= _RECENT_SPACING), None)
+        if before is None:
+            return None
+        last = points[-1]
+        return (last.at, last.at - before.at, (before.available - last.available) * SECOND / (last.at - before.at))
+
+    @property
     def rate_before(self) -> float | None:
         """Return the fill rate before the last jump; `None` where the signal did not fall then, or it is not known."""
         before = Trend(recent=self.recent[: len(self.recent) - len(self._steady)])

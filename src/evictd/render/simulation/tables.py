@@ -366,8 +366,8 @@ def _print_queues(explained: NodeView, view: TableView, to: "Console") -> None:
         if queue.stop is not None and queue.stop not in explained.notes:
             first += f": {no_action_text(queue.stop)}"
         to.print(f"{signals}: {first}", style="bold")
-        if queue.not_of_pods is not None:
-            to.print(not_of_pods_text(queue.not_of_pods), style="dim")
+        if queue.not_of_pods:
+            to.print(not_of_pods_text(queue.not_of_pods, queue.resource), style="dim")
         for line in () if queue.held is None else attribution_lines(queue.held, explained.wall):
             to.print(line, style="dim")
         if queue.rows:

@@ -14,7 +14,7 @@ from evictd.render.status.last_eviction import evicted_together, last_eviction, 
 from evictd.render.status.last_reclaim import last_reclaim_text
 from evictd.render.status.owners import nth_text
 from evictd.render.status.page_chart import eviction_marks, seconds_ago
-from evictd.render.status.page_leaving import cut_at_hard
+from evictd.render.status.page_leaving import cut_at_hard, next_cut_at_hard
 from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.status.signal_entry import is_pressed, shown_entries
@@ -272,7 +272,8 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
         pod, refused = entry["next"]["pod"], refused_lately(entry["next"])
         return f" {capital(when)} evictd would {before}, and evict {pod} if that is too little{refused}."
     if entry["next"] is not None:
-        return f" {entry['next']['pod']} would be evicted {when}{refused_lately(entry['next'])}."
+        time = next_cut_at_hard(entry, status)
+        return f" {entry['next']['pod']} would be evicted {when}{time}{refused_lately(entry['next'])}."
     then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
     return f" No pod {then}{_stopped(status, entry)}." if brief_stop(entry) else ""
 

@@ -79,7 +79,7 @@ def node_page(
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     tested = tests_thresholds(each.kind for each in faults)
-    falls = ends(status, trends) if tested else {}
+    falls = ends(status) if tested else {}
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     cards = _cards(status, trends, falls, now)
     context = {

@@ -100,6 +100,14 @@ def _cut_in(row: Document, status: Document) -> str:
     return f", in {seconds_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
 
 
+def next_cut_at_hard(entry: Document, status: Document) -> str:
+    """Write after a comma the grace period of the next pod, where a hard threshold will be met before its end; else nothing."""
+    row = {"gracePeriodSeconds": 0, **entry["next"], "signal": entry["signal"]}  # an older daemon does not say it
+    grace, cut = row["gracePeriodSeconds"], cut_at_hard(row, status)
+    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None and left < grace]
+    return f", with a grace period of {grace}s, {cut}{_cut_in(row, status)}" if cut and times else ""
+
+
 def _hard(row: Document, status: Document) -> list[Document]:
     """Return the hard thresholds of the signal that a pod leaves for."""
     thresholds = (_entry(row, status) or {"thresholds": ()})["thresholds"]

@@ -34,7 +34,7 @@ def queue_view(
         "next": queue["next"],
         "stop_above": bool(stop) and any(stop in text for text in nothing),
         "stop": capital(name_last(stop)),
-        "not_of_pods": "" if queue["notOfPods"] is None else not_of_pods_text(queue["notOfPods"]),
+        "not_of_pods": not_of_pods_text(queue["notOfPods"], resource) if queue["notOfPods"] else "",
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",

@@ -4,7 +4,7 @@
 rate does; the grace period of a soft threshold ends early if what is missing comes back.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evictd.core.model.amount_text import noun_of
@@ -210,8 +210,6 @@ _AT_ZERO = {
 """What happens when nothing is left."""
 _STEADY_SECONDS = 10.0
 """From how many seconds without a fall on it is said that there is none."""
-_LEAST_SECONDS = 2.0
-"""Least time between the two readings of a fall: in a shorter one scatter looks like a steep fall."""
 
 
 class End(NamedTuple):
@@ -232,7 +230,10 @@ class End(NamedTuple):
         return f"{signal} reaches 0 {f'in {seconds_text(self.seconds)}' if self.seconds else 'now'} at this rate"
 
 
-def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) -> dict[str, End]:
+_NO_CHANGE: Document = {"overSeconds": 0.0, "fillRate": 0}
+
+
+def ends(status: Document) -> dict[str, End]:
     """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
 
     The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
@@ -241,7 +242,8 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
     found: dict[str, End] = {}
     for entry in shown_entries(status):
         signal, mean = Signal(entry["signal"]), entry.get("fillRate")
-        over, fall = _last_fall(trends.get(entry["signal"], ()))
+        last = entry.get("lastChange") or _NO_CHANGE  # an older daemon does not say it
+        over, fall = last["overSeconds"], last["fillRate"]
         then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
         short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
         if not short or not then or mean is None or awaited_pods(status, entry):
@@ -252,7 +254,7 @@ def ends(status: Document, trends: Mapping[str, Sequence[tuple[float, int]]]) ->
                 found[entry["signal"]] = End(text)
             continue
         rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
-        age = trends[entry["signal"]][-1][0]
+        age = last["agoSeconds"]
         if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
             left, a_second = (
                 max(left - age, 0.0),
@@ -285,13 +287,6 @@ def _unless_ended(status: Document, signal: Signal) -> str:
     """Write which pods are being evicted for a signal and would have to end before nothing is left; empty for none."""
     pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] == signal.value and not row["gone"]]
     return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended" if pods else ""
-
-
-def _last_fall(trend: Sequence[tuple[float, int]]) -> tuple[float, float]:
-    """Return the seconds between the last two readings (seconds ago, amount), and the fall a second; 0 where it is not known."""
-    now, left = trend[-1] if trend else (0.0, 0)
-    before = next((each for each in reversed(trend) if each[0] - now >= _LEAST_SECONDS), None)
-    return (0.0, 0.0) if before is None else (before[0] - now, (before[1] - left) / (before[0] - now))
 
 
 def conditions(status: Document) -> Iterator[str]:

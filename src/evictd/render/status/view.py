@@ -15,10 +15,10 @@ from rich.text import Text
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.proposed import asked_text
-from evictd.render.status.remedies import to_do
+from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
-from evictd.render.status.timing import approaches, graces, is_due, time_lines
+from evictd.render.status.timing import approaches, ends, graces, is_due, time_lines, without_repeated
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 
 Document = Mapping[str, Any]
@@ -58,6 +58,12 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
 
 
 def _times(document: Document) -> Iterator[Text]:
+    """Write when nothing is left, while thresholds are tested, and when thresholds act."""
+    kinds = {kind.value: kind for kind in OwnFaultKind}
+    if tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds):
+        for signal, end in without_repeated(ends(document)).items():
+            text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
+            yield Text(text, style="bold red" if end.then else "yellow")
     for line in time_lines(document):
         yield Text(line, style="yellow")
 
@@ -211,8 +217,9 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
         )
     for entry in shown:
-        if entry.get("notOfPods") is not None:
-            yield Text(f"{entry['signal']}: {not_of_pods_text(entry['notOfPods'])}", style="dim")
+        if entry.get("notOfPods"):
+            of_no_pod = not_of_pods_text(entry["notOfPods"], SIGNALS[Signal(entry["signal"])].resource)
+            yield Text(f"{entry['signal']}: {of_no_pod}", style="dim")
     yield from _filled(document)
     if text := to_do(document).replace("`", ""):
         yield Text(f"what you can do: {text}", style="yellow")
