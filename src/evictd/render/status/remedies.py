@@ -21,6 +21,7 @@ from evictd.render.status.several_growers import several_grew
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget
 from evictd.render.status.timing import approaches, as_before, graces, is_due, is_overdue
+from evictd.render.status.unused_images import before_pods
 from evictd.render.text import clean, first_of
 
 Document = Mapping[str, Any]
@@ -215,7 +216,7 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
     if outside_grew and (suspects := entry.get("hostPathPods")):
         yield host_path_remedy(suspects)
     if outside_grew and outside not in remedy:
-        yield f"{outside}: what grew belongs to no pod"
+        yield f"{outside}: {_not_of_a_pod(entry)}"
         if remedy and reason == "ProtectedCulprit":
             took = (
                 "it took less"
@@ -315,7 +316,7 @@ def _before(entry: Document, status: Document) -> str:
     if (growing["elsewhere"] or 0) > growing["ofPods"]:
         if suspects := entry.get("hostPathPods"):
             outside = f"{host_path_remedy(suspects)}; {outside}"
-        return f"{outside}: what grew belongs to no pod{keeps}"
+        return f"{outside}: {_not_of_a_pod(entry)}{keeps}"
     first = next(iter(growing["pods"]), None)
     grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))
     if leaves(grower, status["leaving"]):
@@ -323,7 +324,7 @@ def _before(entry: Document, status: Document) -> str:
     if of_owner := owner_remedy(status, grower):
         return of_owner
     if grower and not _is_main(entry, growing):
-        return f"{several_grew(entry, growing)}{keeps}"
+        return before_pods(status, entry, f"{several_grew(entry, growing)}{keeps}")
     if not grower and entry.get("stopPod"):
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
@@ -333,8 +334,14 @@ def _before(entry: Document, status: Document) -> str:
         return f"{largest}{outside}{keeps}"
     if protected:
         guard = "" if first is None else first["protected"]
-        return f"{_of_culprit(_remedy('ProtectedCulprit', _resource(entry)), grower, guard)}: it grew the most{keeps}"
-    return f"end, move or limit {clean(grower)}, which grew the most{keeps}"
+        remedy = _of_culprit(_remedy("ProtectedCulprit", _resource(entry)), grower, guard)
+        return before_pods(status, entry, f"{remedy}: it grew the most{keeps}")
+    return before_pods(status, entry, f"end, move or limit {clean(grower)}, which grew the most{keeps}")
+
+
+def _not_of_a_pod(entry: Document) -> str:
+    """Write where what grew is: hostPath volumes are not measured."""
+    return "what grew was measured in no pod" if entry.get("hostPathPods") else "what grew belongs to no pod"
 
 
 def _is_main(entry: Document, growing: Document) -> bool:

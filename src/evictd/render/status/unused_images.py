@@ -1,0 +1,35 @@
+"""Says that images which no pod uses can be removed before a pod has to go, from the document of `/statusz`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.core.model.amount_text import noun_of
+from evictd.core.model.signal import SIGNALS, Signal
+from evictd.render.text import signal_amount
+
+Document = Mapping[str, Any]
+
+_RECLAIMING = "Reclaiming"
+"""The name of a phase; a literal, because `evictd status` needs no state."""
+_LARGE_PART = 2
+"""What belongs to no pod is named where it is at least this part of what is used."""
+
+
+def before_pods(status: Document, entry: Document, remedy: str) -> str:
+    """Return a remedy that is about pods, after the images that can be removed first where most of a disk belongs to no pod."""
+    if not (first := _images(status, entry)):
+        return remedy
+    return f"{first}; if that is too little, {remedy}"
+
+
+def _images(status: Document, entry: Document) -> str:
+    """Return what to do about unused images; empty where little belongs to no pod, or where they were removed before."""
+    rest, phase = entry.get("notOfPods"), status["phase"]  # an older daemon does not say it of inodes
+    signal = Signal(entry["signal"])
+    if rest is None or rest * _LARGE_PART < entry["capacity"] - entry["available"]:
+        return ""
+    if not entry.get("reclaimsFirst"):
+        collects = phase["name"] == _RECLAIMING
+        return "wait until evictd has removed the images that no pod uses" if collects else ""
+    amount = f"{signal_amount(rest, signal)}{noun_of(rest, SIGNALS[signal].resource)}"
+    return f"remove images that no pod uses (`crictl rmi --prune`; evictd does it at the threshold): {amount} belong to no pod"

@@ -1,0 +1,31 @@
+"""Unused images are removed before a pod has to go."""
+
+from evictd.render.status.remedies import remedies
+from evictd.render.status.unused_images import before_pods
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+
+INCIDENT = "40-images-fill-inodes"
+LIMIT = "if that is too little, end, move or limit default/app, which grew the most"
+
+
+def test_advice_is_to_remove_unused_images_where_most_inodes_belong_to_no_pod() -> None:
+    """The advice was to end the pod that grew, though unused images held 600k of 736k inodes that were used."""
+    near = incident_snapshot(INCIDENT, 100)
+    (text,) = remedies(status_of(near, near.at))
+    assert text.startswith(
+        "remove images that no pod uses (`crictl rmi --prune`; evictd does it at the threshold): 620k inodes belong to no pod; "
+        f"{LIMIT}"
+    )
+    removes = incident_snapshot(INCIDENT, 318)
+    (text,) = remedies(status_of(removes, removes.at))
+    assert text.startswith(f"wait until evictd has removed the images that no pod uses; {LIMIT}")
+
+
+def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
+    entry = {"signal": "nodefs.inodesFree", "capacity": 100, "available": 20, "notOfPods": 40, "reclaimsFirst": True}
+    status = {"phase": {"name": "Watching"}}
+    assert before_pods(status, entry, "end it").endswith("40 inodes belong to no pod; if that is too little, end it")
+    assert before_pods(status, {**entry, "notOfPods": 39}, "end it") == "end it"
+    assert before_pods(status, {**entry, "notOfPods": None}, "end it") == "end it"
+    assert before_pods(status, {**entry, "reclaimsFirst": False}, "end it") == "end it"
