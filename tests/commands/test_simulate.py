@@ -94,9 +94,9 @@ def _with_request(text: str) -> str:
 
 
 BAD = {
-    "nothing": ("", "is no scenario"),
-    "a list": ("[1, 2]", "is no scenario"),
-    "two documents": ("a: 1\n---\nb: 2\n", "is no scenario"),
+    "nothing": ("", "is empty; a file holds one scenario, a map with `steps`, or one world"),
+    "a list": ("[1, 2]", "is no map"),
+    "two documents": ("a: 1\n---\nb: 2\n", "holds 2 documents"),
     "no steps": ('{"name": "x"}', "steps"),
     "empty steps": (_document(steps=[]), "steps: there is none"),
     "unknown field": (_document(colour="red"), "colour"),

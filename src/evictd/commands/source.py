@@ -114,7 +114,11 @@ def read_story(path: Path) -> Story:
     if kind is None and documents and isinstance(documents[0], Mapping) and _OF_A_WORLD & documents[0].keys():
         raise InputError(f"{shown_path(path)}: kind: is missing; a world has `kind: {WORLD}`")
     if len(documents) != 1 or not isinstance(documents[0], Mapping):
-        raise InputError(f"{shown_path(path)}: is no scenario; a file holds one, a map with `steps`")
+        amount = f"holds {len(documents)} documents" if len(documents) > 1 else "is no map" if documents else "is empty"
+        raise InputError(
+            f"{shown_path(path)}: {amount}; a file holds one scenario, a map with `steps`, or one world, a map with "
+            f"`kind: {WORLD}`"
+        )
     try:
         return decode_world(documents[0]) if kind == WORLD else decode_scenario(documents[0])
     except InputError as error:
