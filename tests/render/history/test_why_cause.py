@@ -84,3 +84,15 @@ def test_a_pod_that_grew_most_when_a_grace_period_was_shortened_is_said_to() -> 
     assert cause_lines(records, "default/old") == ()
     (shortened,) = (each for each in history(records) if each.kind is EventKind.SHORTENED)
     assert shortened.filled.endswith("(all of it default/new); nothing else grew.")
+
+
+def test_a_pod_that_grew_most_when_a_condition_began_is_said_to_though_images_were_enough() -> None:
+    """Of the pod that filled a disk `evictd why` knew nothing, where the deletion of images was enough (world 41)."""
+    lines = journal_lines(incident_run("41-images-beside-a-new-pod"), end=1_800_000_000 * SECOND)
+    records = [decode_record(line) for line in lines]
+    (said,) = cause_lines(records, "default/new")
+    assert said.startswith(
+        "it grew most when DiskPressure began, at 2027-01-15T07:50:40Z: of 3.91Gi that filled the disk"
+    )
+    assert "all of it default/new" in said
+    assert cause_lines(records, "default/web-0") == ()

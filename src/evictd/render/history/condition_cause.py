@@ -15,16 +15,21 @@ from evictd.render.attribution import filled_sentence
 
 def filled_at_begin(record: JournalRecord) -> str:
     """Return who filled the supply of a threshold that is met, in about the minute before; empty where that is not known."""
+    try:
+        texts = (filled_sentence(held, parse_time(record.wall)) for held in held_at_begin(record))
+        return next(filter(None, texts), "")
+    except InvalidValueError:  # a damaged time
+        return ""
+
+
+def held_at_begin(record: JournalRecord) -> Iterator[Attribution]:
+    """Yield who filled each supply of a threshold that is met, in about the minute before; nothing where that is not known."""
     met = {signal for each in record.findings if each.get("met") and (signal := _signal_of(each)) is not None}
     resources = {SIGNALS[each].resource for each in met}
     supplies = {signal: held for name, held in record.holdings.items() if (signal := signal_named(name)) is not None}
     of_met = [each for each in supplies if each in met]
     short = of_met or [each for each in supplies if SIGNALS[each].resource in resources]
-    try:
-        texts = (filled_sentence(_attribution(record, each, supplies[each]), parse_time(record.wall)) for each in short)
-        return next(filter(None, texts), "")
-    except InvalidValueError:  # a damaged time
-        return ""
+    yield from (_attribution(record, each, supplies[each]) for each in short)
 
 
 def _signal_of(finding: dict[str, object]) -> Signal | None:

@@ -9,6 +9,7 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
+from evictd.render.history.condition_cause import held_at_begin
 from evictd.render.history.recorded_ranking import ranking_rows
 from evictd.render.history.suspects import suspects_of
 from evictd.render.text import amount_text, clean
@@ -20,20 +21,40 @@ LOOK_AT_VOLUME = "look at that volume: if it fills the disk, end the pod and del
 def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does.
 
-    As an eviction counts the shortened grace period of a pod that was being deleted already.
+    As an eviction counts the shortened grace period of a pod that was being deleted already. Where nothing makes it a cause of
+    one, the last condition of the node is meant that began when this pod grew most and for which no pod was evicted: the deletion
+    of images may have been enough.
     """
     found: tuple[str, ...] = ()
+    of_condition: tuple[str, ...] = ()
     evicted: set[str] = set()
     for record in records:
+        of_condition = tuple(_of_condition(record, pod)) or of_condition
         for eviction in recorded_evictions(record.decisions):
             evicted.add(uid_of(eviction))
-            found = tuple(_of_eviction(record, eviction.get("because") or {}, pod)) or found
+            of_condition = ()
+            if _name(eviction) != pod:
+                found = tuple(_of_eviction(record, eviction.get("because") or {}, pod)) or found
         for each in record.decisions:
-            if each.get("kind") == "EvictPod" and each.get("shortens") and uid_of(each) not in evicted:
-                name = clean("{namespace}/{name}".format_map({"namespace": "", "name": "", **each["pod"]}))
+            name = _name(each)
+            if each.get("kind") == "EvictPod" and each.get("shortens") and uid_of(each) not in evicted and name != pod:
                 when = f"when the grace period of {name} was shortened"
                 found = tuple(_of_eviction(record, each.get("because") or {}, pod, when)) or found
-    return found
+    return found or of_condition
+
+
+def _name(eviction: Mapping[str, Any]) -> str:
+    return clean("{namespace}/{name}".format_map({"namespace": "", "name": "", **(eviction.get("pod") or {})}))
+
+
+def _of_condition(record: JournalRecord, pod: str) -> Iterator[str]:
+    """Yield at most one line: that the pod grew most when conditions of the node began."""
+    conditions = [each.get("conditions") or () for each in record.decisions if each.get("kind") == "ReportConditions"]
+    for held in held_at_begin(record) if any(conditions) else ():
+        if held.main_grower == pod and held.of_pods * 2 >= held.filled:
+            names = " and ".join(clean(str(name)) for each in conditions for name in each)
+            yield f"it grew most when {names} began, at {clean(record.wall)}: {_filled(held, record)}"
+            return
 
 
 def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, when: str = "then") -> Iterator[str]:
