@@ -110,7 +110,7 @@ def _with_amounts(finding: NoAction, resource: Resource) -> tuple[str, str]:
             wanted = quantity_text(finding.needed, resource)
             return (
                 f"MemAvailable is {reachable}, above the {wanted} wanted; only page cache holds the threshold met",
-                f" ({detail}), so no pod is evicted",
+                f" ({detail}), so no pod is evicted until tasks stall for memory",
             )
         case _:
             raise KeyError(finding.why)

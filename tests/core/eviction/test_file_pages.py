@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.next_up import who_is_next
-from evictd.core.model.config import EvictionConfig
+from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped
 from evictd.core.model.observation import Observation
@@ -49,6 +49,30 @@ def test_an_event_says_why_a_node_under_pressure_evicts_nothing() -> None:
         "No pod is evicted for memory.available: MemAvailable is 1.44Gi, above the 1Gi wanted; only page cache holds the "
         "threshold met (900Mi of clean file pages, stalled 0.00% of the time)"
     )
+
+
+@pytest.mark.parametrize(
+    ("memory", "file_pages", "policy", "waits"),
+    [
+        ("2Gi of 4Gi", ("900Mi", "2900Mi", 0.0), Policy.STANDARD, number("900Mi")),
+        ("2Gi of 4Gi", ("900Mi", "2900Mi", 0.0), Policy.KUBELET, None),
+        ("2Gi of 4Gi", ("900Mi", "2900Mi", 1.0), Policy.STANDARD, None),
+        ("2Gi of 4Gi", ("900Mi", "2Gi", 0.0), Policy.STANDARD, None),
+        ("600Mi of 4Gi", CALM, Policy.STANDARD, None),
+    ],
+    ids=["it waits", "policy Kubelet acts", "tasks stall", "MemAvailable is no more", "it is met"],
+)
+def test_whether_a_threshold_will_wait_is_known_before_it_is_met(
+    memory: str, file_pages: tuple[str, str, float], policy: Policy, waits: int | None
+) -> None:
+    """The page foretold an eviction that never came (world 36)."""
+    seen = Observation(
+        node=node(memory=memory, file_pages=file_pages),
+        pods=(READER, OTHER),
+        pod_stats={"reader": USED[0], "other": USED[1]},
+    )
+    [answer] = who_is_next(State(), seen, replace(SOFT, policy=policy), 0)
+    assert answer.waits_for_pages == waits
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from evictd.core.eviction.chooser import Choice
 from evictd.core.eviction.holdings import owed_by_ended
 from evictd.core.eviction.leaving import worth_shortening
 from evictd.core.eviction.ledger import supply_of
-from evictd.core.eviction.page_cache import not_short_of_memory, with_file_pages
+from evictd.core.eviction.page_cache import not_short_of_memory, pages_then, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, device_of, layout_of, node_reclaim_actions
 from evictd.core.eviction.synchronize import may_only_report, with_own_pods
@@ -49,6 +49,8 @@ class NextUp:
     """The holders of the supply that the signal observes; `None` for a stall and under policy Kubelet."""
     reclaims_first: bool = False
     """Whether evictd removes what no pod needs before the pod goes; `False` where it already did in this shortage."""
+    waits_for_pages: int | None = None
+    """The clean file pages for which a soft threshold that is not met would wait when it is; `None` if it would act."""
     leaves_first: tuple[str, ...] = ()
     """Full names of pods that another component has deleted, and whose grace periods evictd shortens before the pod goes; none
     where they hold less than is missing."""
@@ -76,8 +78,22 @@ def who_is_next(state: State, observation: Observation, config: EvictionConfig, 
         if threshold.operator is Operator.LESS_THAN and threshold.signal in seen:
             by_signal.setdefault(threshold.signal, []).append(threshold)
     return tuple(
-        _next_up(_most_urgent(thresholds, seen), state, observation, config, now) for thresholds in by_signal.values()
+        replace(
+            _next_up(_most_urgent(thresholds, seen), state, observation, config, now),
+            waits_for_pages=_pages_then(thresholds, seen, observation, config),
+        )
+        for thresholds in by_signal.values()
     )
+
+
+def _pages_then(
+    thresholds: list[Threshold],
+    seen: Mapping[Signal, SignalObservation],
+    observation: Observation,
+    config: EvictionConfig,
+) -> int | None:
+    found = (pages_then(each, observation, seen[each.signal], config) for each in thresholds)
+    return next((pages for pages in found if pages), None)
 
 
 def _most_urgent(thresholds: list[Threshold], seen: Mapping[Signal, SignalObservation]) -> Threshold:

@@ -33,7 +33,8 @@ from evictd.core.model.observation import Observation, Outcomes, Reclaim, Reclai
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.state import Collection, State
 from evictd.core.model.stats import PodStats
-from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold import Threshold, is_met, limit_of
+from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 
@@ -141,8 +142,28 @@ def not_short_of_memory(
         threshold=threshold,
         needed=target,
         reachable=of_bytes(kernels),
-        detail=f"{of_bytes(pages)} of clean file pages, stalled {stalled / 100:.2f}% of the time",
+        detail=f"{bytes_text(pages)} of clean file pages, stalled {stalled / 100:.2f}% of the time",
     )
+
+
+def pages_then(
+    threshold: Threshold, observation: Observation, seen: SignalObservation, config: EvictionConfig
+) -> int | None:
+    """Return the clean file pages for which a soft threshold that is not met would wait when it is; `None` if it would act.
+
+    What falls until then is taken off `MemAvailable` as well, and no task stalls then that does not stall now.
+    """
+    node = observation.node
+    memory = None if node is None else node.memory
+    if node is None or memory is None or memory.mem_available_bytes is None:
+        return None
+    if config.policy is Policy.KUBELET or is_met(threshold, seen):
+        return None
+    limit = limit_of(threshold, seen)
+    kernels = memory.mem_available_bytes - (seen.available - limit).value()
+    met = replace(node, memory=replace(memory, mem_available_bytes=kernels))
+    waits = not_short_of_memory(threshold, replace(observation, node=met), replace(seen, available=limit), config)
+    return None if waits is None else memory.clean_file_bytes
 
 
 def with_file_pages(row: RankedPod, signal: Signal, stats: Mapping[str, PodStats]) -> RankedPod:

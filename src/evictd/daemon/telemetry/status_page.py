@@ -13,7 +13,6 @@ from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
-from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.finding import KeptAway, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.holdings import SupplyHoldings
@@ -210,10 +209,11 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 **stated,
                 "measuresForSeconds": _measures_for(snapshot, signal, now),
                 "reclaimsFirst": answer is not None and answer.reclaims_first,
+                "waitsForPages": None if answer is None else answer.waits_for_pages,
                 "leavesFirst": [] if answer is None else list(answer.leaves_first),
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
-                "growing": _growing(None if answer is None else answer.held, stated["thresholds"], snapshot),
+                "growing": _growing(answer, stated["thresholds"], snapshot),
                 "hostPathPods": [] if answer is None else _with_host_path(answer, snapshot),
                 **_next_pod(answer, snapshot, now),
             }
@@ -248,19 +248,21 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
     }
 
 
-def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
+def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
     """Return what grew since the fall began, before a threshold is met; `None` where none is near, or it is not known.
 
     Where usage was not recorded then, since the first record or within about the last minute. After that the attribution says it.
-    `elsewhere` is `null` where it may be of pods that were not measured.
+    `elsewhere` is `null` where it may be of pods that were not measured; `filePages` is what the kernel can drop of a pod.
     """
+    held = None if answer is None else answer.held
     times = [each[kind] for each in thresholds for kind in ("secondsToThreshold", "secondsAsBefore")]
     near = not any(each["met"] for each in thresholds) and any(
         each is not None and each <= SOON_SECONDS for each in times
     )
     holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
-    if held is None or holdings is None or holdings.at <= holdings.since:
+    if answer is None or held is None or holdings is None or holdings.at <= holdings.since:
         return None
+    pages = {row.uid: row.file_pages for row in answer.rows}
     since, grown, elsewhere = _grown(held.signal, holdings, snapshot)
     pods = {pod.uid: pod for pod in snapshot.observation.pods}
     grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
@@ -269,7 +271,13 @@ def _growing(held: Attribution | None, thresholds: list[dict[str, Any]], snapsho
     return {
         "overSeconds": round((holdings.at - since) / SECOND, 1),
         "pods": [
-            {"pod": pod.full_name, "grown": each, "protected": protection(pod, snapshot.config)} for each, pod in most
+            {
+                "pod": pod.full_name,
+                "grown": each,
+                "filePages": pages.get(pod.uid),
+                "protected": protection(pod, snapshot.config),
+            }
+            for each, pod in most
         ],
         "ofPods": sum(each for each, _ in grew),
         "elsewhere": elsewhere if whole else None,

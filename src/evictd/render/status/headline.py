@@ -167,8 +167,8 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
             text=f"{prefix}{text}.{_would_go(status, met[0][0] if first is None else first.entry)}", level="soft"
         )
     if near := approaches(status):
-        goes = _would_go(status, near[0].entry, near[0].acts)
-        return Headline(text=f"{prefix}{near[0].text}{near[0].caveat}.{goes}", level="soft")
+        goes = _would_go(status, near[0].entry, near[0].acts) if near[0].acts else ""
+        return Headline(text=f"{prefix}{near[0].text}{near[0].caveat}{near[0].waits}.{goes}", level="soft")
     return _without_shortage(status, prefix, no)
 
 
@@ -388,4 +388,4 @@ def _falls_as_before(entry: Document) -> bool:
 
 
 def _acts(approach: Approach) -> str:
-    return f", and acts {acts}" if (acts := approach.acts) != "then" else ""
+    return f", and acts {acts}" if (acts := approach.acts) not in {"", "then"} else ""

@@ -13,6 +13,7 @@ from typing import Any
 
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
+from evictd.render.status.file_pages import fills_with_pages
 from evictd.render.status.kernel_killed import unguarded_remedy
 from evictd.render.status.leaving_pods import are_enough, is_too_little, leaves, may_have_grown
 from evictd.render.status.owners import owner_remedies, owner_remedy
@@ -307,7 +308,7 @@ def _before(entry: Document, status: Document) -> str:
 
     Where the soft one before it is met by page cache alone, no pod is to be ended, nor where a pod leaves that holds enough.
     """
-    if entry["stopReason"] == _PAGE_CACHE:
+    if entry["stopReason"] == _PAGE_CACHE or fills_with_pages(entry):
         return REMEDIES[_PAGE_CACHE]
     if entry.get("leavesFirst"):
         return ""  # the end of a pod that was deleted relieves the node

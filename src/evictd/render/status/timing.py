@@ -65,15 +65,33 @@ class Approach(NamedTuple):
         return ", but it was as low within the last hour and rose again" if recovered and not slowed(self.entry) else ""
 
     @property
+    def waits_for_pages(self) -> int:
+        """The file pages for which a soft threshold will wait, because the kernel can drop them; 0 where it acts."""
+        return (
+            (self.entry.get("waitsForPages") or 0) if self.threshold["kind"] == "soft" else 0
+        )  # an older daemon: not said
+
+    @property
+    def waits(self) -> str:
+        """Why a soft threshold waits when it is met, after a semicolon; empty where it acts."""
+        if not (pages := self.waits_for_pages):
+            return ""
+        amount = signal_amount(pages, Signal(self.entry["signal"]))
+        return f"; {amount} of what is used is file pages, which the kernel can drop, so that threshold waits until tasks stall"
+
+    @property
     def acts(self) -> str:
-        """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before."""
+        """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before.
+
+        Empty where it waits for file pages, and no hard one is foreseen.
+        """
         grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        if self.waits_for_pages:
+            return hard_then(self.entry) or ""
         if not grace:
             return "then"
-        sooner = [each for each in _foreseen(self.entry, self.seconds + grace) if each.threshold["kind"] == "hard"]
-        if sooner:
-            limit = limit_amount(sooner[0].threshold["limit"], Signal(self.entry["signal"]))
-            return f"in about {seconds_text(sooner[0].seconds)}, at the hard threshold {limit}"
+        if sooner := hard_then(self.entry, self.seconds + grace):
+            return sooner
         first = f"{seconds_text(self.soonest + grace)} to " if self.soonest < self.seconds else ""
         return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
 
@@ -137,6 +155,15 @@ def _foreseen(entry: Document, within: float) -> list[Approach]:
         and seconds <= within
     ]
     return sorted(times, key=lambda each: each.seconds)
+
+
+def hard_then(entry: Document, within: float = SOON_SECONDS) -> str | None:
+    """Write when the hard threshold of a signal is met at the present rate; `None` where none is within this many seconds."""
+    hard = next((each for each in _foreseen(entry, within) if each.threshold["kind"] == "hard"), None)
+    if hard is None:
+        return None
+    limit = limit_amount(hard.threshold["limit"], Signal(entry["signal"]))
+    return f"in about {seconds_text(hard.seconds)}, at the hard threshold {limit}"
 
 
 class Grace(NamedTuple):
@@ -307,4 +334,4 @@ def time_lines(status: Document) -> Iterator[str]:
     yield from said
     for approach in approaches(status):
         if not any(text.startswith(approach.text) for text in said):
-            yield f"{approach.text}{approach.caveat}"
+            yield f"{approach.text}{approach.caveat}{approach.waits}"
