@@ -40,7 +40,9 @@ def test_the_pods_that_grew_are_named_and_disks_say_nothing_of_the_rest() -> Non
     status = status_of(grows, grows.at)
     assert list(growers(status)) == ["In the last 9m30s default/hog grew by 608Mi; 608Mi more belong to no pod."]
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
-    assert memory["growing"]["pods"] == [{"pod": "default/hog", "grown": 19 * GI // 32, "filePages": None, "protected": ""}]
+    assert memory["growing"]["pods"] == [
+        {"pod": "default/hog", "grown": 19 * GI // 32, "filePages": None, "protected": ""}
+    ]
 
     def said(**changed: object) -> list[str]:
         return list(growers({**status, "signals": [{**memory, "growing": {**memory["growing"], **changed}}]}))

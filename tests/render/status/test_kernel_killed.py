@@ -1,8 +1,9 @@
 """What the kernel killed for want of memory is on the page and in `evictd status`."""
 
 from evictd.render.status.headline import headline
-from evictd.render.status.kernel_killed import kernel_killed_text, unguarded_remedy
+from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.remedies import remedies
+from evictd.render.status.unguarded import unguarded_remedy
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot

@@ -29,6 +29,7 @@ from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.stated_rate import stated_rate
 from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.daemon.telemetry.trends import Trend
+from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
 from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
@@ -85,6 +86,7 @@ def status_document(
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,
         "owners": _owners(snapshot, asked),
+        "unguardedMemory": unguarded_memory(snapshot, now),
         "kernelKills": [_killed(each, snapshot, now) for each in snapshot.killed],
         "decisions": [_decided(decided, asked) for decided in folded_refusals(snapshot.recent)],
     }

@@ -42,6 +42,7 @@ from evictd.render.status.signal_card import Trend, signal_card
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.stopped import name_last, stop_text
 from evictd.render.status.timing import End, approaches, ends, graces, is_due, refused, without_repeated
+from evictd.render.status.unguarded import unguarded_text
 from evictd.render.text import (
     capital,
     clean,
@@ -200,6 +201,8 @@ def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Ite
             yield f"{text}."
         if (killed := capital(kernel_killed_text(status))) and killed not in head.text:
             yield f"{killed}."
+        if (unguarded := unguarded_text(status)) and unguarded not in head.text:
+            yield f"{capital(unguarded)}."
         yield from filled(status)
 
 

@@ -14,7 +14,6 @@ from typing import Any
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.status.file_pages import fills_with_pages
-from evictd.render.status.kernel_killed import unguarded_remedy
 from evictd.render.status.leaving_pods import are_enough, is_too_little, leaves, may_have_grown
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
@@ -22,6 +21,7 @@ from evictd.render.status.several_growers import several_grew
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget
 from evictd.render.status.timing import approaches, as_before, graces, is_due, is_overdue
+from evictd.render.status.unguarded import unguarded_remedy
 from evictd.render.status.unused_images import before_pods
 from evictd.render.text import clean, first_of
 

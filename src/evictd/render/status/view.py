@@ -19,6 +19,7 @@ from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
 from evictd.render.status.timing import approaches, ends, graces, is_due, time_lines, without_repeated
+from evictd.render.status.unguarded import unguarded_text
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 
 Document = Mapping[str, Any]
@@ -278,6 +279,8 @@ def _problems(document: Document) -> Iterator[Text]:
         yield Text(f"! {clean(fault)}", style="bold red")
     if killed := kernel_killed_text(document):
         yield Text(f"! {killed}", style="red")
+    if unguarded := unguarded_text(document):
+        yield Text(f"! {unguarded}", style="red")
     for row in document["problems"]:
         yield Text(f"! {clean(row['source'])}: {clean(row['detail'])}", style="red")
 

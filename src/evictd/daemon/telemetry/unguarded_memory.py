@@ -1,0 +1,45 @@
+"""States for `/statusz` how much memory is left where no threshold is set for it, and when nothing is at the present rate."""
+
+from typing import Any
+
+from evictd.core.model.observation import signal_observations
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.trends import Trend
+
+
+def unguarded_memory(snapshot: Snapshot, now: int) -> dict[str, Any] | None:
+    """Return what is left of memory, in bytes; `None` where a threshold guards it, and where it was not read.
+
+    `secondsToZero` is `None` where memory does not fall, `largest` where no pod was measured.
+    """
+    node = snapshot.observation.node
+    guarded = any(each.signal in MEMORY_SIGNALS for each in snapshot.config.thresholds)
+    seen = None if node is None else signal_observations(node).get(Signal.MEMORY_AVAILABLE)
+    if guarded or seen is None:
+        return None
+    rate, left = snapshot.trends.signals.get(Signal.MEMORY_AVAILABLE, Trend()).fill_rate, seen.available.value()
+    falls = rate is not None and rate > 0
+    return {
+        "available": left,
+        "capacity": seen.capacity.value(),
+        "secondsToZero": round(max(left / rate - (now - snapshot.at) / SECOND, 0.0), 1) if falls and rate else None,
+        "largest": _largest(snapshot),
+    }
+
+
+def _largest(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the pod that uses the most memory."""
+    stats = snapshot.observation.pod_stats
+    used = [
+        (found.memory.working_set_bytes, pod.full_name)
+        for pod in snapshot.observation.pods
+        if (found := stats.get(pod.uid)) is not None
+        and found.memory is not None
+        and found.memory.working_set_bytes is not None
+    ]
+    if not used:
+        return None
+    usage, pod = max(used)
+    return {"pod": pod, "usage": usage}

@@ -1,0 +1,52 @@
+"""Says that no threshold guards memory, so that the kernel chooses what ends when none is left, from `/statusz`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.render.status.timing import SOON_SECONDS
+from evictd.render.text import clean, seconds_text, signal_amount
+
+Document = Mapping[str, Any]
+
+
+def unguarded_text(status: Document) -> str:
+    """Return that memory has no threshold, when nothing is left of it, and which pod uses the most; empty where it has one."""
+    memory = status.get("unguardedMemory")  # an older daemon does not say it
+    if memory is None:
+        return ""
+    left, of = (_amount(memory[each]) for each in ("available", "capacity"))
+    largest = memory["largest"]
+    most = "" if largest is None else f"; {clean(largest['pod'])} uses the most, {_amount(largest['usage'])}"
+    if ends_soon(status):
+        when = f"in {seconds_text(memory['secondsToZero'])} at the present rate"
+        return (
+            f"memory.available reaches 0 {when} ({left} of {of} left) and has no threshold, so evictd evicts no pod then, and "
+            f"the kernel's OOM killer kills processes{most}"
+        )
+    return f"memory has no threshold, so evictd does not act when it runs short ({left} of {of} left{most})"
+
+
+def _amount(count: int) -> str:
+    return signal_amount(count, Signal.MEMORY_AVAILABLE)
+
+
+def ends_soon(status: Document) -> bool:
+    """Whether memory has no threshold and nothing is left of it within ten minutes at the present rate."""
+    memory = status.get("unguardedMemory")
+    seconds = None if memory is None else memory["secondsToZero"]
+    return seconds is not None and seconds <= SOON_SECONDS
+
+
+def unguarded_remedy(status: Document) -> tuple[str, ...]:
+    """Return what to do where memory has no threshold and runs short, or the kernel killed for want of it; empty elsewhere."""
+    if guards_memory(status) or not (status.get("kernelKills") or ends_soon(status)):
+        return ()
+    then = "goes on choosing what ends" if status.get("kernelKills") else "chooses what ends"
+    return (f"give memory a threshold (`evictionHard: {{memory.available: 500Mi}}`), or the kernel {then}",)
+
+
+def guards_memory(status: Document) -> bool:
+    """Whether memory has a threshold."""
+    guarded = {each.value for each in MEMORY_SIGNALS}
+    return any(entry["signal"] in guarded and entry["thresholds"] for entry in status["signals"])

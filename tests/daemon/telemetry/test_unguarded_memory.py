@@ -1,0 +1,34 @@
+"""What is left of memory without a threshold."""
+
+from dataclasses import replace
+
+from evictd.core.model.observation import Observation
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.trends import Trends
+from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
+from tests.render.snapshots import incident_snapshot
+
+
+def test_the_amounts_the_time_and_the_largest_pod() -> None:
+    snapshot = incident_snapshot("43-no-memory-threshold", 80)
+    assert unguarded_memory(snapshot, snapshot.at + SECOND) == {
+        "available": 220 << 20,
+        "capacity": 6 << 30,
+        "secondsToZero": 3.4,
+        "largest": {"pod": "default/hog", "usage": 4000 << 20},
+    }
+
+
+def test_no_time_where_no_rate_is_known_and_no_pod_where_none_was_measured() -> None:
+    snapshot = incident_snapshot("43-no-memory-threshold", 80)
+    unknown = replace(snapshot, trends=Trends(), observation=replace(snapshot.observation, pod_stats={}))
+    found = unguarded_memory(unknown, snapshot.at)
+    assert found is not None
+    assert (found["secondsToZero"], found["largest"]) == (None, None)
+
+
+def test_nothing_where_memory_has_a_threshold_or_was_not_read() -> None:
+    guarded = incident_snapshot("26-control-plain-leak", 80)
+    assert unguarded_memory(guarded, guarded.at) is None
+    snapshot = incident_snapshot("43-no-memory-threshold", 80)
+    assert unguarded_memory(replace(snapshot, observation=Observation(node=None)), snapshot.at) is None

@@ -1,0 +1,70 @@
+"""Memory without a threshold is said to be so, before the kernel kills and after it."""
+
+from typing import Any
+
+import pytest
+
+from evictd.render.status.headline import headline
+from evictd.render.status.remedies import to_do
+from evictd.render.status.unguarded import ends_soon, guards_memory, unguarded_remedy, unguarded_text
+from tests.daemon.status import status_of
+from tests.render.shown_nodes import calm, page
+from tests.render.snapshots import incident_snapshot
+
+
+def at(seconds: float) -> dict[str, Any]:
+    """The status of a node whose file has thresholds for disks alone, while one pod fills memory (world 43)."""
+    snapshot = incident_snapshot("43-no-memory-threshold", seconds)
+    return status_of(snapshot, snapshot.at)
+
+
+def test_the_headline_says_when_nothing_is_left_of_memory_without_a_threshold() -> None:
+    """The page said in green that the node is calm, 4 s before the kernel killed a pod (world 43)."""
+    status = at(80)
+    text = (
+        "memory.available reaches 0 in 4.4s at the present rate (220Mi of 6Gi left) and has no threshold, so evictd evicts no "
+        "pod then, and the kernel's OOM killer kills processes; default/hog uses the most, 3.91Gi"
+    )
+    assert unguarded_text(status) == text
+    assert (headline(status).level, headline(status).text) == ("soft", f"{text}.")
+    assert to_do(status) == (
+        "give memory a threshold (`evictionHard: {memory.available: 500Mi}`), or the kernel chooses what ends"
+    )
+
+
+def test_after_a_kill_the_largest_pod_is_named_beside_it() -> None:
+    status = at(300)
+    assert not ends_soon(status)
+    assert headline(status).text.startswith("The kernel killed 6 processes of default/api")
+    assert unguarded_text(status) == (
+        "memory has no threshold, so evictd does not act when it runs short (320Mi of 6Gi left; default/hog uses the most, "
+        "4.3Gi)"
+    )
+    snapshot = incident_snapshot("43-no-memory-threshold", 300)
+    assert "default/hog uses the most, 4.3Gi" in page(snapshot, 0)
+
+
+def test_a_node_that_stays_calm_is_called_so_with_the_gap_beside_it() -> None:
+    status = at(5)
+    assert headline(status).level == "calm"
+    assert unguarded_text(status).startswith(
+        "memory has no threshold, so evictd does not act when it runs short (4.12Gi of"
+    )
+    assert unguarded_remedy(status) == ()
+
+
+@pytest.mark.parametrize("status", [{"signals": []}, {"signals": [], "unguardedMemory": None}])
+def test_nothing_is_said_where_it_is_not_known(status: dict[str, Any]) -> None:
+    assert (unguarded_text(status), ends_soon(status)) == ("", False)
+
+
+def test_a_node_whose_memory_has_a_threshold_says_nothing() -> None:
+    status = status_of(calm(), calm().at)
+    assert guards_memory(status)
+    assert (status["unguardedMemory"], unguarded_text(status), unguarded_remedy(status)) == (None, "", ())
+
+
+def test_without_usage_of_pods_no_pod_is_named() -> None:
+    status = at(80)
+    status["unguardedMemory"]["largest"] = None
+    assert unguarded_text(status).endswith("kills processes")
