@@ -66,6 +66,11 @@ def test_a_level_that_was_as_low_before_and_rose_again_tells_no_time() -> None:
     assert not play(*waves, (20 * MINUTE, 650)).recovered_before(400), "it was never as low"
     assert not play(*((number * MINUTE, 1000 - number * 10) for number in range(20))).recovered_before(400), "a leak"
     assert not play((0, 900), (MINUTE, 950), (2 * MINUTE, 920)).recovered_before(400), "too short a time"
+    raised = [(0, 700), *((number * MINUTE, 400) for number in range(1, 3)), (3 * MINUTE, 90), (9 * MINUTE, 800)]
+    assert play(*raised).recovered_before(80)
+    assert not play(*raised).recovered_before(100), (
+        "the removal of images raised it, within the last minutes too (world 40)"
+    )
     assert not Trend().recovered_before(400)
 
 

@@ -6,8 +6,8 @@ from evictd.render.status.headline import (
     OwnFault,
     beside_faults,
     headline,
-    nearest,
 )
+from evictd.render.status.nearest import nearest
 from evictd.render.status.node_page import why_nothing
 from evictd.render.status.remedies import OwnFaultKind
 from evictd.render.status.timing import ends, time_lines
@@ -221,7 +221,13 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
     assert headline(status_of(evicted, evicted.at)).text == (
         "default/web-1 was evicted 1.0s ago for memory.available; no threshold is met, but it is not known yet whether "
         "memory.available falls on (at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s); "
-        "MemoryPressure is reported for 5m0s more."
+        "MemoryPressure is reported for 5m0s more. No pod would be evicted for 10m0s from when the threshold acts: the last two "
+        "evictions gave back 500Mi, but what grows was measured of no pod that may go. Then default/web-2 would be evicted if "
+        "the threshold is still met."
+    )
+    assert (
+        "memory.available: at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s"
+        in time_lines(status_of(evicted, evicted.at))
     )
     again = incident_snapshot("30-control-many-hogs", 480)
     assert headline(status_of(again, again.at)).text.startswith(
@@ -277,3 +283,24 @@ def test_a_long_grace_period_stands_beside_the_hard_threshold_that_cuts_it() -> 
         "default/slow would be evicted first, with a grace period of 600s, cut to 1s as soon as the hard threshold is met, in "
         "37s at the present rate."
     )
+
+
+def test_below_a_hard_threshold_a_measurement_is_said_to_come_before_the_choice() -> None:
+    """The page said that no pod uses any of the disk; a second later evictd had read the layers and evicted one (world 13)."""
+    snapshot = incident_snapshot("13-pinned-deployment", 9)
+    assert headline(status_of(snapshot, snapshot.at)).text == (
+        "nodefs.available is below its hard threshold (8.95Gi left, limit 10Gi); evictd decides once the pods are measured (in "
+        "22s at most)."
+    )
+
+
+def test_where_nothing_is_left_what_happens_is_said_for_as_long_as_it_lasts() -> None:
+    """That writes fail disappeared from the page as soon as they failed (worlds 02 and 45)."""
+    snapshot = incident_snapshot("02-host-path-writer", 500)
+    status = status_of(snapshot, snapshot.at)
+    text = headline(status, falls=ends(status)).text
+    assert text.startswith(
+        "nodefs.available is 0: writes to the disk fail (hard threshold 10Gi). evictd evicts no pod until"
+    )
+    assert list(time_lines(status)) == []
+    assert ends(status)["nodefs.available"].text == "nodefs.available is 0: writes to the disk fail"

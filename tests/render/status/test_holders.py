@@ -52,6 +52,13 @@ def test_the_pods_that_grew_are_named_and_disks_say_nothing_of_the_rest() -> Non
     assert list(growers({**status, "signals": [{**memory, "growing": None}]})) == []
 
 
+def test_what_grew_in_no_pod_may_lie_in_host_path_volumes_where_a_pod_has_one() -> None:
+    """It was said to belong to no pod, beside the advice to look at the volumes of a pod (world 02)."""
+    snapshot = incident_snapshot("02-host-path-writer", 300)
+    (said,) = growers(status_of(snapshot, snapshot.at))
+    assert said.endswith("more belong to no pod or lie in hostPath volumes.")
+
+
 def test_a_slow_leak_names_its_pod_with_what_it_took_since_the_fall_began() -> None:
     """It named what grew in the last 30 s only, of a leak of half an hour."""
     leak = play([6 * GI] * 10 + [6 * GI - number * GI // 20 for number in range(65)], grow=GI // 20)

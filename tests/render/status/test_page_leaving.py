@@ -1,7 +1,8 @@
 """The pods that are being evicted, on the page."""
 
+from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.headline import headline
-from evictd.render.status.page_leaving import about_leaving, cut_at_hard, leaving_rows
+from evictd.render.status.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.timing import End, is_overdue
 from tests.daemon.status import status_of
 from tests.daemon.world import GI

@@ -149,3 +149,32 @@ def test_after_an_eviction_the_rate_before_it_counts_where_no_pod_grew() -> None
     assert advice.startswith("free memory outside pods")
     leak = incident_snapshot("24-unmeasured-hog", 282)
     assert as_before(status_of(leak, leak.at)) == [], "its end has ended the fall"
+
+
+def test_one_step_is_no_rate_of_minutes() -> None:
+    """A pod that took 50Mi when it started was said to fill the disk in ten minutes (world 13)."""
+    snapshot = incident_snapshot("13-pinned-deployment", 15)
+    status = status_of(snapshot, snapshot.at)
+    (disk,) = (each for each in status["signals"] if each["signal"] == "nodefs.available")
+    assert disk["lastChange"]["fillRate"] > 0
+    assert ends(status) == {}
+    disk["available"] = disk["lastChange"]["fillRate"] * 30
+    assert ends(status)["nodefs.available"].seconds == 30
+
+
+def test_a_threshold_that_is_met_at_any_moment_has_no_time() -> None:
+    """It was said to be met in 0.0s."""
+    falling = play([5 * GI, 9 * GI // 2, 4 * GI])
+    status = status_of(falling, falling.at)
+    for each in status["signals"][0]["thresholds"]:
+        each["secondsToThreshold"] = 0.0 if each["kind"] == "soft" else each["secondsToThreshold"]
+    (said,) = time_lines(status)
+    assert said == "memory.available reaches its soft threshold 2Gi at any moment at the present rate"
+
+
+def test_what_is_missing_is_not_named_where_it_is_less_than_scatter() -> None:
+    """`unless 20.5Ki come back` of 960Mi (world 25)."""
+    soft = play([3 * GI // 2])
+    status = status_of(soft, soft.at)
+    status["signals"][0]["available"] = 2 * GI - 20_000
+    assert next(time_lines(status)) == "memory.available: the soft threshold acts in 1m30s at the latest"

@@ -192,13 +192,14 @@ class Trend:
         """Whether the level was as low before within the hour, and rose again without falling to a limit.
 
         The rate of a minute says little there of what comes: what is available goes up and down. The last minutes do not count:
-        scatter of a slow fall is as low there.
+        scatter of a slow fall is as low there. Where it fell to the limit within the hour, an action of evictd raised it.
         """
         if not self.recent:
             return False
         last = self.recent[-1]
         before = [point.available for point in self.hour if point.at <= last.at - _BEFORE]
-        return bool(before) and limit < min(before) <= last.available
+        lowest = min((point.available for point in self.hour), default=limit)
+        return bool(before) and limit < lowest and min(before) <= last.available
 
 
 def _is_long(points: Sequence[Point]) -> bool:

@@ -1,4 +1,4 @@
-"""Says the state of a node in one sentence for the page, and which threshold is the nearest, from the document of `/statusz`."""
+"""Says the state of a node in one sentence for the page, from the document of `/statusz`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,20 +9,18 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
 from evictd.render.status.last_reclaim import last_reclaim_text
 from evictd.render.status.owners import nth_text
 from evictd.render.status.page_chart import eviction_marks, seconds_ago
-from evictd.render.status.page_leaving import cut_at_hard, next_cut_at_hard
 from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import brief_stop, goes_then, is_guarded_by_budget, past_its_budget, paused_until
 from evictd.render.status.timing import (
-    FORESEEN_SECONDS,
-    Approach,
     End,
     approaches,
     as_before,
@@ -33,7 +31,7 @@ from evictd.render.status.timing import (
     slowed,
 )
 from evictd.render.status.unguarded import ends_soon, unguarded_text
-from evictd.render.text import capital, clean, first_of, gap_text, seconds_text, signal_amount
+from evictd.render.text import capital, clean, first_of, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 NO_FALLS: Mapping[str, End] = {}
@@ -233,6 +231,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
     untold = "" if last is None else _untold(status, last["signal"])
+    stops = next((_would_go(status, each.entry) for each in as_before(status) if each.entry["next"] is None), "")
     killed = kernel_killed_text(status)
     done = killed or (last_reclaim_text(status) if last is None else last_eviction_text(status, last))
     begins = "" if killed or untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
@@ -242,7 +241,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
-            text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.",
+            text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.{stops}",
             level="soft",
         )
     if signals := unread(status):
@@ -296,6 +295,8 @@ def _now(status: Document, entry: Document) -> str:
         if entry["next"] is not None:
             write = _would_be if status["dryRun"] else _after_last
             return f"; {write(status, entry['next']['pod'])}{awaited_measurement(entry)}."
+        if entry.get("measuresForSeconds"):  # an older daemon does not say it
+            return f"; evictd decides{awaited_measurement(entry).removeprefix(',')}."
         verb = "would evict" if status["dryRun"] else "evicts"
         return f". evictd {verb} no pod{_stopped(status, entry)}." if brief_stop(entry) else "."
     now, then = ("would remove", "would be") if status["dryRun"] else ("removes", "is")
@@ -339,56 +340,5 @@ def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS, *, past: bool = Fal
     left = f"{signal_amount(entry['available'], signal)}{noun} {'stalled' if signal in STALLS else 'left'}"
     limit = signal_amount(threshold["limit"], signal)
     if reaches:
-        return f"{reaches} ({left}, {kind} threshold {limit})"
+        return f"{reaches} ({f'{left}, ' if entry['available'] > 0 else ''}{kind} threshold {limit})"
     return f"{names[0]} {one} below its {kind} threshold ({left}, limit {limit})"
-
-
-# --- the nearest threshold --------------------------------------------------------------------------------------------
-
-
-def nearest(status: Document) -> str:
-    """Return the threshold that is met first at the present rates; if none is foreseen, the one at the least distance."""
-    if near := approaches(status, FORESEEN_SECONDS):
-        return f"Nearest by time: {near[0].text}{_acts(near[0])}."
-    distances = [
-        ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
-        for entry in status["signals"]
-        if entry["observed"]
-        for threshold in entry["thresholds"]
-        if threshold["origin"] != "derived"
-    ]
-    if not distances:
-        return ""
-    _, entry, threshold = min(distances, key=lambda each: each[0])
-    signal = Signal(entry["signal"])
-    side = "below" if signal in STALLS else "above"
-    left = f"{gap_text(entry['available'] - threshold['limit'], signal)} {side} its {threshold['kind']} threshold"
-    limit = signal_amount(threshold["limit"], signal)
-    known = any(each["fillRate"] is not None for each in status["signals"] if each["observed"])
-    why = "no threshold would be met within an hour at the present rates" if known else "no rate is known yet"
-    if falling := [each["signal"] for each in status["signals"] if _falls_as_before(each)]:
-        verb = "falls, but was" if len(falling) == 1 else "fall, but were"
-        names = ", ".join(falling)
-        why = f"{names} {verb} as low within the last hour and rose again"
-        if falling == [entry["signal"]]:
-            why = "it falls, but it was as low within the last hour and rose again"
-    return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
-
-
-def _falls_as_before(entry: Document) -> bool:
-    """Whether a threshold would be met within an hour at the present rate, and is not foreseen: see `Trend.recovered_before`."""
-    rate = entry.get("fillRate") or 0
-    return (
-        rate > 0
-        and not slowed(entry)
-        and any(
-            not each["met"]
-            and each["secondsToThreshold"] is None
-            and entry["available"] - each["limit"] <= rate * FORESEEN_SECONDS
-            for each in entry["thresholds"]
-        )
-    )
-
-
-def _acts(approach: Approach) -> str:
-    return f", and acts {acts}" if (acts := approach.acts) not in {"", "then"} else ""

@@ -33,7 +33,8 @@ def growers(status: Document) -> Iterator[str]:
         signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
         pods = ", ".join(f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"])
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
-        rest = "" if is_little else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod"
+        volumes = " or lie in hostPath volumes" if entry.get("hostPathPods") else ""
+        rest = "" if is_little else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod{volumes}"
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
             yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."

@@ -26,12 +26,12 @@ from evictd.render.status.headline import (
     beside_faults,
     headline,
     look_back,
-    nearest,
     unread,
 )
 from evictd.render.status.holders import filled, full_name, growers, held_by, measured_before
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import last_eviction, last_eviction_text
+from evictd.render.status.nearest import nearest
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.page_decisions import page_decisions
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
@@ -188,7 +188,7 @@ def _first(status: Document, head: Headline, falls: Mapping[str, End], faults: S
         each.then if each.then and each.reaches(name) in head.text else each.text for name, each in soonest.items()
     )
     over = after_eviction(status) if tests_thresholds(each.kind for each in faults) else ()
-    return (*(f"{text}." for text in lines), *beside_faults(status, faults), *over)
+    return (*(f"{text}." for text in lines if text not in head.text), *beside_faults(status, faults), *over)
 
 
 def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:

@@ -4,12 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.model.amount_text import amount_with
-from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
 from evictd.render.status.awaited import awaited_pods
+from evictd.render.status.hard_cut import cut_at_hard, cut_in, entry_of
 from evictd.render.status.remedies import grew_elsewhere
 from evictd.render.status.timing import FORESEEN_SECONDS, End, is_due, is_overdue
 from evictd.render.text import clean, first_of, gap_text, seconds_text, usage_text
@@ -71,7 +70,7 @@ def _awaits(row: Document, status: Document) -> str:
         return "ended, what it used is awaited"
     text = f"grace period {max(row['gracePeriodSeconds'], 0)}s"
     cut = cut_at_hard(row, status)
-    when = _cut_in(row, status) if cut else ""
+    when = cut_in(row, status) if cut else ""
     text += f" ({cut}{when})" if cut else ""
     left = row.get("endsInSeconds") or 0
     if is_overdue(row):
@@ -82,40 +81,6 @@ def _awaits(row: Document, status: Document) -> str:
         if left
         else text
     )
-
-
-def cut_at_hard(row: Document, status: Document) -> str:
-    """Write that a hard threshold cuts the grace period of a leaving pod; empty where none does, or nothing is to cut."""
-    if status["policy"] == Policy.KUBELET.value or row["gracePeriodSeconds"] <= IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS:
-        return ""
-    hard = _hard(row, status)
-    if not hard or any(each["met"] for each in hard):
-        return ""
-    return f"cut to {IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS}s as soon as the hard threshold is met"
-
-
-def _cut_in(row: Document, status: Document) -> str:
-    """Write after a comma when the hard threshold is met that cuts the grace period; empty where that is not foreseen."""
-    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
-    return f", in {seconds_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
-
-
-def next_cut_at_hard(entry: Document, status: Document) -> str:
-    """Write after a comma the grace period of the next pod, where a hard threshold will be met before its end; else nothing."""
-    row = {"gracePeriodSeconds": 0, **entry["next"], "signal": entry["signal"]}  # an older daemon does not say it
-    grace, cut = row["gracePeriodSeconds"], cut_at_hard(row, status)
-    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None and left < grace]
-    return f", with a grace period of {grace}s, {cut}{_cut_in(row, status)}" if cut and times else ""
-
-
-def _hard(row: Document, status: Document) -> list[Document]:
-    """Return the hard thresholds of the signal that a pod leaves for."""
-    thresholds = (_entry(row, status) or {"thresholds": ()})["thresholds"]
-    return [each for each in thresholds if each["kind"] == "hard" and each["origin"] != "derived"]
-
-
-def _entry(row: Document, status: Document) -> Document | None:
-    return next((each for each in status["signals"] if each["signal"] == row["signal"] and each["observed"]), None)
 
 
 def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
@@ -131,7 +96,7 @@ def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
 
 def _enough(row: Document, status: Document, falls: Mapping[str, End]) -> str:
     """Write for how long the end of a pod is enough, where what grows belongs to no pod and goes on."""
-    entry = _entry(row, status)
+    entry = entry_of(row, status)
     fall = falls.get(row["signal"], _NO_FALL)
     rate, over = (fall.rate, fall.over) if fall.rate else ((entry or {}).get("fillRate") or 0, "minute")
     if entry is None or rate <= 0 or not grew_elsewhere(entry):

@@ -17,6 +17,10 @@ Document = Mapping[str, Any]
 
 SOON_SECONDS = 600
 """A threshold that is met within this time at the present rate is near."""
+_AT_ONCE = 0.1
+"""Seconds below which nothing is left of a time."""
+_LITTLE = 1000
+"""What is missing is not named where it is less than this part of the threshold: readings scatter by more."""
 _BEFORE_SECONDS = 60
 """A threshold that is met later at the rate before a jump is left out: the rate since then is known by then."""
 FORESEEN_SECONDS = 3600
@@ -34,10 +38,10 @@ class Approach(NamedTuple):
     def text(self) -> str:
         """The sentence, without a full stop."""
         limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
-        which = f"its {self.threshold['kind']} threshold {limit} in {seconds_text(self.seconds)}"
+        which = f"its {self.threshold['kind']} threshold {limit} {_in(self.seconds)}"
         if (last := self.entry.get("lastFall")) and self.soonest < self.seconds:
             over = seconds_text(last["overSeconds"])
-            sooner = f"its {self.threshold['kind']} threshold {limit} in {seconds_text(self.soonest)}"
+            sooner = f"its {self.threshold['kind']} threshold {limit} {_in(self.soonest)}"
             late = f"in {seconds_text(self.seconds)} at that of the last minute"
             return f"{self.entry['signal']} reaches {sooner} at the rate of the last {over}, {late}"
         if slows := slowed(self.entry):
@@ -94,6 +98,11 @@ class Approach(NamedTuple):
             return sooner
         first = f"{seconds_text(self.soonest + grace)} to " if self.soonest < self.seconds else ""
         return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
+
+
+def _in(seconds: float) -> str:
+    """Write when something will be that may be at any moment, because the reading is a little old."""
+    return f"in {seconds_text(seconds)}" if seconds >= _AT_ONCE else "at any moment"
 
 
 def slowed(entry: Document) -> str:
@@ -202,7 +211,7 @@ def graces(status: Document) -> list[Grace]:
                 found.append(Grace(sooner[0].seconds, entry, text))
                 continue
             missing = threshold["limit"] - entry["available"]
-            back = f", unless {gap_text(missing, signal)} come back" if missing > 0 else ""
+            back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
             text = (
                 f"{entry['signal']}: the {threshold['kind']} threshold acts in {seconds_text(left)} at the latest{back}"
             )
@@ -235,6 +244,9 @@ _AT_ZERO = {
     Resource.PIDS: "no process can be started",
 }
 """What happens when nothing is left."""
+_MINUTE = 60
+_LONGEST = FORESEEN_SECONDS / _MINUTE
+"""No time is said that is this many times as long as that over which the rate was measured: one step is no rate."""
 _STEADY_SECONDS = 10.0
 """From how many seconds without a fall on it is said that there is none."""
 
@@ -253,8 +265,9 @@ class End(NamedTuple):
     """The time whose rate it is: `minute`, `30s`."""
 
     def reaches(self, signal: str) -> str:
-        """Write when nothing is left."""
-        return f"{signal} reaches 0 {f'in {seconds_text(self.seconds)}' if self.seconds else 'now'} at this rate"
+        """Write when nothing is left; where nothing is, also what happens."""
+        when = f"in {seconds_text(self.seconds)}" if self.seconds else "now"
+        return f"{signal} reaches 0 {when} at this rate" if self.then else self.text
 
 
 _NO_CHANGE: Document = {"overSeconds": 0.0, "fillRate": 0}
@@ -264,7 +277,7 @@ def ends(status: Document) -> dict[str, End]:
     """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
 
     The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
-    None is said either while what an ended pod held comes back.
+    None is said either while what an ended pod held comes back, nor one that is sixty times that of the rate.
     """
     found: dict[str, End] = {}
     for entry in shown_entries(status):
@@ -273,16 +286,21 @@ def ends(status: Document) -> dict[str, End]:
         over, fall = last["overSeconds"], last["fillRate"]
         then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
         short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-        if not short or not then or mean is None or awaited_pods(status, entry):
+        if not short or not then or awaited_pods(status, entry):
+            continue
+        if entry["available"] <= 0:
+            found[entry["signal"]] = End(f"{entry['signal']} is 0: {then}", 0.0)
+            continue
+        if mean is None:
             continue
         if fall <= 0:
             if over >= _STEADY_SECONDS and mean > 0:
                 text = f"{entry['signal']} did not fall in the last {seconds_text(over)}"
                 found[entry["signal"]] = End(text)
             continue
-        rate, when = (mean, "minute") if mean > fall else (fall, seconds_text(over))
+        rate, when, lasts = (mean, "minute", _MINUTE) if mean > fall else (fall, seconds_text(over), over)
         age = last["agoSeconds"]
-        if (left := entry["available"] / rate) <= FORESEEN_SECONDS:
+        if (left := entry["available"] / rate) <= lasts * _LONGEST:
             left, a_second = (
                 max(left - age, 0.0),
                 f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}",
@@ -335,3 +353,4 @@ def time_lines(status: Document) -> Iterator[str]:
     for approach in approaches(status):
         if not any(text.startswith(approach.text) for text in said):
             yield f"{approach.text}{approach.caveat}{approach.waits}"
+    yield from (f"{each.entry['signal']}: {each.as_before}" for each in as_before(status))

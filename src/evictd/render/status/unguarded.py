@@ -8,12 +8,17 @@ from evictd.render.status.timing import SOON_SECONDS
 from evictd.render.text import clean, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
+_SHORT = 4
+"""Memory without a threshold is named where less than this part of it is left."""
 
 
 def unguarded_text(status: Document) -> str:
-    """Return that memory has no threshold, when nothing is left of it, and which pod uses the most; empty where it has one."""
+    """Return that memory has no threshold, when nothing is left of it, and which pod uses the most.
+
+    Empty where it has one, and while much is left of it.
+    """
     memory = status.get("unguardedMemory")  # an older daemon does not say it
-    if memory is None:
+    if memory is None or (memory["available"] * _SHORT > memory["capacity"] and not ends_soon(status)):
         return ""
     left, of = (_amount(memory[each]) for each in ("available", "capacity"))
     largest = memory["largest"]

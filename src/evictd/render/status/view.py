@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
@@ -268,7 +269,9 @@ def _conditions(document: Document, width: int) -> list[Text]:
 
 def _leaving(document: Document) -> Iterator[Text]:
     for row in document["leaving"]:
-        how = "gone, its bytes are awaited" if row["gone"] else f"grace period {max(row['gracePeriodSeconds'], 0)}s"
+        cut = cut_at_hard(row, document)
+        grace = f"grace period {max(row['gracePeriodSeconds'], 0)}s{f', {cut}' if cut else ''}"
+        how = "gone, its bytes are awaited" if row["gone"] else grace
         yield Text(f"being evicted: {clean(row['pod'])}, {how}", style="yellow")
     if asked := document.get("asked"):  # an older daemon does not say it
         yield Text(asked_text(asked), style="yellow")

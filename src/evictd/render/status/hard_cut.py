@@ -1,0 +1,49 @@
+"""Says that a hard threshold will cut the grace period of a pod that leaves for a soft one, from the document of `/statusz`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evictd.render.status.timing import FORESEEN_SECONDS
+from evictd.render.text import seconds_text
+
+Document = Mapping[str, Any]
+
+# Plain values: importing the decisions takes a third of the time of `status`.
+_KUBELET = "Kubelet"
+_CUT_TO = 1
+"""Seconds: `core.eviction.ledger.IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS`."""
+
+
+def cut_at_hard(row: Document, status: Document) -> str:
+    """Write that a hard threshold cuts the grace period of a leaving pod; empty where none does, or nothing is to cut."""
+    if status["policy"] == _KUBELET or row["gracePeriodSeconds"] <= _CUT_TO:
+        return ""
+    hard = _hard(row, status)
+    if not hard or any(each["met"] for each in hard):
+        return ""
+    return f"cut to {_CUT_TO}s as soon as the hard threshold is met"
+
+
+def cut_in(row: Document, status: Document) -> str:
+    """Write after a comma when the hard threshold is met that cuts the grace period; empty where that is not foreseen."""
+    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
+    return f", in {seconds_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
+
+
+def next_cut_at_hard(entry: Document, status: Document) -> str:
+    """Write after a comma the grace period of the next pod, where a hard threshold will be met before its end; else nothing."""
+    row = {"gracePeriodSeconds": 0, **entry["next"], "signal": entry["signal"]}  # an older daemon does not say it
+    grace, cut = row["gracePeriodSeconds"], cut_at_hard(row, status)
+    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None and left < grace]
+    return f", with a grace period of {grace}s, {cut}{cut_in(row, status)}" if cut and times else ""
+
+
+def _hard(row: Document, status: Document) -> list[Document]:
+    """Return the hard thresholds of the signal that a pod leaves for."""
+    thresholds = (entry_of(row, status) or {"thresholds": ()})["thresholds"]
+    return [each for each in thresholds if each["kind"] == "hard" and each["origin"] != "derived"]
+
+
+def entry_of(row: Document, status: Document) -> Document | None:
+    """Return the signal that a pod leaves for; `None` where it cannot be read."""
+    return next((each for each in status["signals"] if each["signal"] == row.get("signal") and each["observed"]), None)

@@ -1,0 +1,44 @@
+"""What is said of a grace period that a hard threshold will cut."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+from evictd.core.model.config import Policy
+from evictd.render.status.hard_cut import _CUT_TO, _KUBELET, cut_at_hard, cut_in, entry_of, next_cut_at_hard
+from evictd.render.status.view import status_view
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+
+
+def test_the_plain_values_are_those_of_the_decisions() -> None:
+    assert (Policy.KUBELET.value, IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS) == (_KUBELET, _CUT_TO)
+
+
+def test_the_terminal_says_it_as_the_page_does() -> None:
+    """The terminal had the grace period of 600 s alone, seconds before its end (world 16)."""
+    snapshot = incident_snapshot("16-long-grace-period", 281)
+    status = status_of(snapshot, snapshot.at)
+    (row,) = status["leaving"]
+    assert cut_at_hard(row, status) == "cut to 1s as soon as the hard threshold is met"
+    assert cut_in(row, status).startswith(", in ")
+    console = Console(width=120, file=StringIO())
+    console.print(status_view(status, width=120))
+    assert isinstance(console.file, StringIO)
+    line = "being evicted: default/slow, grace period 600s, cut to 1s as soon as the hard threshold is met"
+    assert line in console.file.getvalue()
+
+
+def test_the_next_pod_has_its_grace_period_where_the_hard_threshold_comes_first() -> None:
+    snapshot = incident_snapshot("16-long-grace-period", 245)
+    status = status_of(snapshot, snapshot.at)
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    assert next_cut_at_hard(memory, status).startswith(", with a grace period of 600s, cut to 1s as soon as")
+
+
+def test_a_signal_that_cannot_be_read_has_no_thresholds() -> None:
+    assert (
+        entry_of({"signal": "memory.available"}, {"signals": [{"signal": "memory.available", "observed": False}]})
+        is None
+    )
