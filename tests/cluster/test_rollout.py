@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import yaml
@@ -146,6 +147,13 @@ def label(node: RealNode, pool: str | None) -> None:
     node.plane.admin.must("PATCH", f"{objects.NODES}/{NAME}", {"metadata": {"labels": {"pool": pool}}})
 
 
+def unlabelled(node: RealNode) -> list[str]:
+    """The nodes that the page has listed before it removes the selector."""
+    (selector,) = re.findall(r"^    kubectl get nodes --selector '(.*)'$", PAGE, re.MULTILINE)
+    found = node.plane.admin.must("GET", f"{objects.NODES}?{urlencode({'labelSelector': selector})}")
+    return [item["metadata"]["name"] for item in found["items"]]
+
+
 def scheduled(node: RealNode) -> int:
     path = "/apis/apps/v1/namespaces/evictd/daemonsets/evictd"
     return int(node.plane.admin.must("GET", path)["status"]["desiredNumberScheduled"])
@@ -194,7 +202,9 @@ def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode,
     release.run(install)
     eventually(lambda: scheduled(image_node) == 0, 60)
     assert daemon.pod == {}
+    assert NAME in unlabelled(image_node)
     label(image_node, "canary")
+    assert NAME not in unlabelled(image_node)
     eventually(lambda: scheduled(image_node) == 1, 60)
     daemon.wait_until_ready()
     eventually(lambda: "starting" in daemon.events(), 60)

@@ -384,3 +384,14 @@ def test_a_page_has_labelled_nodes_looked_at_before_they_evict() -> None:
     """One block of step 3 labelled the canary pool and set `dryRun=false`: pasted, it left no time to look."""
     for block in re.findall(r"(?:^    .*\n)+", text_of("rollout.md"), re.MULTILINE):
         assert "kubectl label node" not in block or "dryRun=false" not in block
+
+
+def test_the_selector_of_the_rollout_is_removed_after_a_look_at_the_nodes_without_the_label() -> None:
+    """The chart tolerates every taint: evictd evicted on nodes of the control plane, which nobody had prepared."""
+    (step,) = re.findall(r"^## 4\. .*?(?=^## )", text_of("rollout.md"), re.MULTILINE | re.DOTALL)
+    (values,) = documents(CHART / "values.yaml")
+    assert values["tolerations"] == [{"operator": "Exists"}]
+    before, removed, _ = step.partition("\n    helm upgrade")
+    assert removed
+    assert "\n    kubectl get nodes --selector 'pool!=canary'\n" in before
+    assert "templates or images of new nodes have the raised `systemReserved`" in " ".join(before.split())
