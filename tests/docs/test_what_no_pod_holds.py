@@ -1,0 +1,27 @@
+"""Where evictions do not help, the pages lead to the commands that find what no pod holds."""
+
+from pathlib import Path
+
+import pytest
+
+from evictd.commands.explain_alert import runbooks
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMANDS = "(alerts.md#evictdevictionsdonothelp)"
+
+
+def text_of(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("begin", ["| a disk or memory stays short", "* **The disk stays full**", "| `NoActivePods`, "])
+def test_troubleshooting_leads_to_the_commands(begin: str) -> None:
+    """It said to look outside pods, and neither how nor where that is said."""
+    (line,) = (each for each in text_of("troubleshooting.md").splitlines() if each.startswith(begin))
+    assert COMMANDS in line
+
+
+def test_a_run_book_without_commands_leads_to_the_one_that_has_them() -> None:
+    section = runbooks(text_of("alerts.md"))["EvictdEvictionCannotHelp"]
+    (line,) = (each for each in section.splitlines() if each.startswith("- `NothingHelps`"))
+    assert "EvictdEvictionsDoNotHelp" in line
