@@ -7,6 +7,7 @@ import pytest
 from evictd.commands.explain_alert import runbooks
 
 DOCS = Path(__file__).parents[2] / "docs"
+PARTS = ["Meaning.", "Severity.", "Look.", "Do."]
 COMMANDS = "(alerts.md#evictdevictionsdonothelp)"
 
 
@@ -25,3 +26,18 @@ def test_a_run_book_without_commands_leads_to_the_one_that_has_them() -> None:
     section = runbooks(text_of("alerts.md"))["EvictdEvictionCannotHelp"]
     (line,) = (each for each in section.splitlines() if each.startswith("- `NothingHelps`"))
     assert "EvictdEvictionsDoNotHelp" in line
+
+
+def test_the_commands_find_each_consumer_that_is_no_pod() -> None:
+    """One listed all snapshots for those that nothing uses, and none found a hostPath directory."""
+    book = runbooks(text_of("alerts.md"))["EvictdEvictionsDoNotHelp"]
+    for command in ("du -xh", "lsof +L1", "journalctl --disk-usage", "hostPath.path", "crictl rmi --prune", "findmnt"):
+        assert command in book
+    assert "until when evictions pause" in book
+
+
+def test_each_part_of_a_run_book_is_a_paragraph() -> None:
+    """A blank line was missing: `explain-alert` printed what to look at and what to do as one paragraph."""
+    for name, book in runbooks(text_of("alerts.md")).items():
+        begins = [paragraph.split(maxsplit=1)[0] for paragraph in book.split("\n\n")]
+        assert [begin for begin in begins if begin in PARTS] == PARTS, name
