@@ -46,6 +46,18 @@ def test_a_run_book_has_the_severity_of_its_alert_and_after_how_long_it_is_raise
         assert f"\nSeverity. {severity[1]}, raised {raised}.\n" in books[rule.split()[0]]
 
 
+def test_the_table_of_severities_is_that_of_the_rules() -> None:
+    """Which alerts page a person could be read one by one only."""
+    rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
+    given = re.findall(r"alert: (\w+)$.*?severity: (\w+)", rules, re.MULTILINE | re.DOTALL)
+    page = (DEPLOY.parent / "docs" / "alerts.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (\w+) \| (.*) \|$", page.partition("| Severity | Alerts |")[2], re.MULTILINE))
+    assert rows.pop("warning") == "all others"
+    for severity, cell in rows.items():
+        assert set(re.findall(r"\[(\w+)\]", cell)) == {name for name, each in given if each == severity}
+    assert {*rows, "warning"} == {severity for _, severity in given}
+
+
 def test_every_reason_not_to_evict_that_is_a_warning_has_an_alert_whose_run_book_names_it() -> None:
     rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
     found = dict(re.findall(r"alert: (\w+)\n +expr: .*evictd_no_action\{reason=~?\"([\w|]+)\"\}", rules))
