@@ -1,12 +1,49 @@
 """docs/tuning.md: what it says of a setting is so."""
 
+import json
+import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
 from evictd.cli import main
+from evictd.config.file import load
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 
 PAGE = (Path(__file__).parents[2] / "docs/tuning.md").read_text(encoding="utf-8")
+
+LINES = re.findall(r"^    (evictionMinimumReclaim: .*?) +# (\d+) GiB.*?(\d+) GB$", PAGE, re.MULTILINE)
+"""For each size between the two complete files the line that replaces that of the second, memory and disk."""
+
+
+def test_the_sizes_between_the_complete_files_are_those_of_many_nodes() -> None:
+    assert [(memory, disk) for _, memory, disk in LINES] == [("8", "100"), ("16", "200"), ("32", "500")]
+
+
+@pytest.mark.parametrize(("line", "memory", "disk"), LINES)
+def test_the_second_complete_file_fits_a_smaller_node_with_one_line_changed(
+    line: str, memory: str, disk: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page had files for 2 GiB and 64 GiB, and not how to come from them to a node between."""
+    (block,) = re.findall(r"^    # large.yaml: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    text, changed = re.subn(r"^evictionMinimumReclaim: .*$", line, dedent(block), flags=re.MULTILINE)
+    assert changed == 1
+    path, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
+    path.write_text(text)
+    of_kubelet = {"evictionHard": dict(DEFAULT_EVICTION_HARD), "systemReserved": {"memory": "924Mi"}}
+    kubelet.write_text(json.dumps({"kubeletconfig": of_kubelet}))
+    sizes = [
+        f"--memory-capacity={memory}Gi",
+        *(f"--{name}-capacity={disk}G" for name in ("nodefs", "imagefs")),
+    ]
+    assert main(["check", str(path), "--kubelet-config", str(kubelet), *sizes, "--output", "json"]) == 0
+    found = "".join(capsys.readouterr())
+    for fault in ("KubeletActsFirst", "RequestsMeetThreshold", "MinimumReclaimTooLarge"):
+        assert f'"{fault}"' not in found
+    (reclaim,) = {each.min_reclaim.quantity for each in load(path).eviction.thresholds if each.min_reclaim is not None}
+    assert reclaim is not None
+    assert reclaim.value() == pytest.approx(int(disk) * 10**7, rel=0.1)
 
 
 def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
