@@ -1,4 +1,4 @@
-"""The state of a node in one sentence, and its nearest threshold."""
+"""The state of a node in one sentence."""
 
 from typing import Any
 
@@ -7,24 +7,13 @@ from evictd.render.status.headline import (
     beside_faults,
     headline,
 )
-from evictd.render.status.nearest import nearest
 from evictd.render.status.node_page import why_nothing
 from evictd.render.status.remedies import OwnFaultKind
 from evictd.render.status.timing import ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
-from tests.render.shown_nodes import approaching, calm, play, pressed, recovered, rehearsed
+from tests.render.shown_nodes import approaching, play, pressed, recovered, rehearsed
 from tests.render.snapshots import incident_snapshot
-
-
-def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance() -> None:
-    still = play([6 * GI] * 5, memory=8 * GI)
-    assert nearest(status_of(still, still.at)) == (
-        "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
-        "no threshold would be met within an hour at the present rates."
-    )
-    begun = play([6 * GI], memory=8 * GI)
-    assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
 
 
 def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:
@@ -203,18 +192,6 @@ def test_a_dry_run_that_could_evict_no_pod_says_so() -> None:
     assert headline({**status, "signals": [blocked]}).text.endswith("evictd would evict no pod: 1Gi is missing.")
 
 
-def test_signals_that_fall_as_before_are_named_where_another_is_the_nearest() -> None:
-    falling = calm()
-    status = status_of(falling, falling.at)
-    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
-    (disk,) = [each for each in status["signals"] if each["signal"] == "nodefs.available"]
-    assert memory["fillRate"] > 0
-    near = {**disk, "available": disk["thresholds"][0]["limit"] + 1}
-    assert nearest({**status, "signals": [memory, near]}).endswith(
-        "; memory.available falls, but was as low within the last hour and rose again."
-    )
-
-
 def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> None:
     """It was `Calm again` 12 s before the next eviction: its own rise hid the fall."""
     evicted = incident_snapshot("07-kernel-memory", 296)
@@ -239,20 +216,6 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
     new = [{**each, "fillRate": None} for each in status["signals"]]
     untold = headline({**status, "signals": new, "conditions": []})
     assert (untold.level, untold.text.endswith("not known yet whether memory.available falls on.")) == ("soft", True)
-
-
-def test_below_a_soft_threshold_the_headline_has_the_time_to_the_hard_one() -> None:
-    """It stood in the legend only, beside the budget that holds the eviction up."""
-    flat = incident_snapshot("25-budget-of-zero", 305)
-    status = status_of(flat, flat.at)
-    assert "hard threshold" not in headline(status).text, "it does not fall any more"
-    falls = {**status, "signals": [{**each, "lately": None} for each in status["signals"]]}
-    assert headline(falls).text.startswith(
-        "memory.available is below its soft threshold (528Mi left, limit 960Mi); memory.available reaches its hard threshold "
-        "300Mi in 19s at the present rate. No pod is evicted at present: "
-    )
-    above = [{**each, "secondsToThreshold": None, "met": False} for each in status["signals"][0]["thresholds"]]
-    assert "rose again" not in nearest({**status, "signals": [{**status["signals"][0], "thresholds": above}]})
 
 
 def test_between_two_evictions_the_headline_has_the_last_and_the_next_pod() -> None:
