@@ -1,6 +1,9 @@
 """What to do where several pods grew."""
 
+from evictd.render.status.remedies import to_do
 from evictd.render.status.several_growers import several_grew
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
 
 MI = 1 << 20
 SOME = "end, move or limit some of the pods: several grew"
@@ -14,3 +17,11 @@ def test_the_pods_that_grew_the_most_are_named_where_they_are_known() -> None:
     assert several_grew(entry, {"pods": ()}) == f"{SOME} (the most: default/a by 20Mi), and none took most of it"
     unknown = {**entry, "attribution": None}
     assert several_grew(unknown, {"pods": ()}) == f"{SOME}, and none took most of it"
+
+
+def test_in_the_cycle_that_meets_a_threshold_what_grew_before_it_is_known() -> None:
+    """The advice was to end one of the largest pods; five had arrived in the minute before (world 22)."""
+    snapshot = incident_snapshot("22-minimum-reclaim", 305)
+    assert to_do(status_of(snapshot, snapshot.at)).startswith(
+        "end, move or limit some of the pods: several grew (the most:"
+    )

@@ -251,15 +251,18 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
 
 
 def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return what grew since the fall began, before a threshold is met; `None` where none is near, or it is not known.
+    """Return what grew since the fall began, until the attribution says it; `None` where no threshold is near, or unknown.
 
-    Where usage was not recorded then, since the first record or within about the last minute. After that the attribution says it.
+    Where usage was not recorded then, since the first record or within about the last minute.
     `elsewhere` is `null` where it may be of pods that were not measured; `filePages` is what the kernel can drop of a pod.
     """
     held = None if answer is None else answer.held
     times = [each[kind] for each in thresholds for kind in ("secondsToThreshold", "secondsAsBefore")]
-    near = not any(each["met"] for each in thresholds) and any(
-        each is not None and each <= SOON_SECONDS for each in times
+    met = any(each["met"] for each in thresholds)
+    near = (
+        not (held is not None and held.filled)
+        if met
+        else any(each is not None and each <= SOON_SECONDS for each in times)
     )
     holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
     if answer is None or held is None or holdings is None or holdings.at <= holdings.since:
