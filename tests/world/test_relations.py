@@ -8,6 +8,7 @@ import pytest
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.pod import PodSource
+from evictd.core.model.signal import signal_named
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.simulation.world_outcome import outcome_text
 from evictd.world.account import OOM_KILLED, Account, Verdict, account_of, protected_pods
@@ -88,6 +89,18 @@ def test_no_reading_has_less_than_the_least(story: tuple[Run, Account]) -> None:
         assert cycle.observation.node is not None
         for signal, seen in signal_observations(cycle.observation.node).items():
             assert unattended.least[signal] <= seen.available.value()
+
+
+def test_what_is_noted_while_evicted_pods_end_has_no_more_than_a_reading(story: tuple[Run, Account]) -> None:
+    run, account = story
+    for loss in account.losses:
+        signal = signal_named(loss.cause)
+        noted = (
+            [left for at, left in run.while_ending.get(signal, ()) if loss.decided_at <= at < loss.at] if signal else []
+        )
+        for cycle in run.cycles:
+            if signal and loss.decided_at <= cycle.at < loss.at and cycle.observation.node is not None:
+                assert min(noted) <= signal_observations(cycle.observation.node)[signal].available.value()
 
 
 def test_a_kill_or_a_protected_pod_stands_in_for_no_other(story: tuple[Run, Account]) -> None:

@@ -70,6 +70,9 @@ class Run:
     """The least amount of each signal that ever was available, also between two cycles; only of a run without thresholds."""
     memory: Mapping[Signal, Sequence[tuple[int, int]]] = field(default_factory=dict)
     """Times and available bytes of each memory signal, a straight line from one to the next; only of a run without thresholds."""
+    while_ending: Mapping[Signal, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """Times and available amounts of each signal while evicted pods end, also between two cycles: a straight line from one to the
+    next, so the least lies on one of them."""
 
     @property
     def kills(self) -> list[tuple[int, OomKill]]:
@@ -139,6 +142,9 @@ class _Player:
         self._watch = SimulatedWatch(self._node, self._observer)
         self._least: dict[Signal, int] = {}
         self._memory: dict[Signal, list[tuple[int, int]]] = {}
+        self._while_ending: dict[Signal, list[tuple[int, int]]] = {}
+        self._evicted: set[str] = set()
+        """Uids of the evicted pods that are not gone yet."""
         self._ended = False
         """Whether a collection has ended since the last cycle."""
         self._calm = calm
@@ -166,6 +172,7 @@ class _Player:
             happened=tuple(self._lifecycle.happened),
             least=self._least,
             memory=self._memory,
+            while_ending=self._while_ending,
         )
 
     def _evicts(self, cycle: WorldCycle) -> bool:
@@ -190,6 +197,7 @@ class _Player:
                     self._reclaim(decision, now)
                 case _:
                     pass
+        self._note_ending(now)
         self._watch.set_thresholds(step.findings if self._world.watch else (), now, self._stop_time)
         return WorldCycle(at=now, woken=woken, observation=observation, step=step)
 
@@ -226,9 +234,11 @@ class _Player:
         if running is None:
             return
         decision = replace(decision, shortens=False) if decision.shortens else decision
+        self._evicted.add(decision.pod.uid)
         if self._api.evict(decision, running.slot, now):
             self._stop(decision, now)
         elif decision.pod.uid not in self._api.unanswered:
+            self._evicted.discard(decision.pod.uid)
             self._lifecycle.note(now, EvictionRefused(uid=decision.pod.uid, name=decision.pod.full_name))
 
     def _stop(self, decision: EvictPod, now: int) -> None:
@@ -280,6 +290,7 @@ class _Player:
         self._node.take_rest(now, then)
         self._bound_growth(now, then - 1)  # what a change gives back is held until then
         self._note_least(then - 1)
+        self._note_ending(then - 1)
         self._bound_growth(then - 1, then)
         self._schedule.run(then)
         if self._api.unanswered:
@@ -289,6 +300,7 @@ class _Player:
         self._settle(then)
         self._bound_growth(then, then)
         self._note_least(then)
+        self._note_ending(then)
         return then
 
     def _note_least(self, now: int) -> None:
@@ -299,6 +311,12 @@ class _Player:
             self._least[signal] = min(self._least.get(signal, available), available)
             if signal in MEMORY_SIGNALS:
                 self._memory.setdefault(signal, []).append((now, available))
+
+    def _note_ending(self, now: int) -> None:
+        self._evicted -= self._lifecycle.gone
+        if self._evicted:
+            for signal, seen in signal_observations(self._observer.node_stats(now)).items():
+                self._while_ending.setdefault(signal, []).append((now, seen.available.value()))
 
     def _bound_growth(self, since: int, now: int) -> None:
         for at, signal in self._node.bound_growth(since, now):

@@ -103,10 +103,32 @@ def test_a_pod_that_was_leaving_is_neither_needed_nor_a_cost() -> None:
     """`needed to clear the threshold` stood beside `No pod had to go.`"""
     text = incident_texts("11-leaving-pod")
     assert text[0] == (
-        "default/old was evicted at 2m3.9s for memory.available and gone at 2m5.1s (at least 500Mi was left meanwhile): being "
+        "default/old was evicted at 2m3.9s for memory.available and gone at 2m5.1s (at least 460Mi was left meanwhile): being "
         "deleted already, it only ended earlier."
     )
     assert not any("had to go" in each or "evictd cost" in each for each in text)
+
+
+def test_what_was_left_while_a_pod_ended_is_the_least_of_the_run_and_not_of_its_readings() -> None:
+    """It grew by 300Mi for another second: `at least 960Mi` was the last reading before."""
+    side = played(
+        world(hog(Stops(after=None), rate=300 << 20), *quiet(3), node=NodeSpec(memory=20 << 30)),
+        hard={"memory.available": "1Gi"},
+    )
+    (text, *_) = outcome_text(side.run, side.account)
+    assert "(at least 724Mi was left meanwhile)" in text
+
+
+def test_a_kill_by_the_kernel_while_a_pod_ends_means_that_nothing_was_left() -> None:
+    """`at least 68Mi was left meanwhile` stood above `The kernel killed ... 2 times` (world 16 with policy Kubelet)."""
+    story = world(hog(Stops(after=None), rate=20 << 20), *quiet(3), duration=600 * SECOND)
+    soft = replace(
+        config(soft={"memory.available": ("500Mi", "1s")}, max_pod_grace_period_seconds=60), policy=Policy.KUBELET
+    )
+    run = play(story, soft)
+    assert run.kills
+    (text, *_) = outcome_text(run, account_of(run))
+    assert " (nothing was left meanwhile: the kernel killed for want of memory): the cause." in text
 
 
 def test_a_pod_that_comes_back_each_time_has_the_number_of_shortages() -> None:
@@ -164,7 +186,7 @@ def test_an_eviction_has_the_time_of_its_decision_and_a_slow_end_its_own() -> No
     run = play(world(slow, *quiet(3), duration=600 * SECOND), soft)
     account = account_of(run)
     gone = clock(account.losses[0].at)
-    meanwhile = "(at least 220Mi was left meanwhile)"
+    meanwhile = "(at least 200Mi was left meanwhile)"
     assert f" for memory.available and gone at {gone} {meanwhile}: the cause." in outcome_text(run, account)[0]
 
 

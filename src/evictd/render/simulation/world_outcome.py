@@ -6,7 +6,6 @@ from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, own_thresholds
 from evictd.core.model.decision import begun_evictions
-from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
 from evictd.core.units.duration import SECOND
 from evictd.render.past_budget import past_budget_text
@@ -165,17 +164,14 @@ def _evicted_text(losses: Sequence[Loss], run: Run) -> str:
 
 
 def _least_text(loss: Loss, run: Run) -> str:
-    """Write the least that was left at a reading while a pod ended; empty where the signal was not read."""
+    """Write the least that was left while a pod ended, also between two readings; empty where the signal was not read."""
     signal = signal_named(loss.cause)
     if signal is None:
         return ""
-    seen = [
-        observed[signal].available.value()
-        for each in run.cycles
-        if loss.decided_at <= each.at < loss.at and each.observation.node is not None
-        if signal in (observed := signal_observations(each.observation.node))
-    ]
-    return f" (at least {signal_amount(min(seen), signal)} was left meanwhile)" if seen else ""
+    if signal in MEMORY_SIGNALS and any(loss.decided_at <= at <= loss.at for at, _ in run.kills):
+        return " (nothing was left meanwhile: the kernel killed for want of memory)"
+    left = [amount for at, amount in run.while_ending.get(signal, ()) if loss.decided_at <= at < loss.at]
+    return f" (at least {signal_amount(min(left), signal)} was left meanwhile)" if left else ""
 
 
 def _refusal_texts(run: Run) -> Iterator[str]:
