@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
@@ -13,18 +12,16 @@ from evictd.codec.journal_record import recorded_evictions
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait
-from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import Step
-from evictd.core.model.threshold import Origin, Threshold
-from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.refusals import recorded_refusals
 from evictd.render.sentences import decision_text
-from evictd.render.text import clean, counted, duration_text, first_of, threshold_text
+from evictd.render.text import clean, counted, first_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -176,63 +173,12 @@ def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
     return [clean("/".join(str(pod[part]) for part in ("namespace", "name") if pod.get(part))) for pod in named]
 
 
-@frozen
-class MetEarlier:
-    """A threshold that would have been met before a recorded eviction, of which the journal has no complete reading."""
-
-    threshold: str
-    seconds: float
-    """At least: its crossing lies before the first of the readings that met it."""
-
-
-def met_earlier(one: Replayed) -> list[MetEarlier]:
-    """Return the thresholds that the readings of the minutes before an eviction (`extra.trend`) met before the recorded ones."""
-    found = []
-    for finding in one.step.findings:
-        if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
-            continue
-        readings = _readings_before(one.entry, finding.threshold)
-        then = _met_for(readings, _recorded_limit(one.entry, finding.threshold))
-        if (now := _met_for(readings, finding.limit.value())) > then:
-            found.append(MetEarlier(threshold=threshold_text(finding.threshold), seconds=now - then))
-    return found
-
-
-def _readings_before(entry: JournalEntry, threshold: Threshold) -> list[tuple[float, int]]:
-    """Return how many seconds before an eviction what was available, the last reading first; what is damaged is left out."""
-    trend = (entry.extra or {}).get("trend")
-    readings = trend.get(threshold.signal.value) if isinstance(trend, Mapping) else None
-    pairs = (
-        (each for each in readings if isinstance(each, list) and len(each) == 2) if isinstance(readings, list) else ()
-    )
-    return sorted((ago, amount) for ago, amount in pairs if isinstance(ago, int | float) and isinstance(amount, int))
-
-
-def _recorded_limit(entry: JournalEntry, threshold: Threshold) -> int:
-    """Return the highest recorded limit of the same signal, hard or soft as the threshold is; 0 without one."""
-    highest = 0
-    for finding in entry.findings:
-        recorded = finding.get("threshold")
-        if finding.get("kind") != "Threshold" or not isinstance(recorded, Mapping):
-            continue
-        soft = bool(recorded.get("gracePeriodNanoseconds"))
-        if recorded.get("signal") == threshold.signal.value and soft is not threshold.hard:
-            with suppress(InvalidValueError):
-                highest = max(highest, parse_quantity(str(finding.get("limit"))).value())
-    return highest
-
-
-def _met_for(readings: Iterable[tuple[float, int]], limit: int) -> float:
-    """Return for how many seconds up to the last reading the limit is met without a break."""
-    return max((ago for ago, _ in takewhile(lambda reading: reading[1] < limit, readings)), default=0.0)
-
-
 def _earlier_text(replayed: Iterable[Replayed]) -> str:
     """Return which thresholds would have been met before a recorded eviction; empty if none would."""
     found: dict[str, str] = {}
-    for each in (each for one in replayed for each in met_earlier(one)):
-        seconds = duration_text(round(each.seconds * SECOND))
-        found.setdefault(each.threshold, f"{each.threshold} would have been met at least {seconds} earlier")
+    for one in replayed:
+        for each in met_earlier(one.entry, one.step):
+            found.setdefault(each.threshold, each.text(one.entry.wall))
     text = " and ".join(found.values())
     return f"{text}; the journal has no complete reading of that time." if text else ""
 
@@ -371,7 +317,8 @@ def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()
                 "recorded": list(one.entry.decisions),
                 "decided": plain_decisions(one.step),
                 "metEarlier": [
-                    {"threshold": each.threshold, "seconds": round(each.seconds, 1)} for each in met_earlier(one)
+                    {"threshold": each.threshold, "seconds": round(each.seconds, 1)}
+                    for each in met_earlier(one.entry, one.step)
                 ],
             }
             for one in replayed

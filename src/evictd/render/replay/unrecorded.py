@@ -4,19 +4,16 @@ The journal has only the cycles in which something was decided. A threshold that
 or whose grace period is shorter, could have been met in any of the others. With a larger minimum reclaim one is met for longer.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from evictd.codec.journal import JournalEntry
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.sooner import MINIMUM_RECLAIM
 from evictd.core.model.threshold import Origin
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
 from evictd.render.console import print_line
+from evictd.render.replay.met_earlier import met_earlier, recorded_limits
 from evictd.render.replay.readings_end import WhatIf, readings_ends
-from evictd.render.replay.replayed import Replayed, met_earlier
+from evictd.render.replay.replayed import Replayed
 from evictd.render.text import counted, threshold_text
 
 if TYPE_CHECKING:
@@ -26,17 +23,16 @@ if TYPE_CHECKING:
 def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     """Return the thresholds that act sooner than all that were recorded of their signal, in order.
 
-    Those are left out that the readings before an eviction show as met earlier (`replayed.met_earlier`).
+    Those are left out that the readings before an eviction show as met earlier (`met_earlier`).
     """
     found: dict[str, None] = {}
-    known = {each.threshold for one in replayed for each in met_earlier(one)}
+    known = {each.threshold for one in replayed for each in met_earlier(one.entry, one.step)}
     for one in replayed:
-        recorded = list(_recorded(one.entry))
+        recorded = list(recorded_limits(one.entry))
         for finding in one.step.findings:
             if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
                 continue
-            name, limit, grace = finding.threshold.signal.value, finding.limit.value(), finding.threshold.grace_period
-            if not any(each[0] == name and each[1] >= limit and each[2] <= grace for each in recorded):
+            if not any(each.covers(finding) for each in recorded):
                 found.setdefault(threshold_text(finding.threshold))
     return tuple(each for each in found if each not in known)
 
@@ -77,13 +73,3 @@ def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if
             to.print(line, soft_wrap=True)  # a command stays on one line, so that it can be copied
         else:
             print_line(to, "", line, "bold yellow")
-
-
-def _recorded(entry: JournalEntry) -> Iterator[tuple[str, int, int]]:
-    """Yield signal, limit and grace period (nanoseconds) of each recorded threshold; what is damaged is left out."""
-    for finding in entry.findings:
-        threshold: Any = finding.get("threshold")
-        if finding.get("kind") == "Threshold" and isinstance(threshold, Mapping):
-            with suppress(InvalidValueError, TypeError, ValueError):
-                grace = int(threshold.get("gracePeriodNanoseconds") or 0)
-                yield str(threshold.get("signal")), parse_quantity(str(finding.get("limit"))).value(), grace
