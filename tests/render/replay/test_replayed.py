@@ -80,6 +80,31 @@ def test_whether_a_victim_differs_is_said() -> None:
     assert victims_text([never, late]) == "The same victims, at other times: default/hog."
 
 
+def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() -> None:
+    """`now default/web-3, default/web-6`, by readings without the pods that would have stayed; played, others go (world 07)."""
+    evicts, calm = step(GI // 2), step(4 * GI)
+    (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
+    other = replace(evicts, decisions=(replace(eviction, pod=replace(eviction.pod, name="web", uid="uid-web")),))
+    never = Replayed(entry=entry(evicts), step=calm, same=False)
+    late = Replayed(entry=entry(calm), step=other, same=False)
+    cannot = "these readings cannot tell: they end at"
+    assert victims_text([never, late]) == (
+        f"Other victims: then default/hog; whether and which pods go now, {cannot} each."
+    )
+    assert victims_text([late, never]) == (
+        f"Other victims: then default/hog; now default/web; which go after 2026-01-01T00:00:00Z, {cannot} an eviction that "
+        "would not have been."
+    )
+    assert (
+        victims_text([late, replace(never, step=evicts)])
+        == "Other victims: then default/hog; now default/web, default/hog."
+    )
+    instead = replace(never, step=other)
+    assert victims_text([instead]).startswith("Other victims: then default/hog; now default/web; which go after "), (
+        "the reading itself is still as it would have been"
+    )
+
+
 def test_a_higher_threshold_is_not_said_to_be_met_at_the_same_time() -> None:
     """A journal of an older evictd has no readings before an eviction."""
     evicts = step(GI // 2)

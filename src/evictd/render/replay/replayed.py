@@ -216,11 +216,31 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     if then == now:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
-    if not now and not any((one.entry.extra or {}).get("dryRun") for one in replayed):
-        return (
-            f"Other victims: then {recorded}; whether any pod goes now, these readings cannot tell: they end at each."
-        )
-    return f"Other victims: then {recorded}; now {decided}."
+    end = _first_kept(replayed, pairs)
+    if end is None:
+        return f"Other victims: then {recorded}; now {decided}."
+    certain = list(dict.fromkeys(pod for _, new in pairs[: end + 1] for pod in new))
+    if not certain:
+        which = "whether any pod goes" if not now else "whether and which pods go"
+        return f"Other victims: then {recorded}; {which} now, these readings cannot tell: they end at each."
+    after = clean(replayed[end].entry.wall)
+    return (
+        f"Other victims: then {recorded}; now {first_of(certain, _SHOWN_VICTIMS)}; which go after {after}, these readings cannot "
+        "tell: they end at an eviction that would not have been."
+    )
+
+
+def _first_kept(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], list[str]]]) -> int | None:
+    """Return the first entry with an eviction of a pod that is not evicted now; a dry run ended none.
+
+    The readings after it are those without that pod, so a pod that is chosen by them need not go.
+    """
+    gone = set[str]()
+    for number, (one, (old, new)) in enumerate(zip(replayed, pairs, strict=True)):
+        gone |= {*new}
+        if not (one.entry.extra or {}).get("dryRun") and not gone >= {*old}:
+            return number
+    return None
 
 
 def _has_higher_limit(one: Replayed) -> bool:
