@@ -132,6 +132,20 @@ def test_all_faults_are_told_with_the_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_resource_that_is_misspelt_is_no_request_of_a_scenario(tmp_path: Path) -> None:
+    """A request for `mem` was read as one for another resource: `requests none`, and another pod was chosen."""
+    path = tmp_path / "s.yaml"
+    text = (
+        "steps: [{at: 0s}]\npods:\n- metadata: {uid: a, name: a}\n"
+        "  spec: {containers: [{resources: {requests: {NAME: 1Gi}}}]}\n"
+    )
+    path.write_text(text.replace("NAME", "mem"))
+    with pytest.raises(InputError, match=r"pods\[0\].*requests.mem: 1Gi: is an unknown resource; did you mean memory"):
+        read_scenario(path)
+    path.write_text(text.replace("NAME", "example.com/mem"))
+    assert read_scenario(path).pods
+
+
 def test_a_policy_is_found_in_any_case_and_a_mistyped_one_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     """`--compare kublet` said `No such file or directory`."""
     assert main(["simulate", str(PATH), "--compare", "kublet"]) == 2

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.journal import KIND as JOURNAL
+from evictd.codec.resource_names import resource_problems
 from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
@@ -120,9 +122,16 @@ def read_story(path: Path) -> Story:
             f"`kind: {WORLD}`"
         )
     try:
-        return decode_world(documents[0]) if kind == WORLD else decode_scenario(documents[0])
+        return decode_world(documents[0]) if kind == WORLD else _decoded_scenario(documents[0])
     except InputError as error:
         raise _in_file(path, error) from error
+
+
+def _decoded_scenario(document: Mapping[str, Any]) -> Scenario:
+    scenario = decode_scenario(document)
+    if problems := tuple(resource_problems(scenario.pods)):
+        raise InputError(problems)
+    return scenario
 
 
 def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> EvictionConfig:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evictd.codec.config.evictd_config import decode_evictd
 from evictd.codec.pod import RESIZABLE, with_allocated
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
+from evictd.codec.resource_names import resource_remedy
 from evictd.codec.strict import Amount, Rate, Span, decode, struct_fields
 from evictd.codec.world_fields import (
     KIND,
@@ -226,6 +227,10 @@ class _Reader:
             self.wrong(f"{path}.deletedAt", pod.deleted_at, "is before `start`", "give a later time")
         for name in sorted(set(pod.allocated) - RESIZABLE):
             self.wrong(f"{path}.allocated.{name}", pod.allocated[name], "cannot be resized", "give cpu or memory")
+        for kind, amounts in (("requests", pod.requests), ("limits", pod.limits)):
+            for name in sorted(amounts):
+                if remedy := resource_remedy(name):
+                    self.wrong(f"{path}.{kind}.{name}", amounts[name], "is an unknown resource", remedy)
         for name in sorted(pod.requests.keys() & pod.limits.keys()):
             if pod.requests[name] > pod.limits[name]:
                 remedy = "the API server refuses such a pod; give at most the limit"
