@@ -188,6 +188,24 @@ def test_everything_that_can_be_written() -> None:
             "pods: [{name: a, requests: {memory: 3000}, limits: {memory: 2000}}]",
             "pods[0].requests.memory: 3000: is above limits.memory; the API server refuses such a pod; give at most the limit",
         ),
+        (
+            "pods: [{name: a, requests: {mem: 256Mi}}]",
+            "pods[0].requests.mem: 268435456: is an unknown resource; did you mean memory?",
+        ),
+        (
+            "pods: [{name: a, behaviours: [{grow: {of: memory, rate: 80m}}]}]",
+            'pods[0].behaviours[0].grow.rate: "80m": is less than one; did you mean 80Mi?',
+        ),
+        (
+            "pods: [{name: a, behaviours: [{grow: {of: memory, rate: 2000m/s}}]}]",
+            'pods[0].behaviours[0].grow.rate: "2000m/s": is an amount in thousandths; did you mean 2000Mi/s?',
+        ),
+        ("node: {memory: 8m}", 'node.memory: "8m": is less than one; did you mean 8Mi?'),
+        ("node: {memory: '0.5'}", 'node.memory: "0.5": is less than one; give an amount such as 500Mi'),
+        (
+            "pods: [{name: a, limits: {ram: 256Mi}}]",
+            "pods[0].limits.ram: 268435456: is an unknown resource; give cpu, memory, ephemeral-storage",
+        ),
     ],
 )
 def test_each_fault_has_a_place_and_a_remedy(lines: str, problem: str) -> None:
@@ -195,6 +213,12 @@ def test_each_fault_has_a_place_and_a_remedy(lines: str, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         read(text)
     assert any(each.startswith(problem) for each in caught.value.problems), caught.value.problems
+
+
+def test_cpu_and_large_amounts_may_be_in_thousandths() -> None:
+    text = "kind: World\npods: [{name: a, requests: {cpu: 1500m, memory: 134217728000m}, limits: {cpu: 2}}]"
+    (pod,) = read(text).world.pods
+    assert pod.pod.containers[0].requests["memory"].value() == 128 * MI
 
 
 def test_a_field_of_the_node_beside_it_is_told_its_place() -> None:

@@ -15,12 +15,15 @@ from msgspec import inspect
 
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.units.duration import SECOND, duration_remedy, parse_duration
-from evictd.core.units.quantity import parse_quantity
+from evictd.core.units.quantity import NANO, parse_quantity
 from evictd.errors import InvalidValueError, most_similar
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 _MISSING = object()
+_SMALL = re.compile(r"[0-9.]+[mun]", re.ASCII)
+_LEAST = 1024 * NANO
+"""From this on an amount in thousandths is taken as meant: Kubernetes writes some so."""
 _INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
 
 
@@ -115,7 +118,7 @@ class _Reader:
             return self._map(kind, value, path)
         if isinstance(kind, inspect.ListType | inspect.VarTupleType):
             return self._list(kind.item_type, value, path)
-        read, remedy = _SCALARS[type(kind)]
+        read, remedy = _OF_CPU if _is_cpu(kind, path) else _SCALARS[type(kind)]
         try:
             return read(kind, value)
         except InvalidValueError as error:
@@ -212,7 +215,27 @@ def _read_duration(value: object) -> Duration:
 def _read_amount(value: object) -> Amount:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _kind_error(value, "an amount")
+    amount = parse_quantity(str(value))
+    if 0 < amount.nano < NANO or (_SMALL.fullmatch(str(value)) and 0 < amount.nano < _LEAST):
+        raise InvalidValueError("is less than one" if amount.nano < NANO else "is an amount in thousandths")
+    return Amount(_not_negative(amount.value()))
+
+
+def _read_cpu(_kind: Any, value: object) -> Amount:
+    """Read an amount of CPU, which `m` is usual for."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise _kind_error(value, "an amount")
     return Amount(_not_negative(parse_quantity(str(value)).value()))
+
+
+def _is_cpu(kind: inspect.Type, path: str) -> bool:
+    return isinstance(kind, inspect.CustomType) and kind.cls is Amount and path.endswith("[cpu]")
+
+
+def _amount_remedy(text: str) -> str:
+    """Suggest the unit that a small one was meant as: `80m` is eight hundredths."""
+    number, slash, over = text.partition("/")
+    return f"did you mean {number[:-1]}Mi{slash}{over}?" if _SMALL.fullmatch(number) and number[-1] == "m" else ""
 
 
 def _read_rate(value: object) -> Rate:
@@ -244,8 +267,11 @@ _CUSTOM: Mapping[type, tuple[Callable[[object], Any], Callable[[str], str]]] = {
         lambda value: Span(_not_negative(_read_duration(value))),
         lambda text: duration_remedy(text.removeprefix("-")),
     ),
-    Amount: (_read_amount, lambda _: "give an amount such as 500Mi"),
-    Rate: (_read_rate, lambda _: "give an amount per second, such as 50Mi, or for a time, such as 1Gi/10m"),
+    Amount: (_read_amount, lambda text: _amount_remedy(text) or "give an amount such as 500Mi"),
+    Rate: (
+        _read_rate,
+        lambda text: _amount_remedy(text) or "give an amount per second, such as 50Mi, or for a time, such as 1Gi/10m",
+    ),
 }
 """The scalars of our own: how each is read, and what a faulty one should look like."""
 
@@ -290,6 +316,8 @@ _SCALARS: Mapping[type[inspect.Type], _Read] = {
     inspect.CustomType: (_read_custom, _custom_remedy),
     inspect.AnyType: (lambda _, value: value, lambda *_: ""),
 }
+_OF_CPU: _Read = (_read_cpu, _custom_remedy)
+"""Of the amount with the key `cpu`."""
 
 
 def _noun(value: object) -> str:
