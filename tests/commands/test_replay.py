@@ -111,7 +111,7 @@ def test_a_field_that_no_sentence_names_is_a_difference(tmp_path: Path, capsys: 
     assert main(["replay", str(journal)]) == 1
     out = capsys.readouterr().out
     assert "  differs: evict default/report (grace period 1s) for memory.available" in out
-    assert ": what is recorded of the pod: {" in " ".join(out.split())
+    assert ": what is recorded of the pod: uid: " in " ".join(out.split())
     assert "No victim differs: the same pods at the same times: default/report.\n" in out
     assert "then:" not in out
 

@@ -18,6 +18,7 @@ from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.replay.changed_values import changed_values
 from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.refusals import recorded_refusals
 from evictd.render.sentences import decision_text
@@ -141,7 +142,7 @@ def _changed_fields(one: Replayed) -> Iterator[str]:
             if name == _MEASURED:
                 yield f"{recorded_text(then)}: {_measured_text(then[name], now[name])}"
             else:
-                values = f"{_value_text(then[name])} -> {_value_text(now[name])}"
+                values = ", ".join(changed_values(then[name], now[name]))
                 yield f"{recorded_text(then)}: {_FIELDS.get(name, name)}: {values}"
 
 
@@ -158,12 +159,6 @@ def _only_measures_otherwise(one: Replayed) -> bool:
     sides = (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
     now, then = ([{name: each[name] for name in each if name != _MEASURED} for each in side] for side in sides)
     return not one.same and _decided_texts(one.step) == _recorded_texts(one.entry) and _agree(now, then)
-
-
-def _value_text(value: object) -> str:
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return ", ".join(map(clean, value)) or "nothing"
-    return json.dumps(value)
 
 
 def recorded_victims(decisions: Iterable[Plain]) -> list[str]:

@@ -1,0 +1,52 @@
+"""Writes what differs between two recorded values in words, of a map only the parts that differ."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from evictd.render.text import clean, duration_text
+
+_NAMES = {
+    "available": "what was left",
+    "fillRate": "the rate at which it fills",
+    "fitted": "whether the grace period was made shorter",
+    "gracePeriodNanoseconds": "the grace period of the threshold",
+    "limit": "the limit",
+    "minReclaim": "the minimum reclaim of the threshold",
+    "origin": "where the threshold is from",
+    "request": "its request",
+    "timeLeftNanoseconds": "how long what is left lasts",
+    "usage": "its usage",
+    "value": "the value of the threshold",
+}
+"""What the parts of a decision are called; others are named as in the journal."""
+_VALUE = frozenset({"quantity", "fraction"})
+"""The fields of the value of a threshold, one of which is set."""
+
+
+def changed_values(then: object, now: object) -> Iterator[str]:
+    """Yield what is replaced by what, of maps by the names of their parts; what only one side has is no difference."""
+    for name, old, new in _changed_parts("", then, now):
+        values = f"{_value_text(name, old)} -> {_value_text(name, new)}"
+        yield f"{_NAMES.get(name, clean(name))}: {values}" if name else values
+
+
+def _changed_parts(name: str, then: object, now: object) -> Iterator[tuple[str, object, object]]:
+    if isinstance(then, Mapping) and isinstance(now, Mapping) and not {*then, *now} <= _VALUE:
+        for each in then:
+            if each in now and then[each] != now[each]:
+                yield from _changed_parts(str(each), then[each], now[each])
+    elif then != now:
+        yield name, then, now
+
+
+def _value_text(name: str, value: object) -> str:
+    if isinstance(value, Mapping) and value.keys() <= _VALUE:
+        share = value.get("fraction")
+        return f"{share * 100:g}%" if isinstance(share, float) and share else clean(str(value.get("quantity") or 0))
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return ", ".join(map(clean, value)) or "nothing"
+    if name.endswith("Nanoseconds") and isinstance(value, int):
+        return duration_text(value)
+    if value is None:
+        return "none"
+    return clean(value) if isinstance(value, str) else json.dumps(value)
