@@ -144,13 +144,17 @@ def decision_text(decision: Decision, before: Sequence[NodeCondition] = ()) -> s
             assert_never(decision)
 
 
-def brief_text(decision: EvictPod | ReclaimNode) -> str:
-    """Write a decision for a column of a comparison: of an eviction the pod, the signal and what was left."""
+def brief_text(decision: EvictPod | ReclaimNode, *, grace: bool = False) -> str:
+    """Write a decision for a column of a comparison: of an eviction the pod, the signal and what was left.
+
+    With `grace` also its grace period.
+    """
     if not isinstance(decision, EvictPod) or decision.shortens or decision.because.threshold is None:
         return decision_text(decision)
     because = decision.because
     left = left_text(because.available, decision.because.threshold.signal, because.limit)
-    return f"evict {pod_name(decision.pod)} for {because.signal_label}: {left}"
+    period = f" (grace period {max(decision.grace_period_seconds, 0)}s)" if grace else ""
+    return f"evict {pod_name(decision.pod)}{period} for {because.signal_label}: {left}"
 
 
 def changes_nothing(decision: Decision, before: Sequence[NodeCondition]) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.render.simulation.grace import grace_texts
+from evictd.render.simulation.grace import grace_texts, graces_differ
 from evictd.world.loop import play
 from tests.playbook import config
 from tests.world.worlds import HARD, MI, hog, quiet, world
@@ -27,3 +27,15 @@ def test_a_grace_period_that_did_not_decide_is_said_to_be_so(grace: str, said: s
     texts = list(grace_texts(run))
     assert len(texts) == bool(said)
     assert said in "".join(texts)
+
+
+def test_grace_periods_differ_where_both_sides_evict_with_other_ones() -> None:
+    soft = {"memory.available": ("1Gi", "10s")}
+    sides = [
+        [each for cycle in play(world(hog(rate=20 * MI), *quiet(3)), under).cycles for each in cycle.step.decisions]
+        for under in (config(hard=dict(HARD)), config(soft=soft, max_pod_grace_period_seconds=60), config())
+    ]
+    hard, softly, none = sides
+    assert graces_differ([hard, softly])
+    assert not graces_differ([hard, hard])
+    assert not graces_differ([hard, none]), "one that evicts nothing has none"

@@ -31,6 +31,21 @@ def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
 
 
+def test_grace_periods_are_shown_where_the_sides_differ_in_them() -> None:
+    """Both columns read alike, and one side gave its pod a second and the other a minute."""
+    story = world(hog(rate=20 << 20), *quiet(3))
+    soft = config(soft={"memory.available": ("500Mi", "1s")}, max_pod_grace_period_seconds=20)
+    runs = [play(story, each) for each in (config(hard={"memory.available": "500Mi"}), soft)]
+    sides = [PlayedWorld(name=f"side {len(run.cycles)}", run=run, account=account_of(run)) for run in runs]
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 300))
+    assert "evict default/hog (grace period 1s) for memory.available" in out.getvalue()
+    assert "evict default/hog (grace period 20s) for memory.available" in out.getvalue()
+    out = io.StringIO()
+    print_worlds("w", [sides[0], sides[0]], make_console(out, 300))
+    assert "grace period" not in out.getvalue()
+
+
 def test_a_refused_request_is_not_shown_as_an_eviction_beside_another_configuration() -> None:
     guard = ApiServer(budgets=(DisruptionBudget(pods=frozenset({"default/hog"})),))
     story = world(hog(rate=10 << 20), *quiet(3), api_server=guard, duration=400 * SECOND)

@@ -1,6 +1,7 @@
 """Two configurations over the same readings, side by side: what each would have done at each time."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
@@ -10,6 +11,7 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text, decision_text
 from evictd.render.simulation.conclusion import conclusion
+from evictd.render.simulation.grace import graces_differ
 from evictd.render.text import clean, conditions_text, duration_text
 from evictd.simulation import SimulatedCycle
 
@@ -71,8 +73,9 @@ def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
     table.add_column("at", no_wrap=True)
     for side in sides:
         table.add_column(clean(side.name), overflow="fold")
+    grace = graces_differ([[each for cycle in side.cycles for each in cycle.decisions] for side in sides])
     for number, cycle in enumerate(sides[0].cycles):
-        actions = [side.actions(number, brief_text) for side in sides]
+        actions = [side.actions(number, partial(brief_text, grace=grace)) for side in sides]
         if any(actions):
             table.add_row(duration_text(cycle.at), *("\n".join(each) or "-" for each in actions))
     to.print(table if table.row_count else clean(name))

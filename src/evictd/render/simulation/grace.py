@@ -3,9 +3,9 @@
 Also where a grace period is shorter than the time between two cycles: it ends at the next cycle only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from evictd.core.model.decision import EvictPod, begun_evictions
+from evictd.core.model.decision import Decision, EvictPod, begun_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.render.text import duration_text
 from evictd.world.loop import Run, WorldCycle
@@ -48,3 +48,9 @@ def _rounded_up(run: Run, eviction: EvictPod) -> str:
         f"A grace period of {duration_text(soft.grace_period)} is shorter than the {duration_text(period)} between two cycles: "
         f"{soft} acted at the cycle after it was met."
     )
+
+
+def graces_differ(sides: Iterable[Iterable[Decision]]) -> bool:
+    """Whether one of the sides that evict has other grace periods than another."""
+    periods = [{each.grace_period_seconds for each in begun_evictions(decisions)} for decisions in sides]
+    return len({frozenset(each) for each in periods if each}) > 1

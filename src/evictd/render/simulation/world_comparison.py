@@ -14,6 +14,7 @@ from evictd.core.units.duration import MILLISECOND
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text
+from evictd.render.simulation.grace import graces_differ
 from evictd.render.simulation.outlook import played_on_text
 from evictd.render.simulation.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.render.simulation.world_view import MOST_LINES, folded_lines, new_decisions, refused_again
@@ -54,7 +55,8 @@ def print_worlds(
     table.add_column("at", no_wrap=True)
     for side in sides:
         table.add_column(clean(side.name), overflow="fold")
-    columns = [_by_time(side.run) for side in sides]
+    grace = graces_differ([[each for cycle in side.run.cycles for each in cycle.step.decisions] for side in sides])
+    columns = [_by_time(side.run, grace=grace) for side in sides]
     times = sorted({at for column in columns for at in column})
     rows = [(at, ["\n".join(column.get(at, ())) or "-" for column in columns]) for at in times]
     texts = [(at, "\t".join(cells)) for at, cells in rows]
@@ -116,7 +118,7 @@ def _headline(side: PlayedWorld) -> str:
     return f"{lost}, short for {duration_text(account.short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
 
 
-def _by_time(run: Run) -> dict[int, list[str]]:
+def _by_time(run: Run, *, grace: bool) -> dict[int, list[str]]:
     """Return the evictions and reclaims by time; of the requests to evict one pod that are refused only the first."""
     column: dict[int, list[str]] = {}
     again = refused_again(run)
@@ -127,7 +129,7 @@ def _by_time(run: Run) -> dict[int, list[str]]:
                 answer = (
                     ": refused" if isinstance(decision, EvictPod) and (cycle.at, decision.pod.uid) in refused else ""
                 )
-                column.setdefault(cycle.at, []).append(brief_text(decision) + answer)
+                column.setdefault(cycle.at, []).append(brief_text(decision, grace=grace) + answer)
     return column
 
 
