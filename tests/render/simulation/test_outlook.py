@@ -67,6 +67,19 @@ def test_a_signal_that_has_stopped_falling_does_not_come_nearer() -> None:
     assert "2Gi left (a reading at 2m0s was within 1Gi of its threshold); next is default/hog" in out.getvalue()
 
 
+def test_a_signal_that_falls_at_the_end_and_has_risen_again_before_has_its_rate() -> None:
+    """It wrote that no threshold comes nearer, while a heap grew by 30Mi/s and was collected again and again (world 35)."""
+    saw = ["4Gi", "3Gi", "2Gi", "5Gi"] * 4 + ["4Gi"]
+    (outlook,) = outlooks(cycles(*saw), CONFIG)
+    text = "it falls by 17.1Mi/s at the end, after it rose; a reading at 2m0s was within 1Gi of"
+    assert f"4Gi left, and it does not come nearer: {text}" in outlook_text(outlook)
+    out = io.StringIO()
+    print_outlooks([outlook], make_console(out, 300), lead="")
+    assert "over the last quarter of the time no threshold came nearer; next pod for each" in out.getvalue()
+    assert f"4Gi left ({text} its threshold); next is default/hog" in out.getvalue()
+    assert outlooks(cycles("5Gi", "4Gi", "5Gi", "5Gi", "5Gi", "5119Mi"), CONFIG)[0].falls is None, "a little"
+
+
 def test_a_limit_that_is_lower_than_configured_is_named() -> None:
     """`<1Gi: 1.24Gi left … within 344Mi` is 244Mi by these numbers: the distance is to the limit of 924Mi."""
     (outlook,) = outlooks(cycles("5Gi", "3Gi", "2Gi", "2Gi", "2Gi", "2Gi"), CONFIG)

@@ -12,7 +12,7 @@ from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import STALLS, Signal
 from evictd.core.model.threshold import Origin
-from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.core.units.quantity import of_bytes
 from evictd.render.console import print_line
 from evictd.render.documents import Document
@@ -46,6 +46,8 @@ class Outlook:
     """Units per second by which what is available falls, over the last quarter of the time; `None`: there is one reading only."""
     nearest: tuple[int, int] | None = None
     """The least distance to the threshold, in the signal's unit, and its time; `None` if the first one was it, or it was met."""
+    falls: int | None = None
+    """Units per second by which it fell between the last two readings, where it did not over the last quarter: it rises again."""
     killed: bool = False
     """Whether the kernel killed for want of memory: then the last rate says nothing of what comes."""
     crossed_in: int | None = None
@@ -99,7 +101,16 @@ def _outlook(cycles: Sequence[SimulatedCycle], finding: ThresholdFinding, next_u
     if found:
         at, least = min(found, key=lambda each: each[1])
         nearest = (least - finding.limit.value(), at) if finding.limit.value() < least < found[0][1] else None
-    return Outlook(finding=finding, next_up=next_up, rate=_rate(found), nearest=nearest)
+    rate = _rate(found)
+    falls = _falls(found, finding) if rate is not None and rate <= 0 else None
+    return Outlook(finding=finding, next_up=next_up, rate=rate, nearest=nearest, falls=falls)
+
+
+def _falls(found: Sequence[tuple[int, int]], finding: ThresholdFinding) -> int | None:
+    """Return by how much a second a signal fell between the last two readings; `None` where that is little."""
+    (first, before), (last, after) = found[-2:]
+    rate = (before - after) * SECOND // (last - first) if last > first else 0
+    return rate if rate > 0 and (after - finding.limit.value()) * SECOND // rate <= _SOON else None
 
 
 def _rate(found: Sequence[tuple[int, int]]) -> int | None:
@@ -124,6 +135,8 @@ def _with_played_on(outlook: Outlook, after: PlayedOn, end: int) -> Outlook:
     return replace(outlook, not_met_in=after.end - end)
 
 
+_SOON = 60 * MINUTE
+"""A fall that would take longer than this to the threshold is little."""
 _KILLED = "the kernel killed, so no time is known"
 
 
@@ -154,7 +167,7 @@ def _when(outlook: Outlook) -> str:
     if outlook.rate is None:
         return "the rate is not known from one reading"
     if not outlook.nears:
-        return f"and it does not come nearer{_nearest(outlook, ': ')}"
+        return f"and it does not come nearer{_notes(outlook, ': ')}"
     if outlook.time_left is None:
         return f"not met in the {duration_text(outlook.not_met_in or 0)} played on"
     rate = signal_amount(outlook.rate, outlook.finding.threshold.signal)
@@ -179,6 +192,14 @@ def _nearest(outlook: Outlook, before: str) -> str:
     return f"{before}a reading at {duration_text(at)} was within {near} of its threshold"
 
 
+def _notes(outlook: Outlook, before: str) -> str:
+    """Write how a signal falls at the end although it rises again, and the least distance to its threshold."""
+    if outlook.falls is None:
+        return _nearest(outlook, before)
+    rate = signal_amount(outlook.falls, outlook.finding.threshold.signal)
+    return f"{before}it falls by {rate}/s at the end, after it rose{_nearest(outlook, '; ')}"
+
+
 def print_outlooks(
     found: Sequence[Outlook],
     to: "Console",
@@ -198,7 +219,8 @@ def print_outlooks(
     calm: dict[str, list[str]] = {}
     for each in found:
         if not each.nears and each.finding.threshold.origin is not Origin.DERIVED:
-            calm.setdefault(_next(each), []).append(f"{_left(each)}{_nearest(each, ' (')}{')' if each.nearest else ''}")
+            notes = _notes(each, " (")
+            calm.setdefault(_next(each), []).append(f"{_left(each)}{notes and notes + ')'}")
     lines += [f"{', '.join(left)}; {then}" for then, left in calm.items()]
     if not lines and played_on is None:
         return
@@ -210,7 +232,9 @@ def print_outlooks(
     elif any(each.rate is None for each in found):
         headline += "which pod would go for each threshold (one reading has no rate, so no time is known)"
     else:
-        calm_end = "at the end no threshold comes nearer; next pod for each"
+        falls = any(each.falls is not None for each in found)
+        span = "over the last quarter of the time no threshold came" if falls else "at the end no threshold comes"
+        calm_end = f"{span} nearer; next pod for each"
         headline += "if it goes on like this" if nearing else calm_end
     to.print()
     to.print(headline, style="bold")
