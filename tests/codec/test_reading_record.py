@@ -44,6 +44,9 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     assert not chosen.stays
     dry = lines[readings.index(evicting)].replace(b'"extra":{}', b'"extra":{"dryRun":true}')
     assert decode_reading(dry).chosen[0].stays
+    kill = b'{"where":"default/report","uid":"report","count":2}'
+    killed = lines[readings.index(evicting)].replace(b'"extra":{}', b'"extra":{"kernelKilled":[%s,%s]}' % (kill, kill))
+    assert (decode_reading(killed).killed, evicting.killed) == ({"default/report": 4}, {})
     shortened = lines[readings.index(evicting)].replace(b'"shortens":false', b'"shortens":true')
     assert decode_reading(shortened).shortened == frozenset({"report"})
     assert (decode_reading(shortened).chosen, readings[-1].shortened) == ((), frozenset())

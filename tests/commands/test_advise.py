@@ -11,6 +11,7 @@ from evictd.commands.advise import evidence_of, find_nodes
 from tests.commands.test_replay import journal_of
 from tests.stories import SCENARIOS
 from tests.tools.fleet import write_node
+from tools.incidents import incident_files
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,22 @@ def test_a_capture_tells_what_the_journal_of_it_would(tmp_path: Path) -> None:
     of_journal = evidence_of(("n", (journal,))).episodes
     of_capture = evidence_of(("n", (SCENARIOS / "memory-with-priorities.yaml",))).episodes
     assert [(e.pod, e.used, e.took) for e in of_capture] == [(e.pod, e.used, e.took) for e in of_journal]
+
+
+def test_kills_by_the_kernel_are_counted_and_the_pod_that_would_have_gone_first_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It proposed a threshold without a word of the seven kills, nor that it evicts an innocent pod first (world 43)."""
+    (world,) = (each for each in incident_files() if each.name.startswith("43-"))
+    assert main(["simulate", str(world), "--journal", str(tmp_path / "43")]) == 0
+    capsys.readouterr()
+    assert main(["advise", str(tmp_path / "43")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "the kernel killed 7 processes for want of memory of the node: 7 of default/api on 43" in text
+    assert "It would have evicted default/api (exceeds its request by 244Mi) first, by what the pods requested" in text
+    found = advice(capsys, str(tmp_path / "43"))
+    assert found["kernelKilled"] == [{"node": "43", "where": "default/api", "count": 7}]
+    assert found["missing"][0]["evictedFirst"] == "default/api"
 
 
 @pytest.mark.slow

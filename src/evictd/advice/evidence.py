@@ -8,6 +8,7 @@ from itertools import pairwise
 from evictd.advice.episode import AGAIN, Episode, episode_of
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
+from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
 
@@ -47,6 +48,10 @@ class Uncovered:
     """How often it would have been met, readings of the same ten minutes and the same boot counted once."""
     readings: int
     """Readings in which the signal was measured and had no threshold."""
+    first_met: str = ""
+    """Time of the first reading that would have met it; empty if none would have."""
+    goes_first: RankedPod | None = None
+    """The pod that would have been evicted first then; `None` where none would have been, or that was not asked."""
 
 
 @frozen
@@ -76,6 +81,8 @@ class NodeEvidence:
     uncovered: tuple[Uncovered, ...] = ()
     in_vain: dict[Signal, str] = field(default_factory=dict)
     """When evictions for a signal were paused first, because the last ones did not help."""
+    killed: dict[str, int] = field(default_factory=dict)
+    """How many processes the kernel killed for want of memory of the node, by pod or cgroup."""
     problems: tuple[str, ...] = ()
 
 
@@ -129,8 +136,16 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         stalls=stalls,
         uncovered=tuple(_uncovered(node, readings, levels)),
         in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
+        killed=_killed(readings),
         problems=tuple(problems),
     )
+
+
+def _killed(readings: Iterable[RecordedCycle]) -> dict[str, int]:
+    killed = Counter[str]()
+    for reading in readings:
+        killed.update(reading.killed)
+    return dict(killed)
 
 
 def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection[Signal]) -> Iterator[Uncovered]:
@@ -149,6 +164,7 @@ def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection
             yield Uncovered(
                 node=node, wall=lowest.wall, signal=signal, available=level.available, capacity=level.capacity,
                 line=line, below=len(below), occasions=_occasions(below), readings=len(found),
+                first_met=below[0].wall if below else "",
             )  # fmt: skip
 
 

@@ -30,10 +30,11 @@ most that was in use outside pods, again for the asked share of the nodes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from evictd.advice.episode import Episode, shortages_of
-from evictd.advice.evidence import NodeEvidence, OutsidePods, Uncovered
+from evictd.advice.evidence import NodeEvidence, OutsidePods
+from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.soft import soft_need
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -157,19 +158,6 @@ class Reservation:
 
 
 @frozen
-class MissingThreshold:
-    """A signal that was close to a useful threshold on nodes that have none."""
-
-    worst: Uncovered
-    """Of the node with the least part of its capacity left."""
-    nodes: tuple[str, ...]
-    below: int
-    """Readings of these nodes that would have met the threshold."""
-    occasions: int
-    readings: int
-
-
-@frozen
 class Advice:
     """The advice for all nodes together."""
 
@@ -193,6 +181,8 @@ class Advice:
     stalls: int
     """Evictions for stalled tasks on all nodes; nothing is advised for them."""
     problems: tuple[str, ...]
+    killed: tuple[tuple[str, str, int], ...] = ()
+    """Node, and pod or cgroup, of which the kernel killed processes for want of memory of the node, and how many."""
 
     @property
     def lead(self) -> bool:
@@ -234,7 +224,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             for resource in Resource
             if any(resource in node.outside_pods for node in nodes)
         ),
-        missing=tuple(_missing(nodes)),
+        missing=tuple(missing_thresholds(nodes)),
         kept_hard=tuple(
             signal
             for signal in Signal
@@ -251,21 +241,8 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
+        killed=tuple((node.node, where, count) for node in nodes for where, count in node.killed.items()),
     )
-
-
-def _missing(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
-    """Yield one for each signal and threshold: for memory the threshold depends on the node's size."""
-    found = [each for node in nodes for each in node.uncovered]
-    for signal, line in sorted({(each.signal, each.line) for each in found}, key=lambda key: (key[0].value, key[1])):
-        of_line = [each for each in found if (each.signal, each.line) == (signal, line)]
-        yield MissingThreshold(
-            worst=min(of_line, key=lambda each: each.available / each.capacity),
-            nodes=tuple(sorted(each.node for each in of_line)),
-            below=sum(each.below for each in of_line),
-            occasions=sum(each.occasions for each in of_line),
-            readings=sum(each.readings for each in of_line),
-        )
 
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:

@@ -11,7 +11,7 @@ from itertools import pairwise
 import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
-from evictd.codec.journal_record import RecordedMetadata
+from evictd.codec.journal_record import RecordedKill, RecordedMetadata
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.config import FastFill
@@ -85,6 +85,8 @@ class RecordedCycle:
     """The types of the node conditions that this cycle reported; `None` where it reported no change."""
     memory_lead: bool = False
     """Whether `memory.lead` was `Auto`."""
+    killed: Mapping[str, int] = field(default_factory=dict)
+    """How many processes the kernel killed for want of memory of the node, by pod (`namespace/name`) or cgroup."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -173,6 +175,7 @@ class _Extra(_Part, frozen=True):
     dry_run: bool = False
     refused: tuple[_Refusal, ...] = ()
     trend: dict[str, tuple[tuple[float, int], ...]] = {}
+    kernel_killed: tuple[RecordedKill, ...] = ()
 
 
 class _Config(_Part, frozen=True):
@@ -224,6 +227,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
                 (frozenset(each.conditions) for each in wire.decisions if each.kind == "ReportConditions"), None
             ),
             memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
+            killed=_killed(wire.extra.kernel_killed),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:
         raise InputError(f"journal: {error}; the line is cut short, damaged or not of a journal") from error
@@ -247,6 +251,13 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
             soft=limit if not is_hard else None if before is None else before.soft,
         )
     return levels
+
+
+def _killed(kills: tuple[RecordedKill, ...]) -> dict[str, int]:
+    killed: dict[str, int] = {}
+    for each in kills:
+        killed[each.where] = killed.get(each.where, 0) + each.count
+    return killed
 
 
 def _in_vain(findings: tuple[_Finding, ...]) -> Iterator[Signal]:

@@ -11,16 +11,21 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evictd.advice.evidence import NodeEvidence, node_evidence
+from evictd.advice.missing import first_to_go
 from evictd.advice.proposal import advise
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.commands.journals import journal_files_in, read_lines
 from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario, report_plot
 from evictd.config.file import shown_path
+from evictd.core.model.finding import RankedPod
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import format_duration
 from evictd.errors import EvictdError, ExitCode, InputError, missing_package
@@ -148,7 +153,32 @@ def evidence_of(source: Source) -> NodeEvidence:
         readings, problems = read_lines(files, decode_reading)
     except EvictdError as error:
         return NodeEvidence(node=name, problems=(str(error),))
-    return node_evidence(name, readings, problems)
+    return _with_first_to_go(node_evidence(name, readings, problems), files)
+
+
+def _with_first_to_go(evidence: NodeEvidence, files: tuple[Path, ...]) -> NodeEvidence:
+    """Add which pod a missing threshold of memory would have evicted first: the line of that reading is read once more, whole."""
+    asked = [each for each in evidence.uncovered if each.signal in MEMORY_SIGNALS and each.first_met]
+    if not asked:
+        return evidence
+    found: dict[Signal, RankedPod | None] = {}
+    calm: bytes | None = None
+
+    def read(line: bytes) -> None:
+        nonlocal calm
+        reading = decode_reading(line)
+        for each in asked:
+            if each.signal not in found and reading.wall == each.first_met:
+                found[each.signal] = first_to_go(line, each, calm)
+        if not reading.killed:
+            calm = line
+
+    with suppress(InputError):  # each line of it is damaged elsewhere
+        read_lines(files, read)
+    return replace(
+        evidence,
+        uncovered=tuple(replace(each, goes_first=found.get(each.signal)) for each in evidence.uncovered),
+    )
 
 
 def _readings_of_capture(path: Path) -> Iterator[RecordedCycle]:

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evictd.advice.episode import AGAIN, QUICK, RESERVE, Episode
+from evictd.advice.evidence import Uncovered
+from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
     LEAST_EVICTIONS,
     LEAST_READINGS,
     SOFT_GRACE,
     Advice,
-    MissingThreshold,
     Reservation,
     SignalAdvice,
 )
@@ -19,6 +20,7 @@ from evictd.core.units.quantity import NANO, Format, Quantity
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.sentences import place_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ def advice_document(advice: Advice) -> Document:
         "reserved": [_reservation(each) for each in advice.reserved],
         "missing": [_missing(each) for each in advice.missing],
         "stallEvictions": advice.stalls,
+        "kernelKilled": [{"node": node, "where": where, "count": count} for node, where, count in advice.killed],
         "problems": list(advice.problems),
     }
 
@@ -127,6 +130,8 @@ def _missing(each: MissingThreshold) -> Document:
         "readings": each.readings,
         "below": each.below,
         "occasions": each.occasions,
+        "firstMet": worst.first_met or None,
+        "evictedFirst": None if worst.goes_first is None else worst.goes_first.pod.full_name,
         "lowest": {"node": worst.node, "at": worst.wall, "available": worst.available, "capacity": worst.capacity},
     }
 
@@ -294,6 +299,19 @@ def _missing_line(each: MissingThreshold) -> str:
     return (
         f"{name}: has no threshold on {some(each.nodes)}, and {how}: {left} of {whole} were left on {clean(worst.node)} at "
         f"{clean(worst.wall)}. To cover it add `{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
+        f"{_goes_first(worst)}"
+    )
+
+
+def _goes_first(worst: Uncovered) -> str:
+    """Say which pod the threshold would have evicted first; empty where that is not known."""
+    row = worst.goes_first
+    if row is None:
+        return ""
+    place = place_text(row, SIGNALS[worst.signal].resource)
+    return (
+        f". It would have evicted {clean(row.pod.full_name)} ({place}) first, by what the pods requested and used at "
+        f"{clean(worst.first_met)}, or before the kernel killed them; that need not be the pod that grew"
     )
 
 

@@ -16,6 +16,12 @@ _SHOWN = 5
 def other_lines(advice: Advice) -> Iterator[str]:
     """Yield the lines that a copied list would drop, and the settings beside thresholds, each with its evidence."""
     yield from _kept_lines(advice)
+    if advice.killed:
+        killed = first_of(
+            [f"{count} of {clean(where)} on {clean(node)}" for node, where, count in advice.killed], _SHOWN
+        )
+        total = sum(count for _, _, count in advice.killed)
+        yield f"the kernel killed {'1 process' if total == 1 else f'{total} processes'} for want of memory of the node: {killed}"
     if advice.stalls:
         yield (
             f"{counted(advice.stalls, 'eviction')} for stalled tasks (`pressure`): nothing is advised, because a stall is "

@@ -1,0 +1,60 @@
+"""Finds the signals that no threshold covers although they came close to a useful one, and who would have gone first with it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from evictd.advice.evidence import NodeEvidence, Uncovered
+from evictd.codec.journal import decode_entry
+from evictd.core.eviction.next_up import who_is_next
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import RankedPod
+from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold_config import parse_threshold_value
+
+
+@frozen
+class MissingThreshold:
+    """A signal that was close to a useful threshold on nodes that have none."""
+
+    worst: Uncovered
+    """Of the node with the least part of its capacity left."""
+    nodes: tuple[str, ...]
+    below: int
+    """Readings of these nodes that would have met the threshold."""
+    occasions: int
+    readings: int
+
+
+def missing_thresholds(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
+    """Yield one for each signal and threshold: for memory the threshold depends on the node's size."""
+    found = [each for node in nodes for each in node.uncovered]
+    for signal, line in sorted({(each.signal, each.line) for each in found}, key=lambda key: (key[0].value, key[1])):
+        of_line = [each for each in found if (each.signal, each.line) == (signal, line)]
+        yield MissingThreshold(
+            worst=min(of_line, key=lambda each: each.available / each.capacity),
+            nodes=tuple(sorted(each.node for each in of_line)),
+            below=sum(each.below for each in of_line),
+            occasions=sum(each.occasions for each in of_line),
+            readings=sum(each.readings for each in of_line),
+        )
+
+
+def first_to_go(line: bytes, uncovered: Uncovered, before_kills: bytes | None = None) -> RankedPod | None:
+    """Return the pod that the threshold would have evicted first by a journal line; `None` where that is not known.
+
+    A pod that the kernel had killed in it uses little; what it used before is in the last line without a kill, `before_kills`.
+    Raises `InputError` where a line is damaged.
+    """
+    entry, value = decode_entry(line), parse_threshold_value(uncovered.signal, uncovered.line)
+    if value is None:
+        return None
+    killed = {str(each.get("uid")) for each in (entry.extra or {}).get("kernelKilled", ()) if each.get("uid")}
+    earlier = {} if before_kills is None else decode_entry(before_kills).observation.pod_stats
+    if not killed <= earlier.keys():
+        return None
+    stats = {**entry.observation.pod_stats, **{uid: earlier[uid] for uid in killed}}
+    config = replace(
+        entry.config, thresholds=(*entry.config.thresholds, Threshold(signal=uncovered.signal, value=value))
+    )
+    found = who_is_next(entry.state, replace(entry.observation, pod_stats=stats), config, entry.now)
+    return next((each.victim for each in found if each.signal is uncovered.signal), None)
