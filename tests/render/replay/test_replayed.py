@@ -80,6 +80,19 @@ def test_whether_a_victim_differs_is_said() -> None:
     assert victims_text([never, late]) == "The same victims, at other times: default/hog."
 
 
+def test_cycles_of_one_second_are_told_apart() -> None:
+    """Five cycles of the same second had the same heading: a journal has whole seconds (world 22)."""
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI), same=False)
+    later = replace(never, entry=replace(never.entry, now=NOW + 200_000_000))
+    out = io.StringIO()
+    print_replayed([never, later], make_console(out, 160), other=True)
+    headings = [each for each in out.getvalue().splitlines() if each.startswith("at ")]
+    assert headings == [
+        "at 2026-01-01T00:00:00Z",
+        "at 2026-01-01T00:00:00Z (200ms after the first cycle of that second)",
+    ]
+
+
 def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() -> None:
     """`now default/web-3, default/web-6`, by readings without the pods that would have stayed; played, others go (world 07)."""
     evicts, calm = step(GI // 2), step(4 * GI)

@@ -22,7 +22,7 @@ from evictd.render.replay.changed_values import changed_values
 from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.refusals import recorded_refusals
 from evictd.render.sentences import decision_text
-from evictd.render.text import clean, counted, first_of
+from evictd.render.text import clean, counted, duration_text, first_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -274,8 +274,14 @@ def _print_difference(one: Replayed, to: "Console") -> None:
 def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
     """Print the entries that came out differently, and how many; `print_victims` says what that means."""
     different = [one for one in replayed if not one.same]
+    first: dict[str, int] = {}
+    """The clock of the first cycle of each recorded time, which is a whole second."""
+    for one in replayed:
+        first.setdefault(one.entry.wall, one.entry.now)
     for one in different:
-        to.print(f"at {clean(one.entry.wall)}", style="bold cyan")
+        after = one.entry.now - first[one.entry.wall]
+        later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
+        to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")
         _print_difference(one, to)
     verb = "is" if len(different) == 1 else "are"
     would = "would have been decided differently" if other else f"{verb} decided differently"
