@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.cli import main
 from evictd.commands import incident, why
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.http import HttpServer, json_page
@@ -21,6 +22,7 @@ from tests.daemon.world import GI, NOW, WEB, observe, pod, snapshot
 from tests.locked import locked_directory
 from tests.recorded_errors import NoErrors
 from tests.render.recorded_incident import journal_lines
+from tests.stories import ROOT
 
 
 @pytest.fixture
@@ -194,3 +196,21 @@ def test_an_evicted_pod_is_told_what_to_do_as_its_incident_tells_it(
     said = shown[shown.index("in short: ") : shown.index(" would have avoided it: ")]
     assert said in reported
     assert shown.index("in short: ") < shown.index("`evictd incident default/hog-old --journal")
+
+
+def told(world: str, pod: str, journal: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What is said of a pod of a recorded incident, in one line."""
+    if not journal.exists():
+        main(["simulate", str(ROOT / "config" / "incidents" / f"{world}.yaml"), "--journal", str(journal)])
+    capsys.readouterr()
+    assert why.run(command(pod, "--journal", str(journal))) is ExitCode.DONE
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_pod_that_goes_on_leaking_is_told_to_be_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fifth of five leaks was said to be behind four others, as a bystander is; `incident` said to end it."""
+    journal = tmp_path / "journal"
+    shown = told("30-control-many-hogs", "default/leak-4", journal, capsys)
+    now = "now: default/leak-4 grew by 3Mi a second, and it still runs: limit or end it"
+    assert shown.endswith(f"{now} only the journal was read (--address HOST:PORT asks a daemon too)")
+    assert "now: " not in told("30-control-many-hogs", "default/web-0", journal, capsys)

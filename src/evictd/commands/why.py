@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.commands.history import read_records
+from evictd.commands.incident import LAST
 from evictd.commands.incident_decided import read_incident
 from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, named_beside_journals
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
@@ -19,12 +20,15 @@ from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, history, history_document
+from evictd.render.history.places_then import places_then
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.unrecorded_place import unrecorded_place
-from evictd.render.history.why import PodWhy, places_then, why_document, why_lines
+from evictd.render.history.why import PodWhy, why_document, why_lines
 from evictd.render.history.why_cause import cause_lines
 from evictd.render.incident.heading import remedy_lines
+from evictd.render.incident.incident import Incident
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
+from evictd.render.incident.now import now_of_growing
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 
@@ -83,15 +87,19 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     records, unreadable = _records(args)
     events = tuple(history(records or ()))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
+    passed = places_then(records or (), pod, {(each.at, each.uid) for each in evicted})
+    own = any(event.pod == pod for event in evicted)
+    found = _incident(args, pod if own else LAST) if own or passed else None
     known = PodWhy(
         pod=pod,
         events=tuple(event for event in events if event.pod == pod),
         evicted=evicted,
-        passed=places_then(records or (), pod, {(each.at, each.uid) for each in evicted}),
+        passed=passed,
         causes=(*cause_lines(records or (), pod), *kill_lines(kill_cause(records or ()), pod)),
         unrecorded=unrecorded_place(records or (), pod),
         pods=pods_of(records or ()),
-        incident=_incident(args, pod) if any(event.pod == pod for event in evicted) else (),
+        incident=tuple(remedy_lines(found)) if own and found is not None else (),
+        growing="" if own or found is None else now_of_growing(found, pod),
         no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
         asked=bool(args.address or not args.journal),
         journal=clean(shlex.join(map(str, args.journal))),
@@ -109,12 +117,10 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     return replace(known, explained=explained, status=status, unreadable=unreadable)
 
 
-def _incident(args: argparse.Namespace, pod: str) -> tuple[str, ...]:
-    """Return what the incident of the pod's last eviction says first; nothing of standard input, which is read once."""
+def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:
+    """Return the incident that is meant; `None` of standard input, which is read once."""
     paths = journals_of(args)
-    if STANDARD_INPUT in paths:
-        return ()
-    return tuple(remedy_lines(read_incident(paths, pod, report=lambda _: None)))
+    return None if STANDARD_INPUT in paths else read_incident(paths, wanted, report=lambda _: None)
 
 
 def _records(args: argparse.Namespace) -> tuple[list[JournalRecord] | None, str]:

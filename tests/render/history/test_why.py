@@ -226,3 +226,12 @@ def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() ->
     why = PodWhy(pod="a/x", events=(kill,), passed=(("2026-01-01T00:01:00Z", place),), no_action=pause)
     times = [line[:20] for line in why_lines(why) if line.startswith("2026")]
     assert times == ["2026-01-01T00:01:00Z", pause.at, kill.at]
+
+
+def test_what_to_do_about_its_growth_is_said_while_the_pod_is_there() -> None:
+    place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
+    known = PodWhy(pod="a/x", passed=(("2026-01-01T00:01:00Z", place),), growing="limit a/x")
+    assert "now: limit a/x" in list(why_lines(known))
+    daemon = PodWhy(pod="a/x", explained={"queues": []}, status={"leaving": [], "pods": 1}, growing="limit a/x")
+    assert "now: limit a/x" not in list(why_lines(daemon)), "the daemon does not have it"
+    assert "now: limit a/x" not in list(why_lines(replace(known, causes=(LOOK_AT_VOLUME,))))

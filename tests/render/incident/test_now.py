@@ -9,7 +9,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident.now import left_to_do, now_text
+from evictd.render.incident.now import left_to_do, now_of_growing, now_text
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident
@@ -86,6 +86,12 @@ def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
     found = replace(found, ranking=rows)
     assert "default/web" in found.running
     assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
+    assert now_of_growing(found, "default/web") == now_text(found)
+    assert (
+        now_of_growing(found, "default/hog-new")
+        == now_of_growing(replace(found, host_filled=True), "default/web")
+        == ""
+    )
     assert left_to_do(replace(found, running=frozenset())) == ""
     within = tuple(replace(row, request=1 << 40) for row in rows)
     assert left_to_do(replace(found, ranking=within)) == "", "one within its request"

@@ -4,15 +4,13 @@ Takes the pod's events of the journal and two documents of the running daemon: `
 eviction, and `/statusz` with signals and victims.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
-from evictd.render.deciding import PlaceThen, place_then
+from evictd.render.deciding import PlaceThen
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy_lines
@@ -50,6 +48,8 @@ class PodWhy:
     """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
     unrecorded: str = ""
     """At which evictions its place was not recorded (`unrecorded_place`)."""
+    growing: str = ""
+    """What to do now by the last incident, where the pod grew before it and still runs (`now_of_growing`)."""
     pods: frozenset[str] = frozenset()
     """All pods of the journal, by `namespace/name`."""
     asked: bool = True
@@ -231,22 +231,6 @@ _SHOWN = 3
 """Of how many evictions of other pods the last are shown."""
 
 
-def places_then(
-    records: Iterable[JournalRecord], pod: str, evicted: Collection[tuple[str, str]]
-) -> tuple[tuple[str, PlaceThen], ...]:
-    """Return the place of a pod, `namespace/name`, at each eviction of another one that ranked it, by its time.
-
-    `evicted` are time and uid of the evictions that were not refused.
-    """
-    found = (
-        (record.wall, place_then(decision, record.findings, pod, dry_run=record.extra.dry_run))
-        for record in records
-        for decision in record.decisions
-        if decision.get("kind") == EvictPod.__name__ and (record.wall, uid_of(decision)) in evicted
-    )
-    return tuple((at, place) for at, place in found if place is not None)
-
-
 def _told(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the time and the lines of each event of the pod."""
     for event in events:
@@ -270,10 +254,14 @@ def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _remedy(why: PodWhy) -> Iterator[str]:
-    """Write what to do about the reason for which no pod went; where the pod was evicted, its incident says what to do."""
+    """Write what to do about the reason for which no pod went, or about its own growth; an evicted pod's incident says it."""
     evicted = any(event.kind is EventKind.EVICTED for event in why.events)
-    if (reason := why.last_reason) is not None and not evicted and LOOK_AT_VOLUME not in why.causes:
+    if evicted or LOOK_AT_VOLUME in why.causes:
+        return
+    if (reason := why.last_reason) is not None:
         yield from no_action_remedy_lines(reason)
+    elif why.growing and (why.explained is None or why.places):
+        yield f"now: {why.growing}"
 
 
 def _kin(why: PodWhy) -> Iterator[str]:

@@ -9,7 +9,7 @@ from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.summary import filled_by_arrivals, filled_name
-from evictd.render.incident.verdict import Need
+from evictd.render.incident.verdict import Grower, Need
 from evictd.render.status.owners import AGAIN, TWICE, mend_owner
 from evictd.render.status.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
@@ -49,6 +49,12 @@ def now_text(found: Incident) -> str:
     if found.event.dry_run:
         return left_to_do(found)
     return left_to_do(found) or _relieved_text(found) or "; ".join(_of_pod(found))
+
+
+def now_of_growing(found: Incident, pod: str) -> str:
+    """Return what to do now where that names a pod, `namespace/name`, that grew and still runs; empty otherwise."""
+    growing, now = _still_growing(found), now_text(found)
+    return now if pod in _growing(found) and growing and growing in now else ""
 
 
 def _relieved_text(found: Incident) -> str:
@@ -175,19 +181,27 @@ def _still_growing(found: Incident) -> str:
         if found.grower_in == CONTAINER_LOGS:
             remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
         return f"{grew}: {remedy}"
-    own = verdict.rate_of(found.event.pod)
-    beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
-    within = None if found.relieved else found.within_request  # what went on within its request is no fault
-    beyond |= set() if within is None else {within.pod}
-    alike = [
-        each
-        for each in other_growers(found)
-        if each.rate * 2 >= own and each.pod in found.running & beyond - found.steady
+    names = [
+        f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in _grew_alike(found)
     ]
-    names = [f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in alike]
     limit = "limit" if resource in WITH_REQUEST else "mend"
     runs = f"it still runs: {limit} or end it" if len(names) == 1 else f"they still run: {limit} or end them"
     return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
+
+
+def _growing(found: Incident) -> frozenset[str]:
+    """Return the pods that `_still_growing` may name."""
+    return frozenset({found.protected_grower, *(each.pod for each in _grew_alike(found))})
+
+
+def _grew_alike(found: Incident) -> list[Grower]:
+    """Return the other pods that grew at least half as fast and still run, beyond their request."""
+    own = 0 if found.verdict is None else found.verdict.rate_of(found.event.pod)
+    beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
+    within = None if found.relieved else found.within_request  # what went on within its request is no fault
+    beyond |= set() if within is None else {within.pod}
+    running = found.running & beyond - found.steady
+    return [each for each in other_growers(found) if each.rate * 2 >= own and each.pod in running]
 
 
 def _went_later(found: Incident) -> str:
