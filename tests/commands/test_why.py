@@ -214,3 +214,19 @@ def test_a_pod_that_goes_on_leaking_is_told_to_be_ended(tmp_path: Path, capsys: 
     now = "now: default/leak-4 grew by 3Mi a second, and it still runs: limit or end it"
     assert shown.endswith(f"{now} only the journal was read (--address HOST:PORT asks a daemon too)")
     assert "now: " not in told("30-control-many-hogs", "default/web-0", journal, capsys)
+
+
+def test_a_pod_is_told_what_is_to_be_done_as_every_incident_of_the_shortage_tells_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One journal said to free memory outside pods, to look at the host, and to lower the threshold (world 23)."""
+    journal, world = tmp_path / "journal", "23-threshold-never-clear"
+    now = "now: the node is still short: lower the threshold (`evictd check` shows it as an amount on this node)"
+    paused = told(world, "default/web-5", journal, capsys)
+    assert "that is too little, so evictions pause; until " in paused
+    assert f"{now} only the journal was read" in paused
+    assert now in told(world, "default/web-0", journal, capsys)
+    assert incident.run(incident_command("default/web-0", "--journal", str(journal))) is ExitCode.DONE
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "in short: nothing grew afterwards; the eviction gave back too little" in shown
+    assert "not known yet" not in shown

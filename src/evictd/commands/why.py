@@ -7,6 +7,7 @@ status is 1 if nothing is known of the pod.
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 
 from evictd.codec.journal_record import JournalRecord
@@ -19,7 +20,7 @@ from evictd.config.file import STANDARD_INPUT
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import evictions_of
-from evictd.render.history.history import EventKind, history, history_document
+from evictd.render.history.history import EventKind, HistoryEvent, history, history_document
 from evictd.render.history.places_then import places_then
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.unrecorded_place import unrecorded_place
@@ -28,7 +29,7 @@ from evictd.render.history.why_cause import cause_lines
 from evictd.render.incident.heading import remedy_lines
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
-from evictd.render.incident.now import now_of_growing
+from evictd.render.incident.now import left_to_do, now_of_growing
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 
@@ -88,8 +89,9 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     events = tuple(history(records or ()))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
     passed = places_then(records or (), pod, {(each.at, each.uid) for each in evicted})
+    no_action = next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None)
     own = any(event.pod == pod for event in evicted)
-    found = _incident(args, pod if own else LAST) if own or passed else None
+    found = _incident(args, pod if own else LAST) if evicted else None
     known = PodWhy(
         pod=pod,
         events=tuple(event for event in events if event.pod == pod),
@@ -100,7 +102,9 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         pods=pods_of(records or ()),
         incident=tuple(remedy_lines(found)) if own and found is not None else (),
         growing="" if own or found is None else now_of_growing(found, pod),
-        no_action=next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None),
+        no_action=no_action,
+        superseded=_is_superseded(events),
+        left_to_do="" if own or found is None else _left_to_do(found, no_action),
         asked=bool(args.address or not args.journal),
         journal=clean(shlex.join(map(str, args.journal))),
     )
@@ -121,6 +125,19 @@ def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:
     """Return the incident that is meant; `None` of standard input, which is read once."""
     paths = journals_of(args)
     return None if STANDARD_INPUT in paths else read_incident(paths, wanted, report=lambda _: None)
+
+
+def _is_superseded(events: Sequence[HistoryEvent]) -> bool:
+    """Whether a pod was chosen after the last reason for which none was evicted."""
+    chosen = (EventKind.EVICTED, EventKind.REQUESTED)
+    last = next((event.kind for event in reversed(events) if event.kind in {EventKind.NO_ACTION, *chosen}), None)
+    return last in chosen
+
+
+def _left_to_do(found: Incident, no_action: HistoryEvent | None) -> str:
+    """Return what is left to do by the incident; empty where the reason for no eviction is of another signal."""
+    alike = no_action is None or found.signal is None or no_action.signal in {"", found.signal.value}
+    return left_to_do(found) if alike else ""
 
 
 def _records(args: argparse.Namespace) -> tuple[list[JournalRecord] | None, str]:

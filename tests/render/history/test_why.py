@@ -191,6 +191,9 @@ def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
     protected = replace(known, passed=(("2026-01-01T00:01:00Z", replace(place, number=0)),))
     assert "; this pod was not ranked" in next(why_lines(protected)), "a place was given to one that is never evicted"
     assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
+    same_second = replace(known, no_action=replace(stop, at="2026-01-01T00:01:00Z"))
+    assert "2026-01-01T00:01:00Z: evictions pause" in list(why_lines(same_second))
+    assert not any("pause" in line for line in why_lines(replace(same_second, superseded=True)))
     earlier = replace(known, no_action=replace(stop, at="2026-01-01T00:00:09Z"))
     assert not any("pause" in line for line in why_lines(earlier))
 
@@ -209,6 +212,9 @@ def test_a_pod_that_is_told_why_none_was_evicted_is_told_what_to_do() -> None:
     own = PodWhy(pod="a/x", events=(stop,), no_action=stop, asked=False)
     remedy = "now: limit a/x or move it to another node (a static pod: change its manifest)"
     assert remedy in list(why_lines(own))
+    of_incident = list(why_lines(replace(own, left_to_do="lower the threshold")))
+    assert "now: lower the threshold" in of_incident
+    assert remedy not in of_incident
     place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
     passed = PodWhy(pod="a/z", passed=(("2026-01-01T00:01:00Z", place),), no_action=stop)
     assert remedy in list(why_lines(passed))

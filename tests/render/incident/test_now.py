@@ -311,3 +311,9 @@ def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_t
     assert said.startswith("the node is still short: look at the host: `systemd-cgtop -m` shows")
     assert said.endswith("; or lower the threshold (`evictd check` shows it as an amount on this node)")
     assert now_text(replace(found, still_met=False)) == ""
+    other = HistoryEvent(at="2026-01-01T00:10:30Z", kind=EventKind.EVICTED, text="evict default/web", pod="default/web")
+    constant = ((0.0, 3000), *((float(at), 3250) for at in range(520, 601, 10)))
+    later = replace(found, points=constant, after=(other,))
+    assert now_text(later).startswith("the node is still short: lower the threshold")
+    assert summary_text(later).startswith("nothing grew afterwards")
+    assert now_text(replace(later, after=())) == said

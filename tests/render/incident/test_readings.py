@@ -5,7 +5,14 @@ import pytest
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.incident.readings import SignalLevels, levels_of, points_of, recent_fall, threshold_findings
+from evictd.render.incident.readings import (
+    SignalLevels,
+    later_fall,
+    levels_of,
+    points_of,
+    recent_fall,
+    threshold_findings,
+)
 from tests.daemon.world import GI
 from tests.render.recorded_incident import recorded
 
@@ -50,3 +57,17 @@ def test_the_rate_is_that_of_the_last_readings_where_it_changed(
     points: list[tuple[float, int]], rate: int | None
 ) -> None:
     assert recent_fall(points) == rate
+
+
+def test_what_fell_before_a_later_eviction_is_known_where_nothing_filled_the_supply_meanwhile() -> None:
+    """At the first eviction of a journal nothing of the rate was known, and ten minutes later it was (world 23)."""
+    still = [(0.0, 3000), (0.5, 3250), *((float(at), 3250) for at in range(520, 601, 10))]
+    assert later_fall(still, [0.4, 600.0]) == 0
+    assert later_fall([*still, (600.6, 3500)], [601.0]) == 0, "its time is rounded up, to one after what it gave back"
+    assert later_fall(still, [0.4]) is None
+    falling = [(0.0, 3000), (0.5, 9000), *((float(at), 9000 - 10 * (at - 520)) for at in range(520, 601, 10))]
+    assert later_fall(falling, [600.0]) == 10
+    full = [(0.0, 3000), *((float(at), 0) for at in range(520, 601, 10))]
+    assert later_fall(full, [600.0]) is None, "a full disk falls no more"
+    less = [(0.0, 3000), *((float(at), 2000) for at in range(520, 601, 10))]
+    assert later_fall(less, [600.0]) is None

@@ -42,12 +42,16 @@ class PodWhy:
     (`kill_lines`)."""
     no_action: HistoryEvent | None = None
     """The journal's last reason for which no pod was evicted."""
+    superseded: bool = False
+    """Whether a pod was chosen after it."""
     explained: Plain | None = None
     status: Plain | None = None
     incident: tuple[str, ...] = ()
     """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
     unrecorded: str = ""
     """At which evictions its place was not recorded (`unrecorded_place`)."""
+    left_to_do: str = ""
+    """What is left to do by the last incident, where that is of the signal of `no_action` or of the last refusals."""
     growing: str = ""
     """What to do now by the last incident, where the pod grew before it and still runs (`now_of_growing`)."""
     pods: frozenset[str] = frozenset()
@@ -105,7 +109,7 @@ class PodWhy:
     def last_reason(self) -> HistoryEvent | None:
         """The last reason for which no pod was evicted, if it concerns the pod; `None` where the daemon says how it stands."""
         last = self.no_action if self.explained is None else None
-        after = last is not None and self.passed and last.at > self.passed[-1][0]
+        after = last is not None and self.passed and last.at >= self.passed[-1][0] and not self.superseded
         return last if last in self.events or after else None
 
     def _is_kin(self, owner: str, pod: str) -> bool:
@@ -177,7 +181,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
         if not why.known and why.pod in why.pods and why.no_action is not None:
             yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
-            yield from no_action_remedy_lines(why.no_action)
+            yield from _standing_remedy(why, why.no_action)
         return
     yield from _now(why)
     if why.unreadable:
@@ -259,9 +263,14 @@ def _remedy(why: PodWhy) -> Iterator[str]:
     if evicted or LOOK_AT_VOLUME in why.causes:
         return
     if (reason := why.last_reason) is not None:
-        yield from no_action_remedy_lines(reason)
+        yield from _standing_remedy(why, reason)
     elif why.growing and (why.explained is None or why.places):
         yield f"now: {why.growing}"
+
+
+def _standing_remedy(why: PodWhy, reason: HistoryEvent) -> Iterator[str]:
+    """Write what to do about a reason for which no pod went, as the last incident says it where there is one."""
+    yield from (f"now: {why.left_to_do}",) if why.left_to_do else no_action_remedy_lines(reason)
 
 
 def _kin(why: PodWhy) -> Iterator[str]:

@@ -37,6 +37,7 @@ from evictd.render.incident.filled import fills_host, outside_pods_held, who_fil
 from evictd.render.incident.readings import (
     BEFORE,
     is_met_at_end,
+    later_fall,
     levels_of,
     points_of,
     recent_fall,
@@ -284,9 +285,20 @@ class Incident:
 
     @property
     def stands_still(self) -> bool:
-        """Whether the readings before show that nothing filled the supply: the threshold is above its normal level."""
+        """Whether readings show that nothing fills the supply: the threshold is above its normal level.
+
+        Where those before the eviction are too few, those before a later one count.
+        """
         growers = () if self.verdict is None else self.verdict.growers
-        return self.rate is not None and self.rate <= 0 and not growers and not self.event.filled
+        rate = self._later_rate if self.rate is None else self.rate
+        return rate is not None and rate <= 0 and not growers and not self.event.filled
+
+    @property
+    def _later_rate(self) -> int | None:
+        """By how much a second the signal fell before the last later eviction of which that is known."""
+        at = time_of(self.event.at)
+        evicted = (each for each in self.after if each.kind is EventKind.EVICTED)
+        return later_fall(self.points, [(time_of(each.at) - at) / SECOND for each in evicted])
 
     @property
     def kept_by_min_reclaim(self) -> bool:

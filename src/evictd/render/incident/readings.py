@@ -21,6 +21,9 @@ _LATELY = 30
 _STOOD_STILL = 10
 """A supply stood still if it fell by less than this part of its rate before."""
 
+_ROUNDED = 1
+"""By how many seconds at most the times of two events differ more than their readings do."""
+
 
 @frozen
 class SignalLevels:
@@ -119,6 +122,24 @@ def recent_fall(points: Sequence[tuple[float, int]]) -> int | None:
         if fell * _STOOD_STILL < whole or fell > 2 * whole:
             return round(fell)
     return round(whole)
+
+
+def later_fall(points: Sequence[tuple[float, int]], evicted: Iterable[float]) -> int | None:
+    """Return by how much a second a signal fell before the last of later evictions of which that is known; else `None`.
+
+    `evicted` are their times, the earliest first, rounded to seconds as those of the points are not. Where less was left then
+    than at the first eviction, or nothing, something filled the supply meanwhile, and the rate does not tell how fast.
+    """
+    falls = list[int]()
+    for at in (each - _ROUNDED for each in evicted):
+        left, fall = _left(points, at), recent_fall([(seconds - at, amount) for seconds, amount in points])
+        falls += [] if fall is None or not left or left < _left(points, 0) else [fall]
+    return next(reversed(falls), None)
+
+
+def _left(points: Sequence[tuple[float, int]], at: float) -> int:
+    """Return the last amount until then; 0 without one."""
+    return next((amount for seconds, amount in reversed(points) if seconds <= at), 0)
 
 
 def _fall(points: Sequence[tuple[float, int]]) -> float:

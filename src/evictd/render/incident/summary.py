@@ -151,7 +151,7 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     pod, resource, verdict, victim = found.event.pod, found.resource, found.verdict, found.victim
     growers = () if verdict is None else verdict.growers
     if found.stands_still:
-        return "nothing grew in the minute before"
+        return "nothing grew afterwards" if found.rate is None else "nothing grew in the minute before"
     if verdict is not None and verdict.need is Need.NO_POD_HELPS:
         return "no pod that may go held what was missing"
     if len(growers) > 1 and growers[0].pod and resource is not None:
