@@ -19,13 +19,15 @@ from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.config.file import STANDARD_INPUT
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
+from evictd.render.history.all_refused import all_refused
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history, history_document
 from evictd.render.history.places_then import places_then
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.unrecorded_place import unrecorded_place
-from evictd.render.history.why import PodWhy, why_document, why_lines
+from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.history.why_cause import cause_lines
+from evictd.render.history.why_document import why_document
 from evictd.render.incident.heading import remedy_lines
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
@@ -103,6 +105,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         incident=tuple(remedy_lines(found)) if own and found is not None else (),
         growing="" if own or found is None else now_of_growing(found, pod),
         no_action=no_action,
+        refused=all_refused(events),
         superseded=_is_superseded(events),
         left_to_do="" if own or found is None else _left_to_do(found, no_action),
         asked=bool(args.address or not args.journal),

@@ -171,7 +171,8 @@ def test_an_eviction_that_was_refused_is_a_request() -> None:
     ]  # fmt: skip
     request = next(event for event in events if event.kind is EventKind.REQUESTED)
     assert request.text.startswith("ask to evict default/hog (grace period 1s) for memory.available: ")
-    assert (request.why, request.filled) == ("", "")
+    assert request.why.startswith("Chosen default/hog (6Gi): it requests none and uses 6Gi; default/web, the next,")
+    assert request.filled == ""
     assert totals_text(events).startswith("1 eviction, 1 refusal, ")
 
 

@@ -8,9 +8,11 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.deciding import PlaceThen
+from evictd.render.history.all_refused import AllRefused
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.history.why import PodWhy, why_document, why_lines
+from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.history.why_cause import LOOK_AT_VOLUME
+from evictd.render.history.why_document import why_document
 from evictd.render.node_view import explanation_document
 from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
@@ -241,3 +243,20 @@ def test_what_to_do_about_its_growth_is_said_while_the_pod_is_there() -> None:
     daemon = PodWhy(pod="a/x", explained={"queues": []}, status={"leaving": [], "pods": 1}, growing="limit a/x")
     assert "now: limit a/x" not in list(why_lines(daemon)), "the daemon does not have it"
     assert "now: limit a/x" not in list(why_lines(replace(known, causes=(LOOK_AT_VOLUME,))))
+
+
+def test_refusals_of_all_are_the_last_state_and_not_the_reason_before_them() -> None:
+    """A culprit was named that grew no more, of a pod for which a budget refused its eviction 107 times since (world 42)."""
+    place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
+    stop = HistoryEvent(at="2026-01-01T00:01:09Z", kind=EventKind.NO_ACTION, pod="a/x", text="a/x grew more")
+    refused = AllRefused(since="2026-01-01T00:01:10Z", at="2026-01-01T00:21:00Z", pods=("a/x", "a/z"))
+    passed = (("2026-01-01T00:01:00Z", place),)
+    known = PodWhy(pod="a/z", passed=passed, no_action=stop, superseded=True, refused=refused, asked=False)
+    assert list(why_lines(known))[2:4] == [
+        "2026-01-01T00:21:00Z: disruption budgets have refused each eviction since 00:01:10: of a/x, a/z",
+        "now: look at the disruption budgets (`kubectl get pdb --all-namespaces`): a/x, a/z may not go",
+    ]
+    assert "now: limit a/x" in list(why_lines(replace(known, left_to_do="limit a/x")))
+    alone = replace(known, refused=replace(refused, pods=("a/z",)))
+    assert "disruption budgets have" not in text(alone), "its own refusals are listed"
+    assert "refused" not in text(replace(known, passed=(), pod="a/other"))

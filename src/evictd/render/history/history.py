@@ -316,9 +316,8 @@ def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
 def _asked_only(events: list[HistoryEvent], place: int) -> set[str]:
     """Make a request of an eviction; returns its uid if it was said to go past the budget."""
     event = events[place]
-    events[place] = replace(
-        event, kind=EventKind.REQUESTED, text=f"ask to {event.text}", why="", filled="", past_budget=False
-    )
+    text, why = f"ask to {event.text}", "" if event.past_budget else event.why.replace("Evicted ", "Chosen ", 1)
+    events[place] = replace(event, kind=EventKind.REQUESTED, text=text, why=why, filled="", past_budget=False)
     return {event.uid} if event.past_budget else set()
 
 

@@ -4,14 +4,14 @@ Takes the pod's events of the journal and two documents of the running daemon: `
 eviction, and `/statusz` with signals and victims.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.render.deciding import PlaceThen
-from evictd.render.documents import API_VERSION, Document
+from evictd.render.history.all_refused import AllRefused
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy_lines
 from evictd.render.history.pods_meant import pods_meant
@@ -50,6 +50,8 @@ class PodWhy:
     """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
     unrecorded: str = ""
     """At which evictions its place was not recorded (`unrecorded_place`)."""
+    refused: AllRefused | None = None
+    """The refusals at the end of the journal."""
     left_to_do: str = ""
     """What is left to do by the last incident, where that is of the signal of `no_action` or of the last refusals."""
     growing: str = ""
@@ -111,6 +113,12 @@ class PodWhy:
         last = self.no_action if self.explained is None else None
         after = last is not None and self.passed and last.at >= self.passed[-1][0] and not self.superseded
         return last if last in self.events or after else None
+
+    @property
+    def last_refused(self) -> AllRefused | None:
+        """The refusals at the end of the journal, if they concern the pod; `None` where the daemon says how it stands."""
+        refused = self.refused if self.explained is None else None
+        return refused if refused is not None and (self.passed or self.pod in refused.pods) else None
 
     def _is_kin(self, owner: str, pod: str) -> bool:
         return bool(owner) and owner == self.owner and pod.partition("/")[0] == self.pod.partition("/")[0]
@@ -255,6 +263,8 @@ def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the time and the reason for which no pod went after the last eviction of another one, if it is the last reason."""
     if (paused := why.last_reason) is not None and paused not in why.events:
         yield paused.at, (f"{clean(paused.at)}: {event_line(paused)}",)
+    if (refused := why.last_refused) is not None and {*refused.pods} - {why.pod}:
+        yield refused.at, (f"{clean(refused.at)}: {refused.text}",)
 
 
 def _remedy(why: PodWhy) -> Iterator[str]:
@@ -262,7 +272,9 @@ def _remedy(why: PodWhy) -> Iterator[str]:
     evicted = any(event.kind is EventKind.EVICTED for event in why.events)
     if evicted or LOOK_AT_VOLUME in why.causes:
         return
-    if (reason := why.last_reason) is not None:
+    if (refused := why.last_refused) is not None:
+        yield f"now: {why.left_to_do or refused.remedy}"
+    elif (reason := why.last_reason) is not None:
         yield from _standing_remedy(why, reason)
     elif why.growing and (why.explained is None or why.places):
         yield f"now: {why.growing}"
@@ -362,33 +374,3 @@ def _to_move_back(place: Place) -> str:
         )
     fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
     return f"to move back in the order: a priority above {row['priority']}, or {fewer}"
-
-
-def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
-    """Make the document; `events` are those of the history's document."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Why",
-        "pod": why.pod,
-        "known": why.known,
-        "daemonAnswered": why.explained is not None,
-        "leaving": None if why.leaving is None else dict(why.leaving),
-        "places": [
-            {"signals": place.queue["signals"], "place": place.number, "pods": place.queue["pods"],
-             "next": place.is_next, "stop": place.queue["stop"], **place.row}
-            for place in why.places
-        ],
-        "owner": why.owner,
-        "passed": [
-            {"at": at, "victim": place.victim, "signal": place.signal, "place": place.number, "pods": place.pods,
-             "why": place.why}
-            for at, place in why.passed
-        ],
-        "replaced": [
-            {"at": event.at, "pod": event.pod, "uid": event.uid, "text": event_line(event), "why": event.why}
-            for event in why.replaced
-        ],
-        "replacedBy": list(why.successors),
-        "events": list(events),
-        "text": list(why_lines(why)),
-    }  # fmt: skip

@@ -1,0 +1,37 @@
+"""Makes the document of `evictd why`."""
+
+from collections.abc import Sequence
+
+from evictd.render.documents import API_VERSION, Document
+from evictd.render.history.history import event_line
+from evictd.render.history.why import PodWhy, why_lines
+
+
+def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
+    """Make the document; `events` are those of the history's document."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Why",
+        "pod": why.pod,
+        "known": why.known,
+        "daemonAnswered": why.explained is not None,
+        "leaving": None if why.leaving is None else dict(why.leaving),
+        "places": [
+            {"signals": place.queue["signals"], "place": place.number, "pods": place.queue["pods"],
+             "next": place.is_next, "stop": place.queue["stop"], **place.row}
+            for place in why.places
+        ],
+        "owner": why.owner,
+        "passed": [
+            {"at": at, "victim": place.victim, "signal": place.signal, "place": place.number, "pods": place.pods,
+             "why": place.why}
+            for at, place in why.passed
+        ],
+        "replaced": [
+            {"at": event.at, "pod": event.pod, "uid": event.uid, "text": event_line(event), "why": event.why}
+            for event in why.replaced
+        ],
+        "replacedBy": list(why.successors),
+        "events": list(events),
+        "text": list(why_lines(why)),
+    }  # fmt: skip
