@@ -63,6 +63,11 @@ def little_grew(held: Attribution, because: Mapping[str, Any]) -> bool:
         )
     except InvalidValueError:  # a limit of the pod's own has none
         return False
+    return is_little(held, missing)
+
+
+def is_little(held: Attribution, missing: int) -> bool:
+    """Whether what grew is little beside what is missing."""
     return held.filled * _LITTLE_PART < missing
 
 

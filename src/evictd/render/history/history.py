@@ -4,7 +4,7 @@ One event for each eviction, refusal, collection and change of the node's condit
 goes on over restarts and boots, so the history does as well. Damaged parts of a record give fewer events, never an error.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
@@ -21,6 +21,7 @@ from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.condition_cause import filled_at_begin
 from evictd.render.history.suspects import suspects_of, suspects_text
+from evictd.render.history.took_again import pause_text
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replay.replayed import recorded_text
@@ -101,6 +102,8 @@ class _Reader:
     names: dict[str, str] = field(default_factory=dict)
     by_kubelet: set[str] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
+    evicted_owners: set[tuple[str, str]] = field(default_factory=set)
+    """Namespace and owner of the evicted pods that have one."""
     before: tuple[str, frozenset[str]] = ("", frozenset())
     """Time and pods of the record before."""
 
@@ -158,7 +161,7 @@ class _Reader:
             case "ReportConditions":
                 return self._conditions(record, decision)
             case "RecordEvent" if decision["reason"] in _NO_ACTIONS:
-                return _no_action(record, decision)
+                return _no_action(record, decision, self.evicted_owners)
             case _:
                 return None
 
@@ -184,6 +187,7 @@ class _Reader:
         )
         told = bool(why)
         self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
+        self.evicted_owners |= {(pod["namespace"], owner)} if owner else set()
         return replace(event, why=why, filled=filled if told else "", owner=clean(owner), past_budget=bool(past))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
@@ -196,7 +200,7 @@ class _Reader:
         return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
 
 
-def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
+def _no_action(record: JournalRecord, decision: Plain, owners: Collection[tuple[str, str]]) -> HistoryEvent:
     """Return the event of a reason for which no pod is evicted, with the pod that is the cause and until when, if known."""
     same = (
         each for each in record.findings if each.get("kind") == "NoAction" and each.get("why") == decision["reason"]
@@ -206,6 +210,8 @@ def _no_action(record: JournalRecord, decision: Plain) -> HistoryEvent:
     text = clean(str(decision["message"]))
     signal = str(finding.get("signal") or "")
     paused = finding.get("why") == NoActionReason.EVICTIONS_DO_NOT_HELP.value
+    if paused:
+        text = pause_text(text, record, finding, owners)
     if suspected := suspects_text(suspects_of(record, signal) if paused else ()):
         text += f"; {suspected}"
     if isinstance(until, int):

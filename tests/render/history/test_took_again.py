@@ -1,0 +1,63 @@
+"""Who holds what is short, in the reason for a pause of evictions."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from evictd.codec.decision import encode_finding
+from evictd.codec.journal_record import JournalRecord, RecordedMetadata, RecordedOwner
+from evictd.core.model.attribution import Attribution, Share
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+from evictd.render.history.took_again import pause_text
+from tests.render.recorded_incident import recorded
+from tests.stories import GI
+
+MI = 1 << 20
+NOTHING = Share(held=0)
+FINDING: dict[str, Any] = {"kind": "NoAction", "why": "EvictionsDoNotHelp", "needed": "1074Mi"}
+REASON = "1.05Gi is missing and the last two evictions gave back 100Mi; evictions pause"
+GREW = f"{REASON}; of 50Mi that filled the disk in the last 20s, pods took 50Mi; nothing else grew"
+HELD = "of 91Gi used of the disk, evictable pods hold 50Mi; 91Gi belong to no pod or lie in hostPath volumes"
+OWNERS = {("default", "ReplicaSet/pinned")}
+
+
+def paused(grown: int = 50 * MI, owned: bool = True) -> JournalRecord:
+    held = Attribution(
+        signal=Signal.NODEFS_AVAILABLE,
+        used=91 * GI + 50 * MI,
+        over=20 * SECOND,
+        evictable=Share(held=50 * MI, grown=grown, pods=1),
+        protected=NOTHING,
+        leaving=NOTHING,
+        unmeasured=NOTHING,
+        elsewhere=Share(held=91 * GI),
+        grower="default/pinned-2",
+        grower_grown=grown,
+    )
+    record = recorded()[-1]
+    owners = (RecordedOwner(kind="ReplicaSet", name="pinned", controller=True),) if owned else ()
+    metadata = RecordedMetadata(namespace="default", name="pinned-2", uid="u", owner_references=owners)
+    pod = msgspec.structs.replace(record.observation.pods[0], metadata=metadata)
+    seen = msgspec.structs.replace(record.observation, pods=(pod,))
+    return msgspec.structs.replace(record, findings=(encode_finding(held),), observation=seen)
+
+
+def test_a_little_growth_of_a_replacement_hides_no_cause() -> None:
+    """The pod that replaced the evicted one was named alone, and 91Gi outside pods were missing to the reader (world 13)."""
+    again = "default/pinned-2, which ReplicaSet/pinned created in their place, took 50Mi again"
+    assert pause_text(GREW, paused(), FINDING, OWNERS) == f"{REASON}; {again}; {HELD}"
+    assert pause_text(GREW, paused(), FINDING, ()) == f"{REASON}; {HELD}"
+    assert pause_text(GREW, paused(owned=False), FINDING, OWNERS) == f"{REASON}; {HELD}"
+
+
+@pytest.mark.parametrize("needed", ["100Mi", "", None])
+def test_growth_that_is_not_little_or_not_known_to_be_stays(needed: str | None) -> None:
+    assert pause_text(GREW, paused(), {**FINDING, "needed": needed}, OWNERS) == GREW
+
+
+def test_a_message_without_that_growth_stays() -> None:
+    assert pause_text(REASON, paused(), FINDING, OWNERS) == REASON
+    assert pause_text(GREW, paused(grown=0), FINDING, OWNERS) == GREW
+    assert pause_text(GREW, msgspec.structs.replace(paused(), findings=()), FINDING, OWNERS) == GREW
