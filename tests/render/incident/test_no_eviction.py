@@ -58,3 +58,18 @@ def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> No
     assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason; {AT}: {kill.text}"
     twice = no_eviction_text([kill, paused, kill])
     assert twice.endswith(f"a reason; {AT}, the last of 2 kills: {kill.text}"), "two kills were left out (world 15)"
+
+
+def test_a_deletion_that_was_enough_is_told_with_what_grew() -> None:
+    """Of a node whose images alone filled the disk only another command was named (world 40)."""
+    begun = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="DiskPressure begins", filled="Of 2Gi, pods took 2Gi.")
+    later = "2026-01-01T00:00:30Z"
+    nothing = HistoryEvent(at=later, kind=EventKind.RECLAIMED, text="deleted 0 containers", evidence={"removed": 0})
+    images = replace(nothing, text="deleted 3 images", evidence={"removed": 3})
+    ended = HistoryEvent(at=later, kind=EventKind.CONDITIONS, text="DiskPressure ends")
+    told = f"the journal has no eviction. {AT}: DiskPressure begins. Of 2Gi, pods took 2Gi. {later}: deleted 3 images"
+    assert no_eviction_text([begun, nothing, images, ended]) == f"{told}, and that was enough: no pod had to go"
+    assert no_eviction_text([begun, nothing, images]) == told
+    without = no_eviction_text([replace(begun, filled=""), images])
+    assert without == f"the journal has no eviction. {AT}: DiskPressure begins. {later}: deleted 3 images"
+    assert "evictd history" in no_eviction_text([begun, nothing, ended])

@@ -6,6 +6,8 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.no_action import no_action_remedy
 
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"
+_SHOWN = 3
+"""How many deletions are shown."""
 
 
 def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) -> str:
@@ -21,7 +23,7 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
         (each for each in own if each is not None), key=lambda each: each.at, default=latest.get(EventKind.KERNEL)
     )
     if last is None:
-        return _NOTHING
+        return _of_deletion(events) or _NOTHING
     if last.kind is EventKind.KERNEL:
         return "; ".join((f"the journal has no eviction. {last.at}: {last.text}", *kills))
     if last.kind is EventKind.SHORTENED:
@@ -31,6 +33,21 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
     remedy = no_action_remedy(last)
     killed = _killed_text([each for each in events if each.kind is EventKind.KERNEL])
     return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"; now: {remedy}" if remedy else "")
+
+
+def _of_deletion(events: Sequence[HistoryEvent]) -> str:
+    """Write what filled the disk when its last condition began, and what was deleted since; empty where nothing was."""
+    begun = [n for n, each in enumerate(events) if each.kind is EventKind.CONDITIONS and " begins" in each.text]
+    since = events[begun[-1] :] if begun else ()
+    deleted = [each for each in since if each.kind is EventKind.RECLAIMED and each.evidence.get("removed")]
+    if not deleted:
+        return ""
+    first, *_ = since
+    filled = f". {first.filled}" if first.filled else "."
+    texts = "; ".join(f"{each.at}: {each.text}" for each in deleted[-_SHOWN:])
+    ended = any(each.kind is EventKind.CONDITIONS and " ends" in each.text for each in since)
+    enough = ", and that was enough: no pod had to go" if ended else ""
+    return f"the journal has no eviction. {first.at}: {first.text}{filled} {texts}{enough}"
 
 
 def _killed_text(kills: Sequence[HistoryEvent]) -> str:
