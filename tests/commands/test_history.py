@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evictd.cli import main
 from evictd.codec.journal import encode_entry
 from evictd.commands import history, journals
 from evictd.core.eviction.synchronize import synchronize
@@ -15,6 +16,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
 from evictd.errors import ExitCode, InputError
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, WEB, observe
+from tests.stories import ROOT
 
 
 def line(at: int, wall: str, *, pods: Sequence[Pod] = (HOG, WEB, STATIC)) -> bytes:
@@ -110,3 +112,23 @@ def test_the_default_directory_is_the_settings_own() -> None:
     from evictd.config.settings import Settings
 
     assert Settings().evictd.state_directory == journals.DEFAULT_STATE_DIRECTORY
+
+
+def test_the_inodes_that_came_back_with_images_are_told_where_these_were_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bytes alone were told, and a pod that took 40000 inodes was named alone, while images held 600000 (world 40)."""
+    main(
+        [
+            "simulate",
+            str(ROOT / "config" / "incidents" / "40-images-fill-inodes.yaml"),
+            "--journal",
+            str(tmp_path / "j"),
+        ]
+    )
+    capsys.readouterr()
+    assert main(["history", str(tmp_path / "j")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "deleted 3 unused images, 12Gi freed; nodefs.inodesFree rose from 20900 to 619900" in shown
+    held = "Unused containers and images held 599000, most of the 979100 in use: their deletion gave them back."
+    assert f"(all of it default/app); nothing else grew. {held}" in shown

@@ -10,7 +10,7 @@ from enum import Enum
 from itertools import chain
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord, RecordedOutcome
+from evictd.codec.journal_record import JournalRecord
 from evictd.codec.plain import Form
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
@@ -20,6 +20,7 @@ from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.condition_cause import filled_at_begin
+from evictd.render.history.inodes_freed import inodes_freed
 from evictd.render.history.suspects import suspects_of, suspects_text
 from evictd.render.history.took_again import pause_text
 from evictd.render.kernel_kills import kill_text
@@ -185,10 +186,9 @@ class _Reader:
         filled = recorded_filled_text(
             record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
         )
-        told = bool(why)
         self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
         self.evicted_owners |= {(pod["namespace"], owner)} if owner else set()
-        return replace(event, why=why, filled=filled if told else "", owner=clean(owner), past_budget=bool(past))
+        return replace(event, why=why, filled=filled if why else "", owner=clean(owner), past_budget=bool(past))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
@@ -251,16 +251,11 @@ def _reclaimed(record: JournalRecord) -> Iterator[HistoryEvent]:
         if outcome.unused_bytes is not None:
             continue  # nothing was collected
         if state.phase.name == "Reclaiming" or (waited and outcome.device in {*waited, None}):
-            text = _outcome_text(outcome)
+            text = f"deleted {outcome.removed} unused {clean(outcome.action)}, {bytes_text(outcome.freed_bytes)} freed"
+            text += f"; {clean(outcome.error)}" if outcome.error else ""
             evidence = {"action": outcome.action, "freedBytes": outcome.freed_bytes, "removed": outcome.removed}
-            yield HistoryEvent(
-                at=record.wall, kind=EventKind.RECLAIMED, text=text, evidence={**evidence, "error": outcome.error}
-            )
-
-
-def _outcome_text(outcome: RecordedOutcome) -> str:
-    text = f"deleted {outcome.removed} unused {clean(outcome.action)}, {bytes_text(outcome.freed_bytes)} freed"
-    return text + (f"; {clean(outcome.error)}" if outcome.error else "")
+            evidence |= {"error": outcome.error}
+            yield HistoryEvent(at=record.wall, kind=EventKind.RECLAIMED, text=text, evidence=evidence)
 
 
 def history(records: Iterable[JournalRecord]) -> Iterator[HistoryEvent]:
@@ -274,6 +269,7 @@ def events_by_record(records: Iterable[JournalRecord]) -> list[list[HistoryEvent
     found = [list(reader.events(record)) for record in read]
     _mark_refused(found)
     _name_causes(found, read)
+    _name_inodes(found, read)
     return found
 
 
@@ -300,6 +296,26 @@ def _name_cause(
     if where is not None:
         number, place = where
         found[number][place] = replace(found[number][place], filled=filled_at_begin(records[number]))
+
+
+def _name_inodes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord]) -> None:
+    """Say of each deletion how many inodes came back where these were short, and beside what grew that they had been held."""
+    begun: JournalRecord | None = None
+    condition: tuple[list[HistoryEvent], int] | None = None
+    for record, events in zip(records, found, strict=True):
+        last = [each for each in events if each.kind is EventKind.RECLAIMED and each.evidence["removed"]][-1:]
+        for place, event in enumerate(events):
+            if event.kind is EventKind.CONDITIONS and " begins" in event.text:
+                condition = events, place
+            elif event.kind is EventKind.EVICTED:
+                condition = None
+            elif event.kind is EventKind.RECLAIM:
+                begun = record
+            elif event in last and begun is not None:
+                if (freed := inodes_freed(begun, record)) is not None:
+                    events[place] = replace(event, text=f"{event.text}; {freed.text}")
+                if freed is not None and condition is not None and (cause := condition[0][condition[1]]).filled:
+                    condition[0][condition[1]] = replace(cause, filled=f"{cause.filled} {freed.held_text}")
 
 
 def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
