@@ -100,6 +100,7 @@ def test_everything_that_can_be_written() -> None:
         Stalls(memory=40.0),
     )
     assert hog.pod.resource_totals.memory_request == 64 * MI * 10**9, "the allocated one, as the kubelet ranks"
+    assert str(hog.pod.containers[0].requests["memory"]) == "64Mi", "as the API server has it, not as a number of bytes"
     assert hog.pod.containers[0].requests["cpu"].value() == 2
     assert (hog.deleted_at, hog.image, hog.pod.owner) == (5 * MINUTE, "app", "ReplicaSet/hog")
     assert etcd.pod.source is PodSource.STATIC

@@ -353,7 +353,8 @@ def _statuses(fields: WorldPodFields) -> tuple[WireContainerStatus, ...]:
     """Return the container status of a pod whose resize in place has not been granted (KEP-1287); none for other pods."""
     if not fields.allocated:
         return ()
-    amounts: WireResources = {name: str(int(each)) for name, each in (fields.requests | fields.allocated).items()}
+    allocated = _resources(fields.requests | fields.allocated)
+    amounts: WireResources = {name: str(each) for name, each in allocated.items()}
     return (WireContainerStatus(name="main", allocated_resources=amounts),)
 
 
