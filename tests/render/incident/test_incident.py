@@ -50,6 +50,11 @@ def test_readings_of_one_second_are_in_the_order_in_which_they_were_made() -> No
     found = incident_of([*records[:index], evicting, soon], evictions_of(records), "last")
     assert dict(found.points)[0.0] == GI // 2
     assert 0.2 in dict(found.points)
+    next_second = msgspec.structs.replace(soon, wall=later.wall.replace("00:00:32", "00:00:31"))
+    found = incident_of([*records[:index], evicting, next_second], evictions_of(records), "last")
+    assert found.gone_after == pytest.approx(0.2), (
+        "it was told to have ended 1s later, beside a chart that ended after 0.2 s"
+    )
 
 
 def test_what_is_missing_counts_to_the_highest_limit_or_the_minimum_reclaim() -> None:

@@ -27,6 +27,7 @@ from evictd.render.incident.aftermath import (
     next_eviction,
     running_at_end,
     says_met,
+    seconds_between,
     siblings_of,
     successors_of,
     time_of,
@@ -330,8 +331,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
         (before if place <= number else after).extend(events)
     seen = levels_of(record, signal)
-    gone = next((each for each in (*before, *after) if each.kind is EventKind.GONE and each.uid == event.uid), None)
-    gone_after = None if gone is None else (time_of(gone.at) - at) / SECOND
+    gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
+    gone_after = None if gone is None else seconds_between(record, gone)
     later = records[number + 1 :]
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
     clear = clear_after(record, later, signal)
