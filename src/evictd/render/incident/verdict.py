@@ -15,7 +15,9 @@ NOT_NEEDED = "its end was not needed: "
 _MUCH_MORE = 2
 """By how many times the growth of the evicted pod has to exceed that of the fastest one to make it the cause."""
 _RELIEVED = "its end relieved the node"
-_NO_END = "no end of any pod would have relieved the node"
+ANY_POD = "no end of any pod"
+"""How a verdict begins where no pod relieves the node."""
+_NO_END = f"{ANY_POD} would have relieved the node"
 
 
 class Need(Enum):
