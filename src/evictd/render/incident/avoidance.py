@@ -10,6 +10,7 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
+from evictd.render.incident.in_its_place import in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
@@ -343,7 +344,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
             return Avoidance(by=(f"{every}: {whole}{_NOT_ALL_PLACED}",), not_by=(same,))
         return Avoidance(not_by=(same,))  # which pod goes with all these requests is not known
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
-    other = found.with_request if row is None else f"{row.pod} ({amount_text(row.usage, resource)})"
+    other = in_its_place(found.with_request, found.ranking, resource)
     others = [
         each for each in found.ranking if not each.protected and not each.chosen and (each.usage or 0) > each.request
     ]
