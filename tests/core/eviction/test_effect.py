@@ -109,7 +109,7 @@ def test_a_pause_says_why_the_victims_were_of_no_use() -> None:
     pause, grows = Pause(until=1, wait=1), Pause(until=1, wait=1, for_growth=True)
     of_owner = after(effect(60, owner="default/DaemonSet/a"), effect(60, at=1))
     assert why_in_vain(of_owner, MEMORY, pause) == "new pods of their owner hold it again"
-    assert why_in_vain(of_owner, MEMORY, grows) == "what grows was measured of no pod that may go"
+    assert why_in_vain(of_owner, MEMORY, grows) == "what grows was not measured in any pod that may go"
     assert why_in_vain(after(effect(10), effect(10)), MEMORY, pause) == "that is too little"
     assert why_in_vain(after(), MEMORY, pause) == "that is too little"
     # No owner has created them, so there are no new pods.

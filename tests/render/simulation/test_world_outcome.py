@@ -351,7 +351,7 @@ def test_swap_that_is_full_when_the_kernel_kills_has_no_least_amount() -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("07-kernel-memory", "what grows was measured of no pod that may go, so evictions pause"),
+        ("07-kernel-memory", "what grows was not measured in any pod that may go, so evictions pause"),
         ("23-threshold-never-clear", "that is too little, so evictions pause"),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_pause_that_would_begin_has_a_length_and_no_end() -> None:
     status = status_of(above, above.at)
     (disk,) = [entry for entry in status["signals"] if entry["signal"] == "nodefs.available"]
     lasts = "for 10m0s from when the threshold acts"
-    brief = "the last two evictions gave back 5.93Gi, but what grows was measured of no pod that may go"
+    brief = "the last two evictions gave back 5.93Gi, but what grows was not measured in any pod that may go"
     then = "default/web-10 would be evicted if the threshold is still met"
     assert headline(status).text.endswith(f"present rate. No pod would be evicted {lasts}: {brief}. Then {then}.")
     assert stop_text(status, disk) == f"EvictionsDoNotHelp: {brief}; evictions pause {lasts}; then {then}"

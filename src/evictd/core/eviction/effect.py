@@ -274,7 +274,7 @@ def freed_lately(state: State, supply: Signal) -> int:
 def why_in_vain(state: State, supply: Signal, pause: Pause) -> str:
     """Return why the last two victims were of no use, as the end of a sentence."""
     if pause.for_growth:
-        return "what grows was measured of no pod that may go"
+        return "what grows was not measured in any pod that may go"
     last = state.effects.get(supply, ())[-2:]
     enough = bool(last) and _suffices(freed_lately(state, supply), last)
     if not enough:
