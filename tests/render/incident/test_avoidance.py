@@ -116,6 +116,14 @@ def test_the_rate_is_that_since_a_reclaim() -> None:
     assert replace(incident(), points=points).rate == round(7 * GI / 2 / 40)
 
 
+def test_a_limit_is_said_not_to_count_what_the_pod_has_in_swap() -> None:
+    """Of a pod with more in swap the limit seemed to bound both (world 21)."""
+    limit, *_ = avoidance(replace(incident(), swapped=2 * GI)).by
+    assert limit.startswith(
+        "a limit of at most 4.48Gi of memory (the 2Gi that it had in swap do not count): the kernel"
+    )
+
+
 def test_a_request_that_only_sends_a_small_pod_first_is_said_to_be_too_little() -> None:
     """`default/web` was said to go first, and nothing of this pod that goes after it."""
     found = with_request("default/web")

@@ -259,7 +259,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     most = amount_text(rounded_below(enough), resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
-    limit = f"a {both}limit of at most {most} of {resource.value}"
+    swap = f" (the {amount_text(found.swapped, resource)} that it had in swap do not count)" if found.swapped else ""
+    limit = f"a {both}limit of at most {most} of {resource.value}{swap if resource is Resource.MEMORY else ''}"
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
