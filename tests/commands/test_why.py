@@ -230,3 +230,13 @@ def test_a_pod_is_told_what_is_to_be_done_as_every_incident_of_the_shortage_tell
     shown = " ".join(capsys.readouterr().out.split())
     assert "in short: nothing grew afterwards; the eviction gave back too little" in shown
     assert "not known yet" not in shown
+
+
+def test_a_pod_that_grew_beside_images_that_held_most_inodes_is_not_blamed_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = told("40-images-fill-inodes", "default/app", tmp_path / "journal", capsys)
+    assert (
+        "pods took 40000 (all of it default/app); nothing else grew unused containers and images held 599000, most"
+        in shown
+    )

@@ -9,6 +9,7 @@ from evictd.core.model.signal import SIGNALS, Resource, signal_named
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
+from evictd.render.text import capital
 
 
 @frozen
@@ -27,11 +28,16 @@ class InodesFreed:
         return f"{self.signal} rose from {self.before} to {self.after}"
 
     @property
-    def held_text(self) -> str:
-        """Write, as a sentence, how many of the used inodes came back with what was deleted."""
+    def held_clause(self) -> str:
+        """Write how many of the used inodes came back with what was deleted."""
         freed, used = self.after - self.before, self.capacity - self.before
         part = f", most of the {used}" if freed * 2 > used else f" of the {used}"
-        return f"Unused containers and images held {freed}{part} in use: their deletion gave them back."
+        return f"unused containers and images held {freed}{part} in use: their deletion gave them back"
+
+    @property
+    def held_text(self) -> str:
+        """Write that as a sentence."""
+        return f"{capital(self.held_clause)}."
 
 
 def inodes_freed(begun: JournalRecord, ended: JournalRecord) -> InodesFreed | None:

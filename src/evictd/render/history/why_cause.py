@@ -10,6 +10,7 @@ from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
 from evictd.render.history.condition_cause import held_at_begin
+from evictd.render.history.inodes_freed import inodes_freed
 from evictd.render.history.recorded_ranking import ranking_rows
 from evictd.render.history.suspects import suspects_of
 from evictd.render.text import amount_text, clean
@@ -28,7 +29,12 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     of_condition: tuple[str, ...] = ()
     evicted: set[str] = set()
+    begun: JournalRecord | None = None
     for record in records:
+        begun = record if any(each.get("kind") == "ReclaimNode" for each in record.decisions) else begun
+        deleted = begun is not None and any(each.removed for each in record.observation.reclaimed)
+        if of_condition and deleted and begun is not None and (freed := inodes_freed(begun, record)) is not None:
+            of_condition, begun = (*of_condition, freed.held_clause), None
         of_condition = tuple(_of_condition(record, pod)) or of_condition
         for eviction in recorded_evictions(record.decisions):
             evicted.add(uid_of(eviction))
