@@ -34,7 +34,7 @@ TREND = [[130.5, LIMIT + 2 * GI], [90.0, LIMIT + 1], [4.0, LIMIT - 1], [0.2, GI 
 
 def test_the_times_count_from_the_recorded_eviction_which_is_named() -> None:
     """It wrote `at least 17s earlier`, and not than what (world 16 with a hard threshold of 1Gi)."""
-    (found,) = met_earlier(entry(trend=TREND), under(LIMIT + GI))
+    (found,) = met_earlier(entry(trend=TREND), under(LIMIT + GI).findings)
     assert (found.seconds, found.most) == (90.0, 130.5)
     assert found.text("12:00:00").endswith(
         " would have been met at least 1m30s before the eviction of default/hog at 12:00:00"
@@ -44,30 +44,30 @@ def test_the_times_count_from_the_recorded_eviction_which_is_named() -> None:
 def test_a_threshold_that_only_the_reading_of_the_eviction_met_has_the_most_before_it() -> None:
     recorded = entry(trend=[[10.0, LIMIT + 3 * GI]])
     soft = replace(recorded, findings=())
-    (found,) = met_earlier(soft, under(LIMIT + GI))
+    (found,) = met_earlier(soft, under(LIMIT + GI).findings)
     assert found.seconds == 0
     assert "would have been met at most 10s before the eviction of default/hog" in found.text("12:00:00")
-    assert not met_earlier(replace(soft, extra={}), under(LIMIT + GI)), "nothing was read before"
+    assert not met_earlier(replace(soft, extra={}), under(LIMIT + GI).findings), "nothing was read before"
 
 
 def test_a_threshold_that_a_recorded_one_covers_was_not_met_earlier() -> None:
     """A soft threshold of the same limit was said to be met 200ms earlier; played, it acts 20 s later (worlds 22 and 32)."""
-    assert not met_earlier(entry(trend=TREND), under(LIMIT))
-    assert not met_earlier(entry(trend=TREND), under(LIMIT, 20 * SECOND))
-    assert not met_earlier(entry(trend=TREND), under(LIMIT - 1, 20 * SECOND))
-    assert met_earlier(entry(trend=TREND), under(LIMIT + 3 * GI, 20 * SECOND))
+    assert not met_earlier(entry(trend=TREND), under(LIMIT).findings)
+    assert not met_earlier(entry(trend=TREND), under(LIMIT, 20 * SECOND).findings)
+    assert not met_earlier(entry(trend=TREND), under(LIMIT - 1, 20 * SECOND).findings)
+    assert met_earlier(entry(trend=TREND), under(LIMIT + 3 * GI, 20 * SECOND).findings)
 
 
 def test_an_entry_without_an_eviction_that_begins_has_none() -> None:
     """The entry that shortened a grace period counted from the second threshold, long after the eviction."""
-    assert not met_earlier(entry(step(4 * GI), TREND), under(LIMIT + GI))
+    assert not met_earlier(entry(step(4 * GI), TREND), under(LIMIT + GI).findings)
     shortened = entry(trend=TREND)
     decisions = tuple({**each, "shortens": True} for each in shortened.decisions)
-    assert not met_earlier(replace(shortened, decisions=decisions), under(LIMIT + GI))
+    assert not met_earlier(replace(shortened, decisions=decisions), under(LIMIT + GI).findings)
 
 
 def test_damaged_records_are_left_out() -> None:
-    assert not met_earlier(entry(trend=1), EVICTS)
+    assert not met_earlier(entry(trend=1), EVICTS.findings)
     without_limit: dict[str, object] = {"kind": "Threshold", "threshold": {"signal": SIGNAL}, "limit": "x"}
     damaged = replace(entry(trend=TREND), findings=(without_limit, {"kind": "Threshold"}))
-    assert [each.seconds for each in met_earlier(damaged, under(LIMIT + GI))] == [90.0]
+    assert [each.seconds for each in met_earlier(damaged, under(LIMIT + GI).findings)] == [90.0]

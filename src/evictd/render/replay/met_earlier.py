@@ -12,8 +12,7 @@ from typing import Any
 from evictd.codec.journal import JournalEntry
 from evictd.codec.journal_record import recorded_evictions
 from evictd.core.frozen import frozen
-from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.state import Step
+from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
@@ -69,13 +68,13 @@ def recorded_limits(entry: JournalEntry) -> Iterator[RecordedLimit]:
                 yield RecordedLimit(signal=str(threshold.get("signal")), limit=limit, grace=grace)
 
 
-def met_earlier(entry: JournalEntry, step: Step) -> list[MetEarlier]:
+def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEarlier]:
     """Return the thresholds that were met before the recorded eviction of this entry, and before the recorded ones."""
     pod = next((_name(each) for each in recorded_evictions(entry.decisions)), None)
     if pod is None:
         return []
     found, recorded = list[MetEarlier](), list(recorded_limits(entry))
-    for finding in step.findings:
+    for finding in findings:
         if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
             continue
         if any(each.covers(finding) for each in recorded):

@@ -172,7 +172,7 @@ def _earlier_text(replayed: Iterable[Replayed]) -> str:
     """Return which thresholds would have been met before a recorded eviction; empty if none would."""
     found: dict[str, str] = {}
     for one in replayed:
-        for each in met_earlier(one.entry, one.step):
+        for each in met_earlier(one.entry, one.step.findings):
             found.setdefault(each.threshold, each.text(one.entry.wall))
     text = " and ".join(found.values())
     return f"{text}; the journal has no complete reading of that time." if text else ""
@@ -339,7 +339,7 @@ def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()
                 "decided": plain_decisions(one.step),
                 "metEarlier": [
                     {"threshold": each.threshold, "seconds": round(each.seconds, 1)}
-                    for each in met_earlier(one.entry, one.step)
+                    for each in met_earlier(one.entry, one.step.findings)
                 ],
             }
             for one in replayed

@@ -26,7 +26,7 @@ def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     Those are left out that the readings before an eviction show as met earlier (`met_earlier`).
     """
     found: dict[str, None] = {}
-    known = {each.threshold for one in replayed for each in met_earlier(one.entry, one.step)}
+    known = {each.threshold for one in replayed for each in met_earlier(one.entry, one.step.findings)}
     for one in replayed:
         recorded = list(recorded_limits(one.entry))
         for finding in one.step.findings:
