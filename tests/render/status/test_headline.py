@@ -199,8 +199,8 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
         "default/web-1 was evicted 1.0s ago for memory.available; no threshold is met, but it is not known yet whether "
         "memory.available falls on (at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s); "
         "MemoryPressure is reported for 5m0s more. No pod would be evicted for 10m0s from when the threshold acts: the last two "
-        "evictions gave back 500Mi, but what grows was not measured in any pod that may go. Then default/web-2 would be evicted if "
-        "the threshold is still met."
+        "evictions gave back 500Mi, but what grows was not measured in any pod that may go. Then default/web-2 would be evicted "
+        "if the threshold is still met."
     )
     assert (
         "memory.available: at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s"
