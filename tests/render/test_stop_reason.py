@@ -53,3 +53,11 @@ def test_the_parts_are_the_sentence(why: NoActionReason) -> None:
     assert why.value not in reason.first
     assert reason.rest[:2] in {"", "; ", " ("}
     assert reason.name in {"", why.value}
+
+
+def test_what_came_back_and_is_missing_again_is_said_to_be() -> None:
+    """`200Mi is missing, and the last two evictions gave back 500Mi` did not say why evictions pause (world 08)."""
+    paused = NoAction(
+        why=NoActionReason.EVICTIONS_DO_NOT_HELP, threshold=MEMORY, needed=of_bytes(1024), reachable=of_bytes(2048)
+    )
+    assert stop_reason(paused).first == "the last two evictions gave back 2Ki, and 1Ki is missing again"

@@ -99,6 +99,11 @@ def _with_amounts(finding: NoAction, resource: Resource) -> tuple[str, str]:
         case NoActionReason.EVICTIONS_DO_NOT_HELP:
             therefore = f"{detail}, so" if detail else "so"
             gave_back = _gave_back(finding, resource)
+            if finding.needed is not None and finding.reachable is not None and finding.reachable >= finding.needed:
+                return (
+                    f"the last two evictions {gave_back}, and {needed} missing again",
+                    f"; {therefore} evictions pause",
+                )
             return f"{needed} missing, and the last two evictions {gave_back}", f"; {therefore} evictions pause"
         case NoActionReason.UNMEASURED_CULPRIT:
             others = f"pods that were not measured hold or grow more than all others, which hold {reachable} together"

@@ -206,3 +206,13 @@ def test_the_last_change_needs_two_seconds_between_its_readings() -> None:
     assert Trend(recent=busy).last_change == (16 * SECOND, 6 * SECOND, -200 / 6)
     assert Trend(recent=busy[:1]).last_change is None
     assert Trend().last_change is None
+
+
+def test_the_time_of_the_present_rate_is_that_of_its_readings() -> None:
+    """The page called 20 s since the last jump a minute."""
+    assert play((0, 1000), (20 * SECOND, 900)).present_time == 20 * SECOND
+    steep = play(
+        (0, 1000), (30 * SECOND, 990), (40 * SECOND, 980), (50 * SECOND, 700), (55 * SECOND, 550), (60 * SECOND, 400)
+    )
+    assert (steep.present_time, steep.present_rate) == (10 * SECOND, 30.0)
+    assert Trend().present_time == 0

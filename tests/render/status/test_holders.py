@@ -41,7 +41,7 @@ def test_the_pods_that_grew_are_named_and_disks_say_nothing_of_the_rest() -> Non
     assert list(growers(status)) == ["In the last 9m30s default/hog grew by 608Mi; 608Mi more belong to no pod."]
     (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
     assert memory["growing"]["pods"] == [
-        {"pod": "default/hog", "grown": 19 * GI // 32, "filePages": None, "protected": ""}
+        {"pod": "default/hog", "grown": 19 * GI // 32, "filePages": None, "withinRequest": False, "protected": ""}
     ]
 
     def said(**changed: object) -> list[str]:

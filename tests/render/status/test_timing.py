@@ -143,7 +143,10 @@ def test_after_an_eviction_the_rate_before_it_counts_where_no_pod_grew() -> None
     kernel = incident_snapshot("07-kernel-memory", 285)
     status = status_of(kernel, kernel.at)
     (approach,) = as_before(status)
-    assert approach.as_before == "at the rate before, 20Mi a second, it reaches its hard threshold 500Mi in 12s"
+    assert (
+        approach.as_before
+        == "at the rate before (20Mi a second) memory.available reaches its hard threshold 500Mi in 12s"
+    )
     assert approaches(status) == []
     (advice,) = remedies(status)
     assert advice.startswith("free memory outside pods")

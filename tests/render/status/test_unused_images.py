@@ -14,7 +14,8 @@ def test_advice_is_to_remove_unused_images_where_most_inodes_belong_to_no_pod() 
     near = incident_snapshot(INCIDENT, 100)
     (text,) = remedies(status_of(near, near.at))
     assert text.startswith(
-        "remove images that no pod uses (`crictl rmi --prune`; evictd does it at the threshold): 620k inodes belong to no pod; "
+        "remove images that no pod uses (`crictl rmi --prune`; evictd removes them and dead containers at the threshold): "
+        "they are part of 620k inodes that belong to no pod; "
         f"{LIMIT}"
     )
     removes = incident_snapshot(INCIDENT, 318)
@@ -25,7 +26,9 @@ def test_advice_is_to_remove_unused_images_where_most_inodes_belong_to_no_pod() 
 def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
     entry = {"signal": "nodefs.inodesFree", "capacity": 100, "available": 20, "notOfPods": 40, "reclaimsFirst": True}
     status = {"phase": {"name": "Watching"}}
-    assert before_pods(status, entry, "end it").endswith("40 inodes belong to no pod; if that is too little, end it")
+    assert before_pods(status, entry, "end it").endswith(
+        "40 inodes that belong to no pod; if that is too little, end it"
+    )
     assert before_pods(status, {**entry, "notOfPods": 39}, "end it") == "end it"
     assert before_pods(status, {**entry, "notOfPods": None}, "end it") == "end it"
     assert before_pods(status, {**entry, "reclaimsFirst": False}, "end it") == "end it"

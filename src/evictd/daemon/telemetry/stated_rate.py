@@ -22,6 +22,7 @@ def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int) -> dic
         lately, last = _over(trend.lately), _over(trend.last_fall)
         return {
             "fillRate": round(rate),
+            "overSeconds": round(trend.present_time / SECOND, 1),
             "lately": lately,
             "lastFall": last,
             "lastChange": _last_change(trend, now),
@@ -35,6 +36,7 @@ def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int) -> dic
     ]
     return {
         "fillRate": 0 if rate is not None and trend.enough else None,
+        "overSeconds": None,
         "lately": None,
         "lastFall": None,
         "lastChange": _last_change(trend, now),

@@ -14,11 +14,11 @@ from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.config import EvictionMethod
-from evictd.core.model.finding import KeptAway, ThresholdFinding, WaitingForMeasurement
+from evictd.core.model.finding import KeptAway, RankedPod, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
-from evictd.core.model.signal import DISKS, SIGNALS, NodeCondition, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, WITH_REQUEST, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
@@ -267,8 +267,8 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
     holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
     if answer is None or held is None or holdings is None or holdings.at <= holdings.since:
         return None
-    pages = {row.uid: row.file_pages for row in answer.rows}
-    since, grown, elsewhere = _grown(held.signal, holdings, snapshot)
+    rows = {row.uid: row for row in answer.rows}
+    since, grown, elsewhere = _grown(answer, held.signal, holdings, snapshot)
     pods = {pod.uid: pod for pod in snapshot.observation.pods}
     grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
     whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and _is_fresh(held.signal, since, snapshot)
@@ -279,7 +279,8 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
             {
                 "pod": pod.full_name,
                 "grown": each,
-                "filePages": pages.get(pod.uid),
+                "filePages": None if pod.uid not in rows else rows[pod.uid].file_pages,
+                "withinRequest": _within_request(rows.get(pod.uid), answer),
                 "protected": protection(pod, snapshot.config),
             }
             for each, pod in most
@@ -304,7 +305,9 @@ def _is_fresh(supply: Signal, since: int, snapshot: Snapshot) -> bool:
     )
 
 
-def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tuple[int, Mapping[str, int], int | None]:
+def _grown(
+    answer: NextUp, supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot
+) -> tuple[int, Mapping[str, int], int | None]:
     """Return since when pods and the rest grew, and by how much each pod and the rest."""
     trends = snapshot.trends
     began = trends.signals.get(supply, Trend()).fall_began
@@ -313,11 +316,30 @@ def _grown(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> tupl
     before = None if began is None else sample_before(trends.usage.get(supply, ()), began, held)
     if before is None or before.at >= holdings.since:
         grown = {uid: each.grown for uid, each in holdings.growing.items()}
-        return holdings.since, grown, None if rest is None else rest.grown
-    grown = before.grown(holdings.used)
+        return holdings.since, _without_returned(grown, answer, supply, snapshot), None if rest is None else rest.grown
+    grown = _without_returned(before.grown(holdings.used), answer, supply, snapshot)
     if rest is None or before.elsewhere is None or before.unmeasured:
         return before.at, grown, None
     return before.at, grown, rest.used - before.elsewhere
+
+
+def _within_request(row: RankedPod | None, answer: NextUp) -> bool | None:
+    """Whether a pod uses no more than it requests; `None` where that is not known, or no pod can request it."""
+    if row is None or row.usage is None or answer.resource not in WITH_REQUEST:
+        return None
+    return row.usage * NANO <= row.request
+
+
+def _without_returned(grown: dict[str, int], answer: NextUp, supply: Signal, snapshot: Snapshot) -> dict[str, int]:
+    """Return the growth of pods without what those only took again, within their requests, that the kernel killed lately."""
+    within = {row.uid for row in answer.rows if _within_request(row, answer)}
+    killed = {each.uid for each in snapshot.killed} & grown.keys() & within
+    if not killed:
+        return grown
+    samples = snapshot.trends.usage.get(supply, ())
+    used = snapshot.state.holdings[supply].used
+    most = {uid: max((each.used.get(uid, 0) for each in samples), default=0) for uid in killed}
+    return {**grown, **{uid: min(grown[uid], max(used.get(uid, 0) - most[uid], 0)) for uid in killed}}
 
 
 def _with_host_path(answer: NextUp, snapshot: Snapshot) -> list[str]:

@@ -106,16 +106,26 @@ class Trend:
 
         A leak that began ten seconds ago has a sixth of its rate in the mean of a minute.
         """
+        over = self._present
+        return self.fill_rate if len(over) < 2 else (over[0].available - over[-1].available) * SECOND / _time(over)
+
+    @property
+    def present_time(self) -> int:
+        """The nanoseconds over which the present rate is; 0 before it is known."""
+        over = self._present or self._steady
+        return _time(over) if len(over) > 1 else 0
+
+    @property
+    def _present(self) -> Sequence[Point]:
+        """The last readings, where the signal falls more than twice as fast in each of them; else empty."""
         rate, steady = self.fill_rate, self._steady
         late = next((late for each in range(2, len(steady)) if _is_long(late := steady[-each - 1 :])), ())
         if rate is None or rate <= 0 or not late:
-            return rate
+            return ()
         falls = [
             (before.available - after.available) * SECOND / (after.at - before.at) for before, after in pairwise(late)
         ]
-        if min(falls) <= rate * _FASTER:
-            return rate
-        return (late[0].available - late[-1].available) * SECOND / (late[-1].at - late[0].at)
+        return late if min(falls) > rate * _FASTER else ()
 
     @property
     def last_fall(self) -> tuple[int, float] | None:
@@ -203,7 +213,12 @@ class Trend:
 
 
 def _is_long(points: Sequence[Point]) -> bool:
-    return points[-1].at - points[0].at >= _ENOUGH_TIME
+    return _time(points) >= _ENOUGH_TIME
+
+
+def _time(points: Sequence[Point]) -> int:
+    """Return the nanoseconds between the first and the last of the readings."""
+    return points[-1].at - points[0].at
 
 
 @frozen

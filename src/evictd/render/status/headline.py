@@ -231,7 +231,6 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
     untold = "" if last is None else _untold(status, last["signal"])
-    stops = next((_would_go(status, each.entry) for each in as_before(status) if each.entry["next"] is None), "")
     killed = kernel_killed_text(status)
     done = killed or (last_reclaim_text(status) if last is None else last_eviction_text(status, last))
     begins = "" if killed or untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
@@ -241,7 +240,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
-            text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.{stops}",
+            text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.",
             level="soft",
         )
     if signals := unread(status):
@@ -258,8 +257,14 @@ def _untold(status: Document, signal: str) -> str:
     entry = next((each for each in status["signals"] if each["signal"] == signal and each["observed"]), None)
     if entry is None or entry["fillRate"] is not None:
         return ""
-    before = next((f" ({each.as_before})" for each in as_before(status) if each.entry["signal"] == signal), "")
-    return f", but it is not known yet whether {signal} falls on{before}"
+    falls = next((each for each in as_before(status) if each.entry["signal"] == signal), None)
+    if falls is None:
+        return f", but how fast {signal} falls now is not known yet"
+    lasts, stop = entry["stopLastsSeconds"], brief_stop(entry) if entry["next"] is None else ""
+    then = (
+        f", and evictions pause for {seconds_text(lasts)} then" if lasts and stop else f"; then: {stop}" if stop else ""
+    )
+    return f", but {falls.as_before}{then}"
 
 
 def unread(status: Document) -> list[str]:

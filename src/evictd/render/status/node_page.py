@@ -41,7 +41,7 @@ from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.status.signal_card import Trend, signal_card
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.stopped import name_last, stop_text
-from evictd.render.status.timing import End, approaches, ends, graces, is_due, refused, without_repeated
+from evictd.render.status.timing import End, approaches, as_before, ends, graces, is_due, refused, without_repeated
 from evictd.render.status.unguarded import unguarded_text
 from evictd.render.text import (
     capital,
@@ -131,7 +131,7 @@ def node_page(
 def _cards(status: Document, trends: Mapping[str, Trend], falls: Collection[str], now: int) -> list[dict[str, Any]]:
     """Return a card for each signal that is read."""
     marks = eviction_marks(status)
-    near = {each.entry["signal"] for each in approaches(status)}
+    near = {each.entry["signal"] for each in (*approaches(status), *as_before(status))}
     return [
         signal_card(
             entry,

@@ -14,6 +14,7 @@ from typing import Any
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.status.file_pages import fills_with_pages
+from evictd.render.status.grower import about_grower
 from evictd.render.status.leaving_pods import are_enough, is_too_little, leaves, may_have_grown
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
@@ -169,9 +170,10 @@ def remedies(status: Document) -> list[str]:
 def _open(status: Document) -> list[Document]:
     """Return the signals for which more pods may have to go, each once.
 
-    A threshold is near, a grace period runs, it is not known yet whether a collection frees enough, no pod leaves, or too little.
+    A threshold is near for the first time, a grace period runs, it is not known yet whether a collection frees enough, no pod
+    leaves, or too little.
     """
-    near = (*approaches(status), *as_before(status))
+    near = (*(each for each in approaches(status) if not each.caveat), *as_before(status))
     found = [*(each.entry for each in near), *(each.entry for each in graces(status))]
     for entry in status["signals"]:
         collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
@@ -184,10 +186,8 @@ def _open(status: Document) -> list[Document]:
 def _of_overdue(status: Document) -> list[str]:
     """Return what to do about the pods that are being evicted and did not end in time."""
     late = [row["pod"] for row in status["leaving"] if is_overdue(row)]
-    if not late:
-        return []
-    verb = "does" if len(late) == 1 else "do"
-    return [_OVERDUE.format(pods=first_of([clean(each) for each in late], _NAMED), verb=verb)]
+    pods = first_of([clean(each) for each in late], _NAMED)
+    return [_OVERDUE.format(pods=pods, verb="does" if len(late) == 1 else "do")] if late else []
 
 
 def _is_waiting(status: Document) -> bool:
@@ -337,7 +337,7 @@ def _before(entry: Document, status: Document) -> str:
         guard = "" if first is None else first["protected"]
         remedy = _of_culprit(_remedy("ProtectedCulprit", _resource(entry)), grower, guard)
         return before_pods(status, entry, f"{remedy}: it grew the most{keeps}")
-    return before_pods(status, entry, f"end, move or limit {clean(grower)}, which grew the most{keeps}")
+    return before_pods(status, entry, f"{about_grower(entry, grower)}{keeps}")
 
 
 def _not_of_a_pod(entry: Document) -> str:

@@ -65,6 +65,8 @@ def _legend(marks: Sequence[EvictionMark]) -> list[EvictionMark]:
 
 
 _SHOWN_EVICTIONS = 3
+_MINUTE = 50
+"""Seconds from which on the readings of a rate are called those of a minute: their first one may be a little younger."""
 _LEAST_APART = 1.5
 """Percent of a bar between its fill and a tick: of 192Gi a tick each for 1Gi and 2Gi would be one."""
 
@@ -85,8 +87,9 @@ def _rate(entry: Document) -> str:
     leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
     if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
         return ""
-    what = noun_of(rate, SIGNALS[signal].resource)
-    return f"{'fell' if rate > 0 else 'rose'} by {gap_text(abs(rate), signal)}{what} a second in the last minute"
+    what, over = noun_of(rate, SIGNALS[signal].resource), entry.get("overSeconds")  # an older daemon does not say it
+    since = "minute" if over is None or over >= _MINUTE else seconds_text(over)
+    return f"{'fell' if rate > 0 else 'rose'} by {gap_text(abs(rate), signal)}{what} a second in the last {since}"
 
 
 def _foreseen(threshold: Document, entry: Document) -> str:

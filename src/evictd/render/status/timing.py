@@ -11,7 +11,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.signal_entry import shown_entries
-from evictd.render.text import clean, gap_text, seconds_text, signal_amount
+from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ class Approach(NamedTuple):
         signal, rate = Signal(self.entry["signal"]), self.entry["fellBefore"]
         which = f"its {self.threshold['kind']} threshold {limit_amount(self.threshold['limit'], signal)}"
         a_second = f"{gap_text(rate, signal)}{noun_of(rate, SIGNALS[signal].resource)} a second"
-        return f"at the rate before, {a_second}, it reaches {which} in {seconds_text(self.seconds)}"
+        return f"at the rate before ({a_second}) {signal.value} reaches {which} in {seconds_text(self.seconds)}"
 
     @property
     def caveat(self) -> str:
@@ -353,4 +353,4 @@ def time_lines(status: Document) -> Iterator[str]:
     for approach in approaches(status):
         if not any(text.startswith(approach.text) for text in said):
             yield f"{approach.text}{approach.caveat}{approach.waits}"
-    yield from (f"{each.entry['signal']}: {each.as_before}" for each in as_before(status))
+    yield from (capital(each.as_before) for each in as_before(status))

@@ -32,4 +32,7 @@ def _images(status: Document, entry: Document) -> str:
         collects = phase["name"] == _RECLAIMING
         return "wait until evictd has removed the images that no pod uses" if collects else ""
     amount = f"{signal_amount(rest, signal)}{noun_of(rest, SIGNALS[signal].resource)}"
-    return f"remove images that no pod uses (`crictl rmi --prune`; evictd does it at the threshold): {amount} belong to no pod"
+    return (
+        "remove images that no pod uses (`crictl rmi --prune`; evictd removes them and dead containers at the threshold): they "
+        f"are part of {amount} that belong to no pod"
+    )

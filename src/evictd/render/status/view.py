@@ -18,6 +18,7 @@ from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
 from evictd.render.status.signal_entry import is_pressed, shown_entries
+from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import stop_text
 from evictd.render.status.timing import approaches, ends, graces, is_due, time_lines, without_repeated
 from evictd.render.status.unguarded import unguarded_text
@@ -217,6 +218,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f"next for {entry['signal']}: ", "dim"),
             (clean(row["pod"]), "bold"),
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
+            (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
     for entry in shown:
         if entry.get("notOfPods"):

@@ -1,0 +1,52 @@
+"""What to do about the pod that grew the most."""
+
+from typing import Any
+
+from evictd.render.status.grower import about_grower
+from evictd.render.status.remedies import to_do
+from tests.daemon.status import status_of
+from tests.render.snapshots import incident_snapshot
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """A signal whose next pod exceeds its request, beside one that grows within its own (world 31)."""
+    snapshot = incident_snapshot("31-control-low-priority", 60)
+    (memory,) = (each for each in status_of(snapshot, snapshot.at)["signals"] if each["signal"] == "memory.available")
+    return {**memory, **changes}
+
+
+def test_a_pod_that_grows_within_its_request_is_not_the_one_to_end() -> None:
+    """The page advised to end a service of high priority that took what it had requested (world 31)."""
+    batch = "end, move or limit default/batch, which uses 3Gi and requests 256Mi"
+    said = f"{batch}: default/service grew the most, within its request"
+    assert about_grower(entry(), "default/service") == said
+    snapshot = incident_snapshot("31-control-low-priority", 60)
+    assert to_do(status_of(snapshot, snapshot.at)).startswith(said)
+
+
+def test_else_it_is() -> None:
+    plain = "end, move or limit default/service, which grew the most"
+    known = entry()
+    grew = known["growing"]
+    more = [{**each, "withinRequest": False} for each in grew["pods"]]
+    assert about_grower(entry(growing={**grew, "pods": more}), "default/service") == plain
+    assert about_grower(entry(next=None), "default/service") == plain
+    assert about_grower(entry(growing=None), "default/service") == plain
+    within = {**known["next"], "request": known["next"]["usage"]}
+    assert about_grower(entry(next=within), "default/service") == plain
+    none = {**known["next"], "request": 0}
+    assert "and requests none" in about_grower(entry(next=none), "default/service")
+
+
+def test_what_a_killed_pod_takes_again_within_its_request_is_no_growth() -> None:
+    """Innocent pods that the kernel had killed were named as those that grew (world 08)."""
+    snapshot = incident_snapshot("08-host-daemon-of-the-runtime", 440)
+    (memory, *_) = status_of(snapshot, snapshot.at)["signals"]
+    assert memory["growing"]["ofPods"] == 0
+    assert to_do(status_of(snapshot, snapshot.at)).startswith("free memory outside pods")
+
+
+def test_a_level_that_rose_again_before_asks_for_nothing() -> None:
+    """Advice was to end a pod whose level goes up and down and never meets the threshold (world 35)."""
+    snapshot = incident_snapshot("35-control-leak-and-release", 1700)
+    assert to_do(status_of(snapshot, snapshot.at)) == ""
