@@ -64,6 +64,7 @@ def browser(address: str) -> Iterator[Any]:
         ("belongs to no pod", "concepts.html"),
         ("protect a pod", "tuning.html"),
         ("no space left on device", "troubleshooting.html"),
+        ("no free inodes", "troubleshooting.html"),
         ("grafana", "metrics.html"),
         ("rehearse", "scenarios.html"),
         ("retention", "operations.html"),

@@ -17,3 +17,10 @@ def test_requests_are_no_advice_for_inodes_and_pids() -> None:
     (row,) = (line for line in tuning.splitlines() if line.startswith("| requests of memory and `ephemeral-storage`"))
     assert "(not inodes, PIDs)" in row
     assert "for inodes and PIDs" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_full_disk_may_lack_inodes() -> None:
+    """`df -h` shows free space there, and the page named no other command."""
+    section = PAGE.partition("\n## No space left on device")[2].partition("\n## ")[0]
+    for command in ("`df -i`", "`evictd status`", "`evictd explain`"):
+        assert command in section

@@ -1,5 +1,6 @@
 """Where evictions do not help, the pages lead to the commands that find what no pod holds."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,14 @@ def test_the_commands_find_each_consumer_that_is_no_pod() -> None:
     for command in ("du -xh", "lsof +L1", "journalctl --disk-usage", "hostPath.path", "crictl rmi --prune", "findmnt"):
         assert command in book
     assert "until when evictions pause" in book
+
+
+def test_each_command_that_measures_a_disk_names_the_disk() -> None:
+    """That for inodes had no path, so that it measured the directory where it was typed."""
+    book = runbooks(text_of("alerts.md"))["EvictdEvictionsDoNotHelp"]
+    measure = re.findall(r"`(du .*?)`", book)
+    assert len(measure) == 2
+    assert all('"$(findmnt -no TARGET -T /var/lib/kubelet)" | sort' in command for command in measure)
 
 
 def test_each_part_of_a_run_book_is_a_paragraph() -> None:
