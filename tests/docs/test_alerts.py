@@ -1,0 +1,21 @@
+"""docs/alerts.md: its commands do what the run book wants, and nothing beside."""
+
+import re
+from pathlib import Path
+
+from evictd.commands.explain_alert import runbooks
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def book(name: str) -> str:
+    return runbooks((DOCS / "alerts.md").read_text(encoding="utf-8"))[name]
+
+
+def test_no_upgrade_of_the_release_resets_the_node_selector() -> None:
+    """Helm resets what a command with `--set` does not name: a run book said `helm upgrade`, after which every node evicted."""
+    for path in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
+        for line in re.findall(r"^ +helm upgrade .*$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            assert "--reuse-values" in line or "--values my-values.yaml" in line, (path.name, line)
+    assert "--reuse-values --set evictd.dryRun=false" in book("EvictdDryRunForLong")
+    assert "overlay `beside-kubelet`" in book("EvictdDryRunForLong")
