@@ -19,3 +19,12 @@ def test_no_upgrade_of_the_release_resets_the_node_selector() -> None:
             assert "--reuse-values" in line or "--values my-values.yaml" in line, (path.name, line)
     assert "--reuse-values --set evictd.dryRun=false" in book("EvictdDryRunForLong")
     assert "overlay `beside-kubelet`" in book("EvictdDryRunForLong")
+
+
+def test_after_a_kill_the_record_has_the_reason() -> None:
+    """The kill ends the shortage, and with it the reason in `evictd status`, to which the run book led."""
+    found = book("EvictdKernelKills")
+    assert "`evictd history`" in found
+    assert "(`NoAction`)" in found
+    assert "`MemoryThresholdNeverMet`" in found
+    assert "evictd status" not in found
