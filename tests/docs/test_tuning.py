@@ -18,7 +18,7 @@ LINES = re.findall(r"^    (evictionMinimumReclaim: .*?) +# (\d+) GiB.*?(\d+) GB$
 
 
 def test_the_sizes_between_the_complete_files_are_those_of_many_nodes() -> None:
-    assert [(memory, disk) for _, memory, disk in LINES] == [("8", "100"), ("16", "200"), ("32", "500")]
+    assert [(memory, disk) for _, memory, disk in LINES] == [("4", "50"), ("8", "100"), ("16", "200"), ("32", "500")]
 
 
 @pytest.mark.parametrize(("line", "memory", "disk"), LINES)
