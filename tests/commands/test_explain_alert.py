@@ -73,9 +73,12 @@ def test_an_unknown_alert_is_found_by_its_word_in_the_run_books(name: str) -> No
 
 
 def test_links_name_the_page_as_a_file() -> None:
-    """A terminal showed `([Rollout](rollout.md))`."""
+    """A terminal showed `([Rollout](rollout.md))`, later `(docs/rollout.md)`, a long page without the heading."""
     books = explain_alert.runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))
-    assert "`systemReserved` first (docs/rollout.md): without" in books["EvictdDryRunForLong"]
+    assert (
+        "`systemReserved` first (docs/rollout.md#3-a-canary-pool-beside-the-kubelet): without"
+        in books["EvictdDryRunForLong"]
+    )
     assert books["EvictdDryRunForLong"].startswith("Meaning. A dry run has lasted a week.")
-    assert "add the missing right (docs/cluster.md)." in books["EvictdCannotPerform"]
+    assert "add the missing right (docs/cluster.md#rights)." in books["EvictdCannotPerform"]
     assert not [name for name, book in books.items() if "](" in book]

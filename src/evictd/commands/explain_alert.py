@@ -15,8 +15,8 @@ from evictd.render.console import make_console, print_line
 _TEXT = Path(__file__).with_name("alerts.md")
 _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 _ITEM = re.compile(r"\n(?=- )")
-_LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+)(?:#[\w-]+)?\)")
-_IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+)(?:#[\w-]+)?\)\)")
+_LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+(?:#[\w-]+)?)\)")
+_IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+(?:#[\w-]+)?)\)\)")
 _NAMED = 3
 """The most run books that are named: a word of more tells nothing."""
 _OF_PAGE = re.compile(r"\[([^\]]+)\]\(#[\w-]+\)")
@@ -102,7 +102,7 @@ def runbooks(text: str) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Write a section for a terminal: a link as its text and the file of its page, headings in it without asterisks."""
+    """Write a section for a terminal: a link as its text, its page and the heading there; no asterisks."""
     text = _IN_PARENTHESES.sub(r"(docs/\1)", text)
     text = _OF_PAGE.sub(lambda link: link[1], text)
     return _LINK.sub(r"\1 (docs/\2)", text).replace("**", "")
