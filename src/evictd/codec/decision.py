@@ -95,7 +95,10 @@ DECISION_FORM = Form(
         SignalUnobserved: View(brief=frozenset({"absent"})),
         NoAction: View(apart=frozenset({"threshold"}), also=_of_no_action),
         KeptAway: View(keys={"period": "periodNanoseconds"}),
-        Attribution: View(keys={"over": "overNanoseconds"}, brief=frozenset({"reclaimable"})),
+        Attribution: View(
+            keys={"over": "overNanoseconds", "unread": "unreadNanoseconds"},
+            brief=frozenset({"reclaimable", "unread"}),
+        ),
         Ranking: View(apart=frozenset({"due"})),
         RankedPod: View(encode=encode_row),
     }

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
-from evictd.core.model.observation import Filesystems
+from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import SECOND
-from tests.playbook import DEDICATED, SINGLE, SPLIT, Playbook, config, empty_dir, pod, usage
+from tests.playbook import DEDICATED, SINGLE, SPLIT, Playbook, config, empty_dir, node, pod, usage
 
 WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
 GI, MI = 1 << 30, 1 << 20
@@ -122,3 +123,27 @@ def test_unused_images_can_be_freed_on_the_disk_where_they_lie(
     short: dict[str, Any] = {signal: "500Mi of 8Gi"}
     story.at("0s", unused_images=3 * GI, **short).conditions("DiskPressure").evicts("web")
     assert attribution(story).reclaimable == found
+
+
+@pytest.mark.parametrize(
+    ("left", "unread", "end"),
+    [
+        ("9600Mi", 8 * SECOND, "pods took 0; 1.62Gi were taken in the 8s since the pods were read"),
+        ("5Gi", 0, "pods took 0; 6Gi belong to no pod or lie in hostPath volumes"),
+    ],
+    ids=["as much as pods can have taken since", "more"],
+)
+def test_what_pods_may_have_taken_since_they_were_read_is_not_elsewhere(left: str, unread: int, end: str) -> None:
+    """Layers are read every ten seconds: what a pod took after that was said to belong to no pod (worlds 29, 33 and 40)."""
+    disk = config(hard={"nodefs.available": "10Gi"})
+    writer = replace(usage(WEB, rootfs="10Gi", logs="1Mi"), disk_time=0, layers_time=0)
+    story = Playbook(disk, pods=[WEB], usage=[writer], filesystems=SINGLE)
+    for time, size in (("0s", "11Gi of 100Gi"), ("8s", f"{left} of 100Gi")):
+        story.at(time, nodefs=size, nodefs_rate=200 * MI)
+        story.left = []
+    seen = Observation(
+        node=node(nodefs=f"{left} of 100Gi", nodefs_rate=200 * MI), pods=(WEB,), pod_stats={WEB.uid: writer}
+    )
+    held = next(each.held for each in who_is_next(story.state, seen, disk, 8 * SECOND) if each.held is not None)
+    assert held.unread == unread
+    assert growth_text(held).endswith(end)

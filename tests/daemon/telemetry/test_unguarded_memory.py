@@ -16,6 +16,7 @@ def test_the_amounts_the_time_and_the_largest_pod() -> None:
         "capacity": 6 << 30,
         "secondsToZero": 3.4,
         "largest": {"pod": "default/hog", "usage": 4000 << 20},
+        "firstToGo": "default/api",
     }
 
 
@@ -24,7 +25,7 @@ def test_no_time_where_no_rate_is_known_and_no_pod_where_none_was_measured() -> 
     unknown = replace(snapshot, trends=Trends(), observation=replace(snapshot.observation, pod_stats={}))
     found = unguarded_memory(unknown, snapshot.at)
     assert found is not None
-    assert (found["secondsToZero"], found["largest"]) == (None, None)
+    assert (found["secondsToZero"], found["largest"], found["firstToGo"]) == (None, None, "")
 
 
 def test_nothing_where_memory_has_a_threshold_or_was_not_read() -> None:

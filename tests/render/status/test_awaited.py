@@ -1,9 +1,14 @@
 """What is said while the amount that an ended pod held comes back."""
 
+from io import StringIO
+
+from rich.console import Console
+
 from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.status.headline import headline
 from evictd.render.status.page_leaving import about_leaving
 from evictd.render.status.timing import ends
+from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
@@ -56,3 +61,12 @@ def test_a_measurement_that_holds_back_an_eviction_has_its_time_in_the_headline(
         "once the pods are measured (in 25s at most)."
     )
     assert awaited_measurement({}) == "", "of an older daemon"
+
+
+def test_the_terminal_says_that_the_pods_are_measured_first() -> None:
+    """It said `Watching` below a hard threshold, and not why no pod went (world 29)."""
+    snapshot = incident_snapshot("29-control-images-of-a-victim", 279)
+    console = Console(width=120, file=StringIO())
+    console.print(status_view(status_of(snapshot, snapshot.at), width=120))
+    assert isinstance(console.file, StringIO)
+    assert "nodefs.available: evictd decides once the pods are measured (in 24s at most)" in console.file.getvalue()

@@ -122,7 +122,7 @@ def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
     )
     assert tuple(why_nothing(status, {"notes": ()}, head)) == ()
     over = play([6 * GI, int(1.5 * GI), 6 * GI])
-    assert "No threshold is met; MemoryPressure is reported for 4m" in headline(status_of(over, over.at)).text
+    assert "No threshold is met; MemoryPressure is reported for at least 4m" in headline(status_of(over, over.at)).text
 
 
 def test_a_threshold_that_is_near_is_no_calm() -> None:
@@ -198,7 +198,7 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
     assert headline(status_of(evicted, evicted.at)).text == (
         "default/web-1 was evicted 1.0s ago for memory.available; no threshold is met, but at the rate before (20Mi a "
         "second) memory.available reaches its hard threshold 500Mi in 12s, and evictions pause for 10m0s then; MemoryPressure is "
-        "reported for 5m0s more."
+        "reported for at least 5m0s more."
     )
     assert "At the rate before (20Mi a second) memory.available reaches its hard threshold 500Mi in 12s" in time_lines(
         status_of(evicted, evicted.at)

@@ -19,7 +19,7 @@ def test_a_node_on_which_the_kernel_kills_is_not_called_calm() -> None:
         "the last 16s ago"
     )
     found = headline(status)
-    assert (found.level, found.text) == ("soft", f"T{killed[1:]}; no threshold is met.")
+    assert (found.level, found.text) == ("hard", f"T{killed[1:]}.")
     assert remedies(status) == list(unguarded_remedy(status))
     assert "give memory a threshold" in page(snapshot, 0)
 

@@ -14,7 +14,7 @@ def test_a_node_that_was_relieved_without_an_eviction_says_what_was_removed() ->
     begun = "evictd began to delete unused containers and images for nodefs.available 1m50s ago"
     assert last_reclaim_text(status) == begun
     assert headline(status).text == (
-        f"Calm again: {begun}; no threshold is met; DiskPressure is reported for 3m10s more."
+        f"Calm again: {begun}; no threshold is met; DiskPressure is reported for at least 3m10s more."
     )
 
 

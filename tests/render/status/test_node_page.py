@@ -206,7 +206,7 @@ def test_a_dry_run_says_which_pod_would_be_evicted_and_that_it_does_nothing() ->
     still = page(play([6 * GI] * 5, dry_run=True))
     assert "Dry run: no threshold is met, and no pod would be evicted.</h1>" in still
     over = page(play([6 * GI, int(1.5 * GI), 6 * GI], dry_run=True))
-    assert "Dry run: no threshold is met; MemoryPressure would be reported for 4m" in over
+    assert "Dry run: no threshold is met; MemoryPressure would be reported for at least 4m" in over
     assert "<small>(a dry run" not in page(pressed())
 
 

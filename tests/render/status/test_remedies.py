@@ -271,7 +271,7 @@ def test_while_more_pods_may_have_to_go_there_is_something_to_do() -> None:
     assert near == [f"{some}: several grew (the most: {leaks}), and none took most of it; {keeps}"]
     (collection,) = texts("40-images-fill-inodes", 330)
     keeps = "`evictd why default/app` says what would keep that pod"
-    waits = "wait until evictd has removed the images that no pod uses; if that is too little"
+    waits = "wait until evictd has removed the images that no pod uses (in 45s at most); if that is too little"
     assert collection == [f"{waits}, end, move or limit default/app, which grew the most; {keeps}"]
 
 

@@ -181,3 +181,19 @@ def test_what_is_missing_is_not_named_where_it_is_less_than_scatter() -> None:
     status = status_of(soft, soft.at)
     status["signals"][0]["available"] = 2 * GI - 20_000
     assert next(time_lines(status)) == "memory.available: the soft threshold acts in 1m30s at the latest"
+
+
+def test_a_hard_threshold_that_a_slower_fall_still_meets_first_is_not_left_out() -> None:
+    """Only the end of the grace period was said, 1m20s ahead, where the hard threshold was 19 s away (world 34)."""
+    snapshot = incident_snapshot("34-control-burst-within-grace", 80)
+    status = status_of(snapshot, snapshot.at)
+    early = (
+        "memory.available reaches its hard threshold 200Mi in 19s at the rate of the last 10s, before its soft threshold acts "
+        "(in 1m20s)"
+    )
+    assert next(time_lines(status)) == early
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    memory["lately"]["fillRate"] = 1 << 20
+    assert next(time_lines(status)).startswith("memory.available: the soft threshold acts in 1m20s at the latest")
+    memory["lately"]["fillRate"] = 0
+    assert next(time_lines(status)).startswith("memory.available: the soft threshold acts in 1m20s at the latest")

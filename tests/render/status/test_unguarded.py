@@ -26,9 +26,11 @@ def test_the_headline_says_when_nothing_is_left_of_memory_without_a_threshold() 
         "pod then, and the kernel's OOM killer kills processes; default/hog uses the most, 3.91Gi"
     )
     assert unguarded_text(status) == text
-    assert (headline(status).level, headline(status).text) == ("soft", f"{text}.")
+    assert (headline(status).level, headline(status).text) == ("hard", f"{text}.")
     assert to_do(status) == (
-        "give memory a threshold (`evictionHard: {memory.available: 500Mi}`), or the kernel chooses what ends"
+        "end, move or limit default/hog, which uses the most memory; then give memory a threshold (`evictionHard: "
+        "{memory.available: 500Mi}`; default/api would be evicted first by what pods use and request), or the kernel chooses "
+        "what ends"
     )
 
 

@@ -19,8 +19,10 @@ from evictd.core.model.attribution import Attribution, Crossing, Share
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
-from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.state import State, with_fields
+from evictd.core.model.stats import PodStats
+from evictd.core.units.duration import SECOND
 
 
 def with_holdings(
@@ -83,6 +85,7 @@ def attribution_of(
     others = measured
     if leaving or protected:
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
+    elsewhere = _elsewhere(holdings, crossing)
     return Attribution(
         signal=supply,
         used=(seen.capacity - seen.available).value(),
@@ -93,7 +96,10 @@ def attribution_of(
         unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
         outdated=len(holdings.last_measured.keys() & set(measured)),
         reclaimable=_reclaimable(supply, observation, layout_of(state.filesystems or Filesystems())),
-        elsewhere=_elsewhere(holdings, crossing),
+        unread=_unread(seen, [observation.pod_stats.get(uid) for uid in measured], elsewhere.grown, now=now)
+        if elsewhere.grown > 0 and SIGNALS[supply].filesystem is not None
+        else 0,
+        elsewhere=elsewhere,
         grower=grower,
         grower_grown=grower_grown,
     )
@@ -125,6 +131,23 @@ def _reclaimable(supply: Signal, observation: Observation, layout: Layout) -> in
         return observation.outcomes.unused_images
     memory = None if observation.node is None else observation.node.memory
     return memory.clean_file_bytes if supply is Signal.MEMORY_AVAILABLE and memory is not None else None
+
+
+_SCATTER = 4
+"""By this part more than at the measured rate pods may have taken since they were read."""
+
+
+def _unread(seen: SignalObservation, measured: Sequence[PodStats | None], grown: int, *, now: int) -> int:
+    """Return the nanoseconds since the pods' parts on a disk were read, if all that grew elsewhere fits into them, else 0.
+
+    The runtime reads writable layers in turns, so what a pod took after its turn seems to belong to no pod.
+    """
+    if not seen.fill_rate or seen.fill_rate < 0:
+        return 0
+    read = [each for each in measured if each is not None]
+    times = [at for each in read for at in (each.disk_time, each.layers_time) if at is not None]
+    age = max(now - min(times, default=now), 0)
+    return age if seen.fill_rate * age * (_SCATTER + 1) >= grown * _SCATTER * SECOND else 0
 
 
 def _share(uids: Sequence[str], holdings: SupplyHoldings, crossing: Crossing | None) -> Share:

@@ -82,6 +82,8 @@ class Attribution:
     unused images. `None`: unknown."""
     outdated: int = 0
     """How many pods count with an earlier measurement than this cycle's: what they took since is `elsewhere`."""
+    unread: int = 0
+    """Nanoseconds since the pods' parts on a disk were read, where they may have taken since all that grew elsewhere; else 0."""
     elsewhere: Share
     """The rest: the host, the kernel, images, deleted files, and pods that were not measured if their share is not known."""
     grower: str = ""
@@ -139,8 +141,13 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
     else:
         parts = [*filter(None, (grower,)), *(f"{name} ones {_amount(found, amount)}" for name, amount in grown)]
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
-    nothing = found.elsewhere.grown * _NOTABLE < found.filled
-    rest = "nothing else grew" if nothing else f"{_amount(found, found.elsewhere.grown)} {_elsewhere(found)}"
+    if found.elsewhere.grown * _NOTABLE < found.filled:
+        rest = "nothing else grew"
+    else:
+        of_whom = (
+            f"were taken in the {_ago(found.unread)} since the pods were read" if found.unread else _elsewhere(found)
+        )
+        rest = f"{_amount(found, found.elsewhere.grown)} {of_whom}"
     filled = f"{_name(found)} taken" if _is_counted(found) else f"that filled {_name(found)}"
     return f"of {_amount(found, found.filled)} {filled} {when}, {took}; {rest}"
 
@@ -166,6 +173,10 @@ def holders_text(found: Attribution) -> str:
         rest += f"; {_RECLAIMABLE[SIGNALS[found.signal].resource].format(_amount(found, found.reclaimable))}"
     used = f"{_name(found)} used" if _is_counted(found) else f"used of {_name(found)}"
     return f"of {_amount(found, found.used)} {used}, {', '.join(parts) or 'pods hold nothing'}{rest}"
+
+
+def _ago(unread: int) -> str:
+    return format_duration(max(unread // SECOND, 1) * SECOND)
 
 
 def _elsewhere(found: Attribution) -> str:

@@ -1,18 +1,24 @@
 """States for `/statusz` how much memory is left where no threshold is set for it, and when nothing is at the present rate."""
 
+from dataclasses import replace
 from typing import Any
 
+from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold_config import parse_threshold_value
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.trends import Trend
+from evictd.render.status.unguarded import PROPOSED_THRESHOLD
 
 
 def unguarded_memory(snapshot: Snapshot, now: int) -> dict[str, Any] | None:
     """Return what is left of memory, in bytes; `None` where a threshold guards it, and where it was not read.
 
-    `secondsToZero` is `None` where memory does not fall, `largest` where no pod was measured.
+    `secondsToZero` is `None` where memory does not fall, `largest` where no pod was measured. `firstToGo` is the pod that the
+    threshold would evict first which the advice proposes.
     """
     node = snapshot.observation.node
     guarded = any(each.signal in MEMORY_SIGNALS for each in snapshot.config.thresholds)
@@ -26,7 +32,20 @@ def unguarded_memory(snapshot: Snapshot, now: int) -> dict[str, Any] | None:
         "capacity": seen.capacity.value(),
         "secondsToZero": round(max(left / rate - (now - snapshot.at) / SECOND, 0.0), 1) if falls and rate else None,
         "largest": _largest(snapshot),
+        "firstToGo": _first_to_go(snapshot),
     }
+
+
+def _first_to_go(snapshot: Snapshot) -> str:
+    """Return the pod that the proposed threshold would evict first, `namespace/name`; empty where none would go."""
+    value = parse_threshold_value(Signal.MEMORY_AVAILABLE, PROPOSED_THRESHOLD)
+    if value is None:
+        return ""
+    added = Threshold(signal=Signal.MEMORY_AVAILABLE, value=value)
+    config = replace(snapshot.config, thresholds=(*snapshot.config.thresholds, added))
+    found = who_is_next(snapshot.state, snapshot.observation, config, snapshot.at)
+    victims = (each.victim for each in found if each.signal is Signal.MEMORY_AVAILABLE)
+    return next((row.pod.full_name for row in victims if row is not None), "")
 
 
 def _largest(snapshot: Snapshot) -> dict[str, Any] | None:

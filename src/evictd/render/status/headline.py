@@ -30,10 +30,12 @@ from evictd.render.status.timing import (
     refused,
     slowed,
 )
-from evictd.render.status.unguarded import ends_soon, unguarded_text
+from evictd.render.status.unguarded import ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, clean, first_of, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
+_LATELY = 60
+"""Seconds within which a kill by the kernel is what happens now."""
 NO_FALLS: Mapping[str, End] = {}
 _Pairs = Sequence[tuple[Document, Document]]
 """Signals with one of their thresholds that is met."""
@@ -169,7 +171,7 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
         goes = _would_go(status, near[0].entry, near[0].acts) if near[0].acts else ""
         return Headline(text=f"{prefix}{near[0].text}{near[0].caveat}{near[0].waits}.{goes}", level="soft")
     if ends_soon(status) and not kernel_killed_text(status):
-        return Headline(text=f"{prefix}{unguarded_text(status)}.", level="soft")
+        return Headline(text=f"{prefix}{unguarded_text(status)}.", level="hard")
     return _without_shortage(status, prefix, no)
 
 
@@ -237,7 +239,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no
     if pressed:
-        more = f" for {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
+        more = f" for at least {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
             text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.",
@@ -246,6 +248,9 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     if signals := unread(status):
         text = f"{prefix}{again}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
         return Headline(text=text, level="soft")
+    if killed and not guards_memory(status):
+        level = "hard" if status["kernelKills"][-1]["agoSeconds"] < _LATELY else "soft"
+        return Headline(text=f"{prefix}{capital(killed)}.", level=level)
     if again:
         return Headline(text=f"{again}no threshold is met{untold}.", level="soft" if untold or killed else "calm")
     calm = "This node is calm: no threshold is met and no pod is being evicted."

@@ -395,6 +395,6 @@ def _resource(entry: Document) -> Resource:
 def grew_elsewhere(entry: Document) -> bool:
     """Whether most of what filled the supply since it became short belongs to no pod."""
     held = entry.get("attribution")
-    if not held or held["overNanoseconds"] is None:
+    if not held or held["overNanoseconds"] is None or held.get("unreadNanoseconds"):
         return False
     return bool(held["elsewhere"]["grown"] > max(_of_pods_grown(held), 0))

@@ -7,7 +7,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.page_chart import EvictionMark, page_chart
 from evictd.render.status.signal_entry import is_pressed
-from evictd.render.status.timing import FORESEEN_SECONDS, is_due, limit_amount, slowed
+from evictd.render.status.timing import FORESEEN_SECONDS, in_text, is_due, limit_amount, slowed
 from evictd.render.text import gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -98,8 +98,8 @@ def _foreseen(threshold: Document, entry: Document) -> str:
     last, sooner = entry.get("lastFall"), threshold.get("secondsAtLastFall")  # an older daemon does not say it
     if last and sooner is not None:
         over = seconds_text(last["overSeconds"])
-        return f"met in {seconds_text(sooner)} at the rate of the last {over}, in {left} at that of the last minute"
-    return f"met in {left} at this rate{f', but it {slows}' if slows else ''}"
+        return f"met {in_text(sooner)} at the rate of the last {over}, in {left} at that of the last minute"
+    return f"met {in_text(threshold['secondsToThreshold'])} at this rate{f', but it {slows}' if slows else ''}"
 
 
 def _is_foreseen(seconds: float | None) -> bool:

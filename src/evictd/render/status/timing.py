@@ -38,10 +38,10 @@ class Approach(NamedTuple):
     def text(self) -> str:
         """The sentence, without a full stop."""
         limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
-        which = f"its {self.threshold['kind']} threshold {limit} {_in(self.seconds)}"
+        which = f"its {self.threshold['kind']} threshold {limit} {in_text(self.seconds)}"
         if (last := self.entry.get("lastFall")) and self.soonest < self.seconds:
             over = seconds_text(last["overSeconds"])
-            sooner = f"its {self.threshold['kind']} threshold {limit} {_in(self.soonest)}"
+            sooner = f"its {self.threshold['kind']} threshold {limit} {in_text(self.soonest)}"
             late = f"in {seconds_text(self.seconds)} at that of the last minute"
             return f"{self.entry['signal']} reaches {sooner} at the rate of the last {over}, {late}"
         if slows := slowed(self.entry):
@@ -100,8 +100,8 @@ class Approach(NamedTuple):
         return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
 
 
-def _in(seconds: float) -> str:
-    """Write when something will be that may be at any moment, because the reading is a little old."""
+def in_text(seconds: float) -> str:
+    """Write in how many seconds something will be; `at any moment` where nothing is left of them."""
     return f"in {seconds_text(seconds)}" if seconds >= _AT_ONCE else "at any moment"
 
 
@@ -203,6 +203,9 @@ def graces(status: Document) -> list[Grace]:
             left = threshold["graceLeftSeconds"]
             if not threshold["met"] or not left or threshold["origin"] == "derived":
                 continue
+            if found_late := _slow_hard(entry, threshold, left):
+                found.append(found_late)
+                continue
             hard = () if slowed(entry) else _foreseen(entry, left)
             if sooner := [each for each in hard if each.threshold["kind"] == "hard"]:
                 before = seconds_text(sooner[0].seconds) != seconds_text(left)
@@ -217,6 +220,23 @@ def graces(status: Document) -> list[Grace]:
             )
             found.append(Grace(left, entry, text))
     return sorted(found, key=lambda each: each.seconds)
+
+
+def _slow_hard(entry: Document, soft: Document, left: float) -> Grace | None:
+    """Return when the hard threshold is met at the lower rate of the last readings; `None` where the soft one acts before."""
+    lately = entry.get("lately") if slowed(entry) else None
+    if lately is None or lately["fillRate"] <= 0:
+        return None
+    for each in entry["thresholds"]:
+        if each["kind"] != "hard" or each["met"] or each["origin"] == "derived":
+            continue
+        seconds = (entry["available"] - each["limit"]) / lately["fillRate"]
+        if seconds < left:
+            limit, over = limit_amount(each["limit"], Signal(entry["signal"])), seconds_text(lately["overSeconds"])
+            when = f"reaches its hard threshold {limit} {in_text(seconds)} at the rate of the last {over}"
+            acts = f"before its {soft['kind']} threshold acts (in {seconds_text(left)})"
+            return Grace(seconds, entry, f"{entry['signal']} {when}, {acts}")
+    return None
 
 
 def is_overdue(row: Document) -> bool:

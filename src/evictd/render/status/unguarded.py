@@ -8,6 +8,7 @@ from evictd.render.status.timing import SOON_SECONDS
 from evictd.render.text import clean, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
+PROPOSED_THRESHOLD = "500Mi"
 _SHORT = 4
 """Memory without a threshold is named where less than this part of it is left."""
 
@@ -47,8 +48,13 @@ def unguarded_remedy(status: Document) -> tuple[str, ...]:
     """Return what to do where memory has no threshold and runs short, or the kernel killed for want of it; empty elsewhere."""
     if guards_memory(status) or not (status.get("kernelKills") or ends_soon(status)):
         return ()
+    memory = status.get("unguardedMemory") or {}  # an older daemon does not say it
+    largest, first = (memory.get("largest") or {}).get("pod", ""), memory.get("firstToGo", "")
+    now = f"end, move or limit {clean(largest)}, which uses the most memory; then " if largest else ""
+    goes = f"; {clean(first)} would be evicted first by what pods use and request" if first and first != largest else ""
     then = "goes on choosing what ends" if status.get("kernelKills") else "chooses what ends"
-    return (f"give memory a threshold (`evictionHard: {{memory.available: 500Mi}}`), or the kernel {then}",)
+    threshold = f"`evictionHard: {{memory.available: {PROPOSED_THRESHOLD}}}`"
+    return (f"{now}give memory a threshold ({threshold}{goes}), or the kernel {then}",)
 
 
 def guards_memory(status: Document) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.render.text import signal_amount
+from evictd.render.text import seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 
@@ -30,7 +30,9 @@ def _images(status: Document, entry: Document) -> str:
         return ""
     if not entry.get("reclaimsFirst"):
         collects = phase["name"] == _RECLAIMING
-        return "wait until evictd has removed the images that no pod uses" if collects else ""
+        most = phase.get("endsInSeconds")
+        within = f" (in {seconds_text(most)} at most)" if most and most > 0 else ""
+        return f"wait until evictd has removed the images that no pod uses{within}" if collects else ""
     amount = f"{signal_amount(rest, signal)}{noun_of(rest, SIGNALS[signal].resource)}"
     return (
         "remove images that no pod uses (`crictl rmi --prune`; evictd removes them and dead containers at the threshold): they "

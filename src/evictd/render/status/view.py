@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.proposed import asked_text
@@ -198,6 +199,15 @@ def _threshold(signal: str, threshold: Document) -> Text:
 # --- pods and problems ------------------------------------------------------------------------------------------------
 
 
+def _decides(entry: Document) -> str:
+    """Write that evictd measures the pods before it evicts one, where a threshold is due."""
+    return (
+        f"evictd decides{awaited_measurement(entry).removeprefix(',')}"
+        if is_due(entry) and awaited_measurement(entry)
+        else ""
+    )
+
+
 def _next_to_go(document: Document) -> Iterator[Text]:
     """Write the next pod of each signal; signals for which no pod would go share a line for each reason.
 
@@ -220,6 +230,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
+    yield from (Text(f"{each['signal']}: {text}", style="yellow") for each in shown if (text := _decides(each)))
     for entry in shown:
         if entry.get("notOfPods"):
             of_no_pod = not_of_pods_text(entry["notOfPods"], SIGNALS[Signal(entry["signal"])].resource)
