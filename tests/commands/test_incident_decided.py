@@ -47,6 +47,7 @@ def test_the_decision_is_made_again_with_a_request() -> None:
     )
     assert with_request(beside_a_small_one, found) == "default/hog-old"
     assert with_request(entry, replace(found, signal=Signal.PID_AVAILABLE)) is None, "PIDs are not requested"
+    assert with_request(entry, found, 6 * GI) == "default/hog-old", "it has grown so much past that request"
 
 
 def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:

@@ -113,7 +113,8 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
         arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
         grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
         filled_by=filling_owner(entry.observation.pods, state, found.signal),
-        with_request=with_request(entry, found),
+        with_request=(instead := with_request(entry, found)),
+        past_request=instead == "" and _goes_past_request(entry, found, verdict),
         asked=asked_request(entry, found),
         in_memory=has_volume_in_memory(entry, found),
         deleted=deleted_bytes(stats),
@@ -196,15 +197,16 @@ def deleted_bytes(stats: PodStats | None) -> int:
     return sum(each.used_bytes or 0 for each in parts if each is not None)
 
 
-def with_request(entry: JournalEntry, found: Incident) -> str | None:
+def with_request(entry: JournalEntry, found: Incident, grown: int = 0) -> str | None:
     """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
 
-    A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
+    With `grown` the pod has grown past that request by so much. A smaller pod that exceeds its request does not go in the place
+    of one that alone holds what is missing.
     """
     victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
     if victim is None or victim.usage is None or signal is None or name is None or victim.usage <= victim.request:
         return None
-    more = of_bytes(victim.usage - victim.request)
+    more = of_bytes(max(victim.usage - grown - victim.request, 0))
     pods = tuple(_requesting(pod, name, more) if pod.uid == found.event.uid else pod for pod in entry.observation.pods)
     try:
         step = synchronize(entry.state, replace(entry.observation, pods=pods), entry.config, entry.now)
@@ -213,6 +215,12 @@ def with_request(entry: JournalEntry, found: Incident) -> str | None:
     evictions = (each for each in step.decisions if isinstance(each, EvictPod))
     # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
     return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
+
+
+def _goes_past_request(entry: JournalEntry, found: Incident, verdict: EvictionVerdict | None) -> bool:
+    """Whether the pod would have gone when it had grown for one second more than a request of what it used."""
+    grown = 0 if verdict is None else verdict.rate_of(found.event.pod)
+    return grown > 0 and with_request(entry, found, grown) == found.event.pod
 
 
 def asked_request(entry: JournalEntry, found: Incident) -> int:

@@ -12,6 +12,7 @@ from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.in_its_place import in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.requested import requested_with
@@ -331,12 +332,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         why = why_the_same(found, victim, resource)
         return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
     if not found.with_request:
-        then = "evictd would have ended no pod at that moment; which one it would have ended later is not known"
-        if found.verdict is not None and found.verdict.grew:  # past any request
-            then = (
-                "evictd would have ended no pod at that moment; had it grown on, it would have gone all the same later"
-            )
-        return Avoidance(not_by=(f"{request}: {then}",))
+        return Avoidance(not_by=(f"{request}: {no_pod_then(found, resource)}",))
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
         every = f"a request of what they use in all pods of {found.event.owner}"

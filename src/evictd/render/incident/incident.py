@@ -116,6 +116,8 @@ class Incident:
     with_request: str | None = None
     """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
     `None` where that is not known."""
+    past_request: bool = False
+    """Where no pod would have gone: whether this one would have, a second later, by its own growth past that request."""
     asked: int = 0
     """The request of a resize that was not granted; 0 without one."""
     in_memory: bool = False
