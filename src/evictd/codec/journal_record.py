@@ -267,6 +267,7 @@ class RecordedHoldings(_Part, frozen=True):
     lowest: dict[str, int] = {}
     lowest_before: dict[str, int] = {}
     since: int = 0
+    arrived: dict[str, int] = {}
     unmeasured: RecordedLevel | None = None
     elsewhere: RecordedLevel | None = None
 

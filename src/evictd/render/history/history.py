@@ -19,6 +19,7 @@ from evictd.core.units.approximate import bytes_text
 from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
 from evictd.render.history.inodes_freed import inodes_freed
 from evictd.render.history.suspects import suspects_of, suspects_text
@@ -183,9 +184,9 @@ class _Reader:
         why = " ".join(filter(None, (because, past, _DELETED_BEFORE if leaves else "")))
         owner = next((each.owner for each in record.observation.pods if each.metadata.uid == pod["uid"]), "")
         wall, pods = self.before
-        filled = recorded_filled_text(
-            record.findings, record.wall, evidence.get("because") or {}, before=wall, pods_before=pods
-        )
+        because_of = evidence.get("because") or {}
+        filled = recorded_filled_text(record.findings, record.wall, because_of, before=wall, pods_before=pods)
+        filled = filled or came_before(record, because_of)
         self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
         self.evicted_owners |= {(pod["namespace"], owner)} if owner else set()
         return replace(event, why=why, filled=filled if why else "", owner=clean(owner), past_budget=bool(past))

@@ -12,6 +12,7 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind
 from evictd.render.incident.aftermath import MetAfter, time_of
 from evictd.render.incident.incident import SETTLED, Incident
+from evictd.render.incident.reclaim_short import reclaim_short_text, went_for_reclaim
 from evictd.render.text import amount_text, signal_amount, usage_text
 
 _LONG = 60
@@ -54,6 +55,8 @@ def relief_lines(found: Incident) -> Iterator[str]:
         bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
         if text := unsettled_text(found):
             yield text
+        elif reclaim := reclaim_short_text(found):
+            yield f"{bound} {usage_text(found.came_back, resource)} came back: enough for the threshold, {reclaim}"
         elif found.came_back:
             brief = found.met.again is not None and found.met.again < _LONG and enough == ": enough"
             lasted = f" for {format_duration(max(round(found.met.again or 0), 1) * SECOND)}" if brief else ""
@@ -89,7 +92,7 @@ def _lasted(found: Incident) -> Iterator[str]:
     elif found.met.still is not None and found.settled:
         stayed = "" if found.met.still < 1 else f" for {format_duration(round(found.met.still) * SECOND)}"
         yield f"a threshold of {name} stayed met{stayed} after its eviction"
-    if found.met == MetAfter() and found.known_for > found.gone_after:
+    if found.met == MetAfter() and found.known_for > found.gone_after and not went_for_reclaim(found):
         yield f"no threshold of {name} was met again up to the journal's last record{_dated(found.known_for)}"
 
 

@@ -14,6 +14,7 @@ from evictd.render.incident.hastened import hastened_cause
 from evictd.render.incident.held_back import held_back_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.reclaim_short import reclaim_short_text
 from evictd.render.incident.relief import unsettled_text
 from evictd.render.incident.verdict import Need
 from evictd.render.status.owners import AGAIN, TWICE
@@ -185,6 +186,8 @@ def _effect_text(found: Incident) -> str:
     missing, came_back, again = found.missing, found.came_back, found.met.again
     if found.event.dry_run or missing is None:
         return ""
+    if short := reclaim_short_text(found):
+        return f"the eviction gave back enough for the threshold, {short}"
     if found.relieved:
         return "the eviction relieved the node"
     grows = found.verdict is not None and bool(found.verdict.growers)

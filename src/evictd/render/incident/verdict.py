@@ -14,6 +14,8 @@ NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
 _MUCH_MORE = 2
 """By how many times the growth of the evicted pod has to exceed that of the fastest one to make it the cause."""
+RELIEVES = "relieved the node"
+"""What a verdict says of an end that is enough for the threshold; a minimum reclaim may ask for more."""
 _RELIEVED = "its end relieved the node"
 ANY_POD = "no end of any pod"
 """How a verdict begins where no pod relieves the node."""

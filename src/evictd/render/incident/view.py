@@ -25,10 +25,11 @@ from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.outside_pods import outside_pods_text
+from evictd.render.incident.reclaim_short import went_for_reclaim
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.summary import summary_text, within_text
 from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
-from evictd.render.incident.verdict import ANY_POD, NOT_NEEDED, Need
+from evictd.render.incident.verdict import ANY_POD, NOT_NEEDED, RELIEVES, Need
 from evictd.render.status.node_page import asset, page_template
 from evictd.render.status.owners import AGAIN
 from evictd.render.status.page_chart import EvictionMark, page_chart
@@ -138,6 +139,8 @@ def verdict_text(found: Incident) -> str:
     else:
         cause = f"{', '.join(outside)} or a protected pod"
     text = verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, cause=cause)
+    if went_for_reclaim(found):
+        text = text.replace(RELIEVES, "cleared the threshold, but not its minimum reclaim")
     if found.suspects and found.host_filled:  # the files in a hostPath volume stay, until they are deleted as well
         text = text.replace(ANY_POD, "no end of a pod alone")
     if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
