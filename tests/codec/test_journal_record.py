@@ -20,3 +20,27 @@ def test_a_record_has_what_happened_and_skips_the_rest() -> None:
 def test_a_cut_or_foreign_line_is_refused(line: bytes) -> None:
     with pytest.raises(InputError):
         decode_record(line)
+
+
+@pytest.mark.parametrize(
+    ("spec", "requested"),
+    [
+        ("{}", 0),
+        ('{"containers":[{"resources":{"requests":{"memory":"1Ki"}}},{"resources":{}},{}]}', 1024),
+        ('{"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"memory":"1Ki"}}}]}', 1024),
+        ('{"initContainers":[{"resources":{"requests":{"memory":"1Ki"}}}]}', 0),
+        (
+            '{"containers":[{"resources":{"requests":{"memory":"1Ki"}}}],"resources":{"requests":{"memory":"2Ki"}}}',
+            2048,
+        ),
+        ('{"overhead":{"memory":"1Ki"}}', 1024),
+        ('{"containers":[{"resources":{"requests":{"memory":"damaged"}}}]}', 0),
+    ],
+    ids=["none", "a container", "a sidecar", "an init container", "of the pod", "overhead", "damaged"],
+)
+def test_the_memory_request_of_a_pod_is_read(spec: str, requested: int) -> None:
+    line = (
+        '{"kind":"evictd.io/journal/v1","wall":"2026-01-01T01:00:00Z","now":1,"decisions":[],"state":{},'
+        f'"observation":{{"pods":[{{"spec":{spec}}}]}}}}'
+    )
+    assert decode_record(line.encode()).observation.pods[0].spec.memory_request == requested

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
-from evictd.errors import InputError
+from evictd.core.model.resources import MEMORY
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InputError, InvalidValueError
 
 Plain = dict[str, Any]
 
@@ -98,10 +100,34 @@ class RecordedVolume(_Part, frozen=True):
     host_path: Plain | None = None
 
 
+class RecordedResources(_Part, frozen=True):
+    """What a container or a pod requests."""
+
+    requests: Plain | None = None
+
+
+class RecordedContainer(_Part, frozen=True):
+    """A container of a pod."""
+
+    resources: RecordedResources | None = None
+    restart_policy: str | None = None
+
+
 class RecordedSpec(_Part, frozen=True):
     """The spec of a pod."""
 
     volumes: tuple[RecordedVolume, ...] = ()
+    containers: tuple[RecordedContainer, ...] = ()
+    init_containers: tuple[RecordedContainer, ...] = ()
+    resources: RecordedResources | None = None
+    overhead: Plain | None = None
+
+    @property
+    def memory_request(self) -> int:
+        """The bytes of memory that the pod requests, a sidecar and its overhead included; 0 without a request."""
+        sidecars = (each for each in self.init_containers if each.restart_policy == "Always")
+        own = sum(_memory_of(each.resources) for each in (*self.containers, *sidecars))
+        return (_memory_of(self.resources) or own) + _memory_in(self.overhead)
 
 
 class RecordedPod(_Part, frozen=True):
@@ -303,6 +329,18 @@ class JournalRecord(_Part, frozen=True):
 
 _LINE = msgspec.json.Decoder(JournalRecord)
 _HOLDINGS = msgspec.json.Decoder(_WithHoldings)
+
+
+def _memory_of(resources: RecordedResources | None) -> int:
+    return 0 if resources is None else _memory_in(resources.requests)
+
+
+def _memory_in(amounts: Plain | None) -> int:
+    """Return the bytes of memory; 0 where none are named, or the amount is damaged."""
+    try:
+        return parse_quantity(str((amounts or {}).get(MEMORY, 0))).value()
+    except InvalidValueError:
+        return 0
 
 
 def recorded_evictions(decisions: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -4,7 +4,13 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.codec.journal_record import (
+    JournalRecord,
+    RecordedContainer,
+    RecordedResources,
+    RecordedSpec,
+    decode_record,
+)
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, history
@@ -58,6 +64,16 @@ def test_a_pod_that_grew_most_is_said_to_with_its_request() -> None:
     (said,) = cause_lines([within], "default/web")
     assert said.startswith("it grew most then, within its request (5Gi of 8Gi): of 3Gi that filled memory")
     assert cause_lines([within], "default/hog-old") == ()
+    unranked = msgspec.structs.replace(within, findings=tuple(others))
+    assert cause_lines([unranked], "default/web")[0].startswith("it grew most then: of 3Gi"), "it requests none"
+    asks = RecordedContainer(resources=RecordedResources(requests={"memory": "8Gi"}))
+    spec = RecordedSpec(containers=(asks,))
+    pods = tuple(msgspec.structs.replace(each, spec=spec) for each in record.observation.pods)
+    observation = msgspec.structs.replace(record.observation, pods=pods)
+    unranked = msgspec.structs.replace(unranked, observation=observation)
+    assert cause_lines([unranked], "default/web") == (said,), (
+        "no pod had to be chosen, so there is no ranking (world 11)"
+    )
 
 
 def test_a_pod_that_took_little_of_what_was_missing_is_not_named_as_the_cause() -> None:
@@ -79,7 +95,10 @@ def test_a_pod_that_grew_most_when_a_grace_period_was_shortened_is_said_to() -> 
     lines = journal_lines(incident_run("11-leaving-pod"), end=1_800_000_000 * SECOND)
     records = [decode_record(line) for line in lines]
     (said,) = cause_lines(records, "default/new")
-    assert said.startswith("it grew most when the grace period of default/old was shortened: of 1.32Gi that filled")
+    assert said.startswith(
+        "it grew most when the grace period of default/old was shortened, within its request (2.5Gi of 3Gi): "
+        "of 1.32Gi that filled"
+    )
     assert "all of it default/new" in said
     assert cause_lines(records, "default/old") == ()
     (shortened,) = (each for each in history(records) if each.kind is EventKind.SHORTENED)

@@ -49,6 +49,16 @@ def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
     assert no_eviction_text([]) == "the journal has no eviction; `evictd history` says what was decided"
 
 
+def test_nothing_is_to_do_where_the_condition_ended_afterwards() -> None:
+    event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
+    ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
+    ended = f"; now: nothing to do: MemoryPressure ended at {AT[11:19]}"
+    assert no_eviction_text([event, ends]).endswith(f"no eviction and no incident{ended}")
+    begins = replace(ends, text="MemoryPressure begins", evidence={"conditions": ["MemoryPressure"]})
+    assert "now:" not in no_eviction_text([event, ends, begins])
+    assert "now:" not in no_eviction_text([ends, event])
+
+
 def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> None:
     """The journal of a node whose kernel killed pods was said to have nothing (world 43)."""
     kill = HistoryEvent(at=AT, kind=EventKind.KERNEL, text="the kernel killed 2 processes of default/api")

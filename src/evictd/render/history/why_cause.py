@@ -6,7 +6,7 @@ from typing import Any
 from evictd.codec.journal_record import JournalRecord, recorded_evictions, uid_of
 from evictd.codec.times import parse_time
 from evictd.core.model.attribution import Attribution
-from evictd.core.model.signal import SIGNALS, signal_named
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
 from evictd.render.history.condition_cause import held_at_begin
@@ -88,7 +88,18 @@ def _within(record: JournalRecord, signal: str, pod: str) -> str:
     """Write that the pod was within its request; empty where it was not, or that is not known."""
     known = signal_named(signal)
     row = next((each for each in ranking_rows(record, known, "") if each.pod == clean(pod)), None)
-    if known is None or row is None or row.usage is None or row.usage > row.request:
+    if known is None:
         return ""
-    usage, request = (amount_text(each, SIGNALS[known].resource) for each in (row.usage, row.request))
+    used, requested = _memory(record, known, pod) if row is None else (row.usage, row.request)
+    if used is None or used > requested:
+        return ""
+    usage, request = (amount_text(each, SIGNALS[known].resource) for each in (used, requested))
     return f", within its request ({usage} of {request})"
+
+
+def _memory(record: JournalRecord, signal: Signal, pod: str) -> tuple[int | None, int]:
+    """Return the memory that a pod used and requests, for a cycle without a ranking: no pod had to be chosen in it."""
+    recorded = next((each for each in record.observation.pods if clean(each.full_name) == clean(pod)), None)
+    if recorded is None or signal not in MEMORY_SIGNALS:
+        return None, 0
+    return record.observation.memory.get(recorded.metadata.uid), recorded.spec.memory_request

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.no_action import no_action_remedy
 
@@ -29,10 +30,20 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
     if last.kind is EventKind.SHORTENED:
         why = "it was being deleted already, so that is no eviction and no incident"
         filled = f". {last.filled.removesuffix('.')}" if last.filled else ""
-        return f"the journal has no eviction. {last.at}: {last.text}; {why}{filled}"
+        return f"the journal has no eviction. {last.at}: {last.text}; {why}{filled}{_now_ended(events, last)}"
     remedy = no_action_remedy(last)
     killed = _killed_text([each for each in events if each.kind is EventKind.KERNEL])
     return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"; now: {remedy}" if remedy else "")
+
+
+def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
+    """Write that nothing is to do now where a condition ended last, after that event; empty where none did."""
+    conditions = [each for each in events[events.index(last) :] if each.kind is EventKind.CONDITIONS]
+    if not conditions or conditions[-1].evidence.get("conditions"):
+        return ""
+    return f"; now: nothing to do: {conditions[-1].text} at {clock_text(conditions[-1].at)}".replace(
+        " ends at", " ended at"
+    )
 
 
 def _of_deletion(events: Sequence[HistoryEvent]) -> str:
