@@ -10,12 +10,14 @@ import pytest
 from evictd.cli import main
 from evictd.codec.journal import encode_entry
 from evictd.commands import history, journals
+from evictd.commands.world_journal import journal_lines
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import ExitCode, InputError
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, WEB, observe
+from tests.render.played_worlds import incident_run
 from tests.stories import ROOT
 
 
@@ -132,3 +134,16 @@ def test_the_inodes_that_came_back_with_images_are_told_where_these_were_short(
     assert "deleted 3 unused images, 12Gi freed; nodefs.inodesFree rose from 20900 to 619900" in shown
     held = "Unused containers and images held 599000, most of the 979100 in use: their deletion gave them back."
     assert f"(all of it default/app); nothing else grew. {held}" in shown
+
+
+def test_kills_without_a_threshold_of_memory_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only the kills were listed: neither the pod that grew nor the missing threshold was named (world 43)."""
+    file = tmp_path / "journal.jsonl"
+    lines = journal_lines(incident_run("43-no-memory-threshold"), end=1_800_000_000 * SECOND)
+    file.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for line in lines))
+    assert history.run(command(str(file))) is ExitCode.DONE
+    text = " ".join(capsys.readouterr().out.split())
+    assert "default/hog grew most before the kernel killed processes of default/api" in text
+    assert "evictd has no threshold of memory" in text
+    assert history.run(command(str(file), "--pod", "default/dhcp")) is ExitCode.DONE
+    assert "no threshold of memory" not in capsys.readouterr().out

@@ -16,7 +16,7 @@ from evictd.commands.journals import add_journal_argument, add_journal_options, 
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
-from evictd.render.history.history import HistoryEvent, condition_spans, history, history_document
+from evictd.render.history.history import EventKind, HistoryEvent, condition_spans, history, history_document
 from evictd.render.history.kubelet_comparison import (
     compare_with_kubelet,
     kubelet_comparison_document,
@@ -26,6 +26,7 @@ from evictd.render.history.page import history_page
 from evictd.render.history.parquet import write_parquet
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.table import print_history
+from evictd.render.incident.kill_cause import unguarded_kill_lines
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 
@@ -70,7 +71,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     elif args.output == HTML:
         sys.stdout.write(history_page(events, spans))
     elif args.output == TABLE:
-        print_history(events, spans, make_console(sys.stdout), everything=args.all)
+        killed = any(event.kind is EventKind.KERNEL for event in events)
+        notes = unguarded_kill_lines(records) if killed else ()
+        print_history(events, spans, make_console(sys.stdout), everything=args.all, notes=notes)
     else:
         write_document(history_document(events, spans), args.output, sys.stdout)
     return ExitCode.DONE

@@ -8,6 +8,7 @@ import pytest
 from evictd.codec.journal_record import (
     JournalRecord,
     RecordedConfig,
+    RecordedContainer,
     RecordedExtra,
     RecordedKill,
     RecordedMemory,
@@ -16,13 +17,15 @@ from evictd.codec.journal_record import (
     RecordedObservation,
     RecordedPod,
     RecordedReference,
+    RecordedResources,
+    RecordedSpec,
     RecordedState,
     RecordedSummary,
     RecordedThreshold,
     RecordedUsage,
 )
 from evictd.core.units.duration import MINUTE
-from evictd.render.incident.kill_cause import kill_cause, kill_lines
+from evictd.render.incident.kill_cause import kill_cause, kill_lines, unguarded_kill_lines
 from tests.stories import GI
 
 
@@ -63,6 +66,45 @@ def test_the_pod_that_grew_and_the_missing_threshold_are_named() -> None:
     assert next(kill_lines(found, "n/hog")).startswith(f"it {GREW} processes of n/api, first at 00:02:00: from 1Gi")
     assert next(kill_lines(found)).startswith(f"n/hog {GREW} processes of n/api")
     assert not tuple(kill_lines(found, "n/other"))
+
+
+def requesting(found: JournalRecord, **requests: str) -> JournalRecord:
+    """The cycle in which these pods request so much memory."""
+    pods = []
+    for pod in found.observation.pods:
+        requests_of = {"memory": requests.get(pod.metadata.name, "0")}
+        container = RecordedContainer(resources=RecordedResources(requests=requests_of))
+        pods.append(msgspec.structs.replace(pod, spec=RecordedSpec(containers=(container,))))
+    observation = msgspec.structs.replace(found.observation, pods=tuple(pods))
+    return msgspec.structs.replace(found, observation=observation)
+
+
+def test_a_killed_pod_above_its_request_ranks_before_a_grower_within_its_own() -> None:
+    """With the threshold that was proposed an innocent pod went first, and that was not said (world 43)."""
+    kill = record(2, {"hog": 7 * GI, "api": 0}, "api")
+    found = kill_cause([requesting(CALM, hog="7Gi", api="256Mi"), requesting(kill, hog="7Gi", api="256Mi")])
+    grew, missing, order = kill_lines(found, "n/api")
+    assert grew.endswith("from 1Gi to 7Gi since 00:00:00, within its request of 7Gi")
+    assert missing == NO_THRESHOLD
+    assert order == (
+        "it used 1Gi before and requests 256Mi: evictd ranks a pod above its request before n/hog, which is within its own, "
+        "so let it request what it uses"
+    )
+    *_, order = kill_lines(found, "n/hog")
+    assert order.startswith(
+        "n/api used 1Gi before and requests 256Mi: evictd ranks a pod above its request before this pod"
+    )
+    assert unguarded_kill_lines([CALM, kill])[-1] == NO_THRESHOLD
+    assert unguarded_kill_lines([CALM, record(2, {"hog": 7 * GI}, "api", signal="memory.available")]) == ()
+    assert unguarded_kill_lines([CALM]) == ()
+
+
+def test_nothing_is_said_of_the_order_where_it_is_that_of_the_fault() -> None:
+    kill = record(2, {"hog": 7 * GI, "api": 0}, "api")
+    small = kill_cause([requesting(CALM, api="256Mi"), requesting(kill, hog="6Gi", api="256Mi")])
+    assert len(tuple(kill_lines(small, "n/api"))) == 2, "the pod that grew exceeds its request"
+    fits = kill_cause([requesting(CALM, api="2Gi"), requesting(kill, hog="7Gi", api="2Gi")])
+    assert len(tuple(kill_lines(fits, "n/api"))) == 2, "the pod that was killed does not"
 
 
 def test_a_threshold_of_memory_is_not_said_to_be_missing() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from evictd.render.console import print_line
 from evictd.render.history.folded_events import folded_events
 from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent, event_line
 from evictd.render.history.refusals import without_repeated_refusals
@@ -32,9 +33,17 @@ _BY_OTHERS = ((EventKind.KUBELET, "eviction", "by the kubelet"), (EventKind.KERN
 
 
 def print_history(
-    events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan], to: "Console", *, everything: bool = False
+    events: Sequence[HistoryEvent],
+    spans: Sequence[ConditionSpan],
+    to: "Console",
+    *,
+    everything: bool = False,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Print the events as a table, then the totals; of evictions that repeat the first and the last, unless `everything`."""
+    """Print the events as a table, then notes and the totals; of evictions that repeat the first and the last.
+
+    With `everything` all are printed.
+    """
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -54,6 +63,8 @@ def print_history(
     for span in spans:
         if span.until is None:
             to.print(f"{clean(span.type)} since {clean(span.since)}", style="bold yellow")
+    for note in notes:
+        print_line(to, "", note, "bold yellow")
     to.print(totals_text(events), style="dim")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.journal_record import JournalRecord, RecordedPod
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, Resource, signal_named
 from evictd.core.units.duration import MINUTE, SECOND
@@ -34,8 +34,17 @@ class KillCause:
     before: int = 0
     after: int = 0
     """Bytes of memory that it held at that reading, and at the kill."""
+    request: int = 0
+    """Bytes of memory that the pod that grew most requests."""
+    exceeded: tuple[tuple[str, int, int], ...] = ()
+    """Killed pods that used more than they request at that reading: `namespace/name`, bytes used and requested."""
     has_threshold: bool = True
     """Whether evictd had a threshold of memory."""
+
+    @property
+    def grew_within(self) -> bool:
+        """Whether the pod that grew most was within its request."""
+        return bool(self.grower) and 0 < self.after <= self.request
 
 
 def kill_cause(records: Sequence[JournalRecord]) -> KillCause | None:
@@ -67,8 +76,31 @@ def _with_grower(found: KillCause, earlier: Sequence[JournalRecord], first: Jour
     uid = max(grown, key=lambda each: grown[each], default="")
     if not uid or grown[uid] * _MUCH < first.observation.whole_memory or grown[uid] <= 0:
         return found
-    names = (clean(each.full_name) for each in first.observation.pods if each.metadata.uid == uid)
-    return replace(found, grower=next(names, ""), since=before.wall, before=then.get(uid, 0), after=now[uid])
+    pod = next((each for each in first.observation.pods if each.metadata.uid == uid), RecordedPod())
+    return replace(
+        found,
+        grower=clean(pod.full_name) if pod.metadata.uid else "",
+        since=before.wall,
+        before=then.get(uid, 0),
+        after=now[uid],
+        request=pod.spec.memory_request,
+        exceeded=tuple(_exceeded(found.killed, before)),
+    )
+
+
+def _exceeded(killed: Sequence[str], before: JournalRecord) -> Iterator[tuple[str, int, int]]:
+    """Yield the killed pods that used more than they request in a record before the kill, which they lost their memory by."""
+    for pod in before.observation.pods:
+        name, request = clean(pod.full_name), pod.spec.memory_request
+        used = before.observation.memory.get(pod.metadata.uid, 0)
+        if name in killed and used > request:
+            yield name, used, request
+
+
+def unguarded_kill_lines(records: Sequence[JournalRecord]) -> tuple[str, ...]:
+    """Write what is known of the last kills where evictd had no threshold of memory: then the history has kills alone."""
+    found = kill_cause(records)
+    return () if found is None or found.has_threshold else tuple(kill_lines(found))
 
 
 def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:
@@ -81,7 +113,26 @@ def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:
         of = "its processes" if pod in found.killed else f"processes of {first_of(found.killed, _NAMED)}"
         yield (
             f"{who} grew most before the kernel killed {of}, first at {clock_text(found.at)}: "
-            f"from {before} to {after} since {clock_text(found.since)}"
+            f"from {before} to {after} since {clock_text(found.since)}{_within(found)}"
         )
     if not found.has_threshold:
         yield _NO_THRESHOLD
+    if found.grew_within and found.exceeded:
+        yield _order_text(found, pod)
+
+
+def _within(found: KillCause) -> str:
+    """Write that the pod that grew most stayed within its request; empty where it did not."""
+    return f", within its request of {amount_text(found.request, Resource.MEMORY)}" if found.grew_within else ""
+
+
+def _order_text(found: KillCause, pod: str) -> str:
+    """Write that pods that exceed their request rank before the one that grew within its own, and how to change that."""
+    name, used, request = next((each for each in found.exceeded if each[0] == pod), found.exceeded[0])
+    who = "it" if name == pod else name
+    requests = f"requests {amount_text(request, Resource.MEMORY)}" if request else "requests none"
+    grower = "this pod" if found.grower == pod else found.grower
+    return (
+        f"{who} used {amount_text(used, Resource.MEMORY)} before and {requests}: evictd ranks a pod above its request "
+        f"before {grower}, which is within its own, so let {who} request what it uses"
+    )
