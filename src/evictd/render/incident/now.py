@@ -3,6 +3,7 @@
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache, other_growers
+from evictd.render.incident.back_alone import back_alone
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
@@ -34,7 +35,9 @@ _LARGEST: dict[Resource | None, tuple[str, str]] = {
 def _on_host(found: Incident) -> str:
     """Return what shows who uses what is short outside pods; empty where nothing does."""
     if found.resource not in _LARGEST:
-        return _ON_HOST.get(found.resource, "")
+        back = back_alone(found)
+        suspect = "" if back is None else back.suspect_text
+        return "; ".join(filter(None, (suspect, _ON_HOST.get(found.resource))))
     filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
     mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
     measure, order = _LARGEST[found.resource]

@@ -1,32 +1,19 @@
 """Says what came back after an eviction: the missing amount, the freed amount, whether it lasted, and the pods that returned."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 
-from evictd.codec.times import rfc3339
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.core.units.quantity import of_count
-from evictd.render.attribution import clock_text
-from evictd.render.history.history import EventKind
-from evictd.render.incident.aftermath import MetAfter, time_of
-from evictd.render.incident.incident import SETTLED, Incident
+from evictd.render.incident.aftermath import MetAfter
+from evictd.render.incident.back_alone import back_alone
+from evictd.render.incident.incident import Incident
 from evictd.render.incident.reclaim_short import reclaim_short_text, went_for_reclaim
 from evictd.render.text import amount_text, signal_amount, usage_text
 
 _LONG = 60
 """Seconds that a journal must go on before it says that an owner created no new pod."""
-_MUCH = 10
-"""The part of the memory that has to come back without an eviction to be named."""
-_GIVES_BACK = {
-    EventKind.EVICTED,
-    EventKind.SHORTENED,
-    EventKind.GONE,
-    EventKind.RECLAIMED,
-    EventKind.KUBELET,
-    EventKind.BOOT,
-}
 _NAMED = 3
 """How many new pods of an owner are named."""
 
@@ -68,7 +55,8 @@ def relief_lines(found: Incident) -> Iterator[str]:
     elif not found.event.dry_run:
         yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)
-    yield from _back_alone(found)
+    if (back := back_alone(found)) is not None:
+        yield back.text
     yield from _successors(found)
 
 
@@ -94,30 +82,6 @@ def _lasted(found: Incident) -> Iterator[str]:
         yield f"a threshold of {name} stayed met{stayed} after its eviction"
     if found.met == MetAfter() and found.known_for > found.gone_after and not went_for_reclaim(found):
         yield f"no threshold of {name} was met again up to the journal's last record{_dated(found.known_for)}"
-
-
-def _back_alone(found: Incident) -> Iterator[str]:
-    """Write how much memory came back later without an eviction, where that is a tenth of the node's or more."""
-    if found.resource is not Resource.MEMORY or found.signal is None or found.gone_after is None:
-        return
-    begin = found.gone_after + SETTLED
-    later = [each for each in found.points if each[0] >= begin]
-    rises = ((then, now) for then, now in pairwise(later) if not _explained(found, then[0] - SETTLED, now[0] + 1))
-    then, now = max(rises, key=lambda each: each[1][1] - each[0][1], default=((0.0, 0), (0.0, 0)))
-    if (risen := now[1] - then[1]) > 0 and risen * _MUCH >= (found.capacity or 0) > 0:
-        amount, at = (
-            signal_amount(risen, found.signal),
-            clock_text(rfc3339(time_of(found.event.at) + round(now[0] * SECOND))),
-        )
-        yield f"{amount} came back until {at} without an eviction: a process ended, or the kernel killed one (`journalctl -k`)"
-
-
-def _explained(found: Incident, begin: float, end: float) -> bool:
-    """Whether the journal has an eviction, the end of a pod or a collection in that time, in seconds since the eviction."""
-    at = time_of(found.event.at)
-    return any(
-        begin * SECOND <= time_of(each.at) - at <= end * SECOND for each in found.after if each.kind in _GIVES_BACK
-    )
 
 
 def _dated(seconds: float) -> str:
