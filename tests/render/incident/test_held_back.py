@@ -7,6 +7,7 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.held_back import held_back_remedy, held_back_text
 from evictd.render.incident.incident import Incident
 from tests.render.recorded_incident import incident
+from tests.stories import GI
 
 LIMIT = HistoryEvent(
     at="2026-01-01T00:00:40Z", kind=EventKind.NO_ACTION, text="", evidence={"reason": "EvictionLimitReached"}
@@ -31,6 +32,25 @@ def test_the_limit_of_evictions_held_further_ones_back() -> None:
     assert held_back_text(then(replace(LIMIT, signal=Signal.MEMORY_AVAILABLE.value)))
     assert not held_back_text(then(replace(LIMIT, signal=Signal.PID_AVAILABLE.value)))
     assert not held_back_text(then(replace(LIMIT, evidence={"reason": "ProtectedCulprit"})))
+
+
+def test_the_requests_of_an_owner_whose_pods_exceed_them_are_named_as_a_remedy() -> None:
+    """`relieve the node` named no action, while each replica used 350Mi and requested 200Mi (world 44)."""
+    found = then(LIMIT)
+    row = next(each for each in found.ranking if each.chosen)
+    rows = tuple(replace(row, pod=f"a/{n}", chosen=not n, usage=350 << 20, request=200 << 20) for n in range(3))
+    found = replace(found, ranking=rows, siblings=frozenset({"a/1", "a/2"}))
+    assert held_back_remedy(found) == (
+        "see which pods went (`evictd history`), then raise the requests of ReplicaSet/hog (its pods use 350Mi and request "
+        "200Mi), move pods away or raise `evictionLimit`"
+    )
+    more = replace(found, ranking=(*rows[:2], replace(rows[2], usage=400 << 20)))
+    assert "its pods use up to 400Mi" in held_back_remedy(more)
+    none = replace(found, ranking=tuple(replace(each, request=0) for each in rows))
+    assert "use 350Mi and request none)" in held_back_remedy(none)
+    within = replace(found, ranking=(*rows[:2], replace(rows[2], request=GI)))
+    assert "relieve the node" in held_back_remedy(within)
+    assert "relieve the node" in held_back_remedy(replace(found, siblings=frozenset()))
 
 
 def test_a_disruption_budget_guarded_the_other_pods() -> None:

@@ -1,11 +1,14 @@
 """Says of an incident what held further evictions back: `evictionLimit`, or a disruption budget."""
 
 from evictd.core.model.finding import NoActionReason
+from evictd.core.model.signal import WITH_REQUEST
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.incident import Incident
 from evictd.render.status.remedies import LOOK_AT_BUDGETS, remedy_of
-from evictd.render.text import first_of
+from evictd.render.text import amount_text, first_of
 
+_SEVERAL = 2
+_RELIEVE = "relieve the node"
 _NAMED = 3
 """How many pods that a budget guards are named."""
 
@@ -20,8 +23,24 @@ def held_back_text(found: Incident) -> str:
 def held_back_remedy(found: Incident) -> str:
     """Return what to do about that, as a clause; empty where nothing is known to hold evictions back."""
     if (limit := _limit(found)) is not None:
-        return remedy_of(str(limit.evidence.get("reason")), found.resource, "")
+        remedy = remedy_of(str(limit.evidence.get("reason")), found.resource, "")
+        return (
+            remedy.replace(_RELIEVE, f"{requests}, move pods away") if (requests := _requests_text(found)) else remedy
+        )
     return f"{LOOK_AT_BUDGETS}: {first_of(pods, _NAMED)} may not go" if (pods := _guarded(found)) else ""
+
+
+def _requests_text(found: Incident) -> str:
+    """Write to raise the requests of the pod's owner; empty unless several pods of it exceed theirs and none is within."""
+    resource, rows = found.resource, [row for row in found.ranking if row.chosen or row.pod in found.siblings]
+    if resource not in WITH_REQUEST or not found.event.owner or len(rows) < _SEVERAL:
+        return ""
+    used, requested = max(row.usage or 0 for row in rows), max(row.request for row in rows)
+    if any((row.usage or 0) <= row.request for row in rows):
+        return ""
+    most = "" if all(row.usage == used for row in rows) else "up to "
+    request = f"request {amount_text(requested, resource)}" if requested else "request none"
+    return f"raise the requests of {found.event.owner} (its pods use {most}{amount_text(used, resource)} and {request})"
 
 
 def _limit(found: Incident) -> HistoryEvent | None:
