@@ -71,7 +71,7 @@ def test_what_is_never_measured_of_a_disk_is_said_of_a_pod_that_seems_to_use_not
     text = passed_over_because(SkipReason.USES_NOTHING, resource)
     assert text.endswith("(hostPath volumes are not measured)") is says
     assert "hostPath" not in passed_over_because(SkipReason.BUDGET, resource)
-    image = "; its image, which can be deleted after its end, does not count"
+    image = "; an image that it alone uses, which can be deleted after its end, does not count"
     assert passed_over_because(SkipReason.UNNECESSARY, resource).endswith(image) is says, (
         "the first pod of the order used 1Gi, and its image of 55Gi would have been enough (world 29)"
     )

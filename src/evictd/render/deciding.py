@@ -35,7 +35,7 @@ PASSED_OVER = {
 """Why a pod that ranks before the victim was not chosen."""
 _NOT_COUNTED = {
     SkipReason.USES_NOTHING: " (hostPath volumes are not measured)",
-    SkipReason.UNNECESSARY: "; its image, which can be deleted after its end, does not count",
+    SkipReason.UNNECESSARY: "; an image that it alone uses, which can be deleted after its end, does not count",
 }
 """Of a disk, what the usage of a pod does not include."""
 

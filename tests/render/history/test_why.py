@@ -234,6 +234,10 @@ def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() ->
     why = PodWhy(pod="a/x", events=(kill,), passed=(("2026-01-01T00:01:00Z", place),), no_action=pause)
     times = [line[:20] for line in why_lines(why) if line.startswith("2026")]
     assert times == ["2026-01-01T00:01:00Z", pause.at, kill.at]
+    same = replace(why, passed=((kill.at, place),), no_action=None)
+    ranked, killed = (line for line in why_lines(same) if line.startswith("2026"))
+    assert "a/y was evicted" in ranked, "in one second it was ranked before it went (world 22)"
+    assert "killed" in killed
 
 
 def test_what_to_do_about_its_growth_is_said_while_the_pod_is_there() -> None:

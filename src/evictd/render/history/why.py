@@ -171,7 +171,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield f"{counted(earlier, 'earlier event')} of it: `evictd history --pod {why.pod}`"
     if len(why.passed) > _SHOWN:
         yield f"{len(why.passed)} evictions of other pods ranked it too, shown are the last {_SHOWN}"
-    told = (*_told(events[-_SHOWN_EVENTS:]), *_passed(why), *_paused(why))
+    # In one second: it was ranked before it went.
+    told = (*_passed(why), *_told(events[-_SHOWN_EVENTS:]), *_paused(why))
     for _, lines in sorted(told, key=lambda each: each[0]):
         yield from lines
     if any(event.kind is EventKind.EVICTED for event in why.events):
