@@ -158,6 +158,7 @@ class RecordedMemory(_Part, frozen=True):
     stalled: int | None = None
     available_bytes: int | None = None
     working_set_bytes: int | None = None
+    unallocatable_bytes: int | None = None
 
 
 class RecordedNode(_Part, frozen=True):
@@ -213,6 +214,12 @@ class RecordedObservation(_Part, frozen=True):
         """The memory of the node in bytes; 0 where it was not read."""
         memory = None if self.summary is None else self.summary.node.memory
         return 0 if memory is None else (memory.available_bytes or 0) + (memory.working_set_bytes or 0)
+
+    @property
+    def unallocatable(self) -> int:
+        """The bytes that count as used because no process can allocate them; 0 where none are known."""
+        memory = None if self.summary is None else self.summary.node.memory
+        return 0 if memory is None else memory.unallocatable_bytes or 0
 
     @property
     def node_name(self) -> str:

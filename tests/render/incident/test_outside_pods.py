@@ -25,6 +25,13 @@ def test_what_belongs_to_no_pod_is_named_and_is_to_be_less() -> None:
     assert not any("outside pods" in each for each in avoidance(OUTSIDE).by), "a limit of the pod is the better advice"
 
 
+def test_what_no_process_can_allocate_is_named_as_such() -> None:
+    """113Mi that no process can allocate were said to belong to no pod, as if a process of the host held them (world 38)."""
+    text = "2Gi of what is used belongs to no pod, and no process can allocate"
+    assert outside_pods_text(replace(OUTSIDE, unallocatable=2 * GI)) == f"{text} it"
+    assert outside_pods_text(replace(OUTSIDE, unallocatable=GI)) == f"{text} 1Gi of it"
+
+
 @pytest.mark.parametrize(
     "found",
     [

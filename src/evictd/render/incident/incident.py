@@ -128,6 +128,8 @@ class Incident:
     """What belonged to no pod, where what grew is little beside what was missing."""
     elsewhere: int | None = None
     """What belonged to no pod, where all pods were measured."""
+    unallocatable: int = 0
+    """What no process can allocate, which is a part of that."""
     suspects: tuple[str, ...] = ()
     """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
     pods_filled: bool = False
@@ -369,6 +371,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         host_filled=fills_host(held),
         outside=outside_pods_held(held, event),
         elsewhere=None if held is None else held.elsewhere.held,
+        unallocatable=record.observation.unallocatable,
         suspects=suspects_of(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,

@@ -15,4 +15,8 @@ def outside_pods_text(found: Incident) -> str:
         return ""
     if held <= found.missing or held * _NOTABLE < capacity:
         return ""
-    return f"{amount_text(held, found.resource)} of what is used belongs to no pod"
+    text, hidden = f"{amount_text(held, found.resource)} of what is used belongs to no pod", found.unallocatable
+    if not hidden:
+        return text
+    of_it = "it" if hidden >= held else f"{amount_text(hidden, found.resource)} of it"
+    return f"{text}, and no process can allocate {of_it}"
