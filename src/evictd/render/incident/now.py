@@ -121,7 +121,9 @@ def left_to_do(found: Incident) -> str:
     ):
         less = "free the disk" if found.on_disk else "end what the host runs"
         used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
-        return f"keep {found.event.owner} off this node; {less} or lower the threshold: {used}"
+        shown = _on_host(found)
+        cause = "; ".join(filter(None, (f"{less} or lower the threshold: {used}", shown)))
+        return f"{cause}; until then keep {found.event.owner} off this node"
     needed = found.verdict is not None and found.verdict.need is Need.NEEDED
     again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
     blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))
