@@ -1,6 +1,7 @@
 """`evictd advise`: which nodes are found, and that processes and a Dask cluster find the same."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,35 @@ def test_nodes_are_folders_with_journals_and_single_files(tmp_path: Path) -> Non
         "d/capture": ["capture.yaml"],
     }
     assert find_nodes([tmp_path / "day.jsonl"]) == [("day", (tmp_path / "day.jsonl",))]
+
+
+def test_nodes_of_the_same_name_in_two_folders_are_all_counted(
+    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The evidence of the last one replaced that of the others: 5 of 10 evictions, and the order decided which."""
+    for number in (6, 7):
+        write_node(tmp_path / f"{number}", 24, number)
+        (tmp_path / f"{number}" / f"node-000{number}").rename(tmp_path / f"{number}" / "node-0000")
+    folders = [str(fleet), str(tmp_path / "6"), str(tmp_path / "7")]
+    alone = [advice(capsys, each)["signals"][0]["evictions"] for each in folders]
+    found = advice(capsys, *folders)
+    assert (found["nodes"], found["signals"][0]["evictions"]) == (8, sum(alone))
+    assert advice(capsys, *reversed(folders)) == found
+    assert not found["problems"]
+    names = {name for name, _ in find_nodes(map(Path, folders))}
+    assert {"node-0001", str(fleet / "node-0000"), str(tmp_path / "7" / "node-0000")} <= names
+
+
+def test_files_that_are_given_twice_count_once(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = advice(capsys, str(fleet))
+    journal = next((fleet / "node-0000").glob("*.jsonl"))
+    assert advice(capsys, str(fleet), str(journal), str(fleet), str(fleet / "node-0001")) == alone
+
+
+def test_a_copy_of_a_journal_is_a_problem(fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(fleet / "node-0000", tmp_path / "node-0000")
+    found = advice(capsys, str(fleet / "node-0000"), str(tmp_path / "node-0000"))
+    assert f"in common with {min(fleet, tmp_path) / 'node-0000'}, counted twice" in found["problems"][0]
 
 
 def test_a_folder_without_nodes_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

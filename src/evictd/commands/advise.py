@@ -9,13 +9,15 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evictd.advice.episode import Episode
 from evictd.advice.evidence import NodeEvidence, node_evidence
 from evictd.advice.missing import first_to_go
 from evictd.advice.proposal import advise
@@ -33,6 +35,7 @@ from evictd.render.advice.advice import advice_document, print_advice
 from evictd.render.advice.picture import draw_advice
 from evictd.render.console import make_console, progress
 from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.text import counted
 from evictd.simulation import simulate
 
 Source = tuple[str, tuple[Path, ...]]
@@ -72,6 +75,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     sources = find_nodes(args.path)
     found = _by_dask(args.dask, sources) if args.dask is not None else _by_processes(args.jobs, sources)
     nodes = sorted(progress(found, len(sources), sys.stderr), key=lambda each: each.node)
+    nodes = _with_copies_named(nodes)
     advice = advise(nodes, args.cover)
     if not advice.readings:
         empty = f"{shown_path(sources[0][1][0])}: there is no journal entry in it; name a journal that evictd has written to"
@@ -110,7 +114,44 @@ def find_nodes(paths: Iterable[Path]) -> list[Source]:
             sources += [(str(each.relative_to(path).with_suffix("")), (each,)) for each in others]
     if not sources:
         raise InputError(f"{shown_path(next(iter(paths)))}: there is no journal and no capture below it")
-    return sources
+    return _apart(sources)
+
+
+def _apart(sources: Iterable[Source]) -> list[Source]:
+    """Leave out files that were given twice, and name nodes of the same name by their paths: evidence is kept by name."""
+    seen: set[Path] = set()
+    found: list[Source] = []
+    for source in sorted(sources, key=lambda each: (-len(each[1]), -len(each[0]), each[0])):
+        files = {path.absolute() for path in source[1]}
+        if not files <= seen:
+            found.append(source)
+        seen |= files
+    longer: tuple[Callable[[Path], Path], ...] = (Path, Path.absolute)
+    for path_of in longer:
+        names = Counter(name for name, _ in found)
+        found = [(name if names[name] == 1 else str(path_of(_place(files))), files) for name, files in found]
+    return found
+
+
+def _place(files: tuple[Path, ...]) -> Path:
+    """Return the folder of a node's journal, or the file of one that is named by its file."""
+    return files[0].parent if files[0] in journal_files_in(files[0].parent) else files[0]
+
+
+def _with_copies_named(nodes: Iterable[NodeEvidence]) -> list[NodeEvidence]:
+    """Add a problem to each node that has an eviction in common with another one of its name, as a copy of a journal has."""
+    first: dict[tuple[str, Episode], str] = {}
+    found: list[NodeEvidence] = []
+    for node in nodes:
+        name = Path(node.node).name
+        shared = Counter(first.setdefault((name, replace(each, node="")), node.node) for each in node.episodes)
+        del shared[node.node]
+        problems = (
+            f"has {counted(count, 'eviction')} in common with {other}, counted twice; of a journal and its copy give only one"
+            for other, count in shared.items()
+        )
+        found.append(replace(node, problems=(*node.problems, *problems)))
+    return found
 
 
 def _by_processes(asked: int | None, sources: Sequence[Source]) -> Iterator[NodeEvidence]:
