@@ -30,6 +30,8 @@ def test_only_the_part_that_differs_is_written_and_in_words() -> None:
         (None, "x\x1b", "none -> x\\x1b"),
         (False, True, "false -> true"),
         ({"quantity": "1Gi"}, {"fraction": 0.1}, "1Gi -> 10%"),
+        ({"fraction": (0.1).hex()}, {"fraction": (0.15).hex()}, "10% -> 15%"),
+        ({"quantity": "1Gi", "fraction": "0x0.0p+0"}, {"fraction": "x"}, "1Gi -> 0"),
         ({"unknown": 1}, {"unknown": 2}, "unknown: 1 -> 2"),
     ],
 )

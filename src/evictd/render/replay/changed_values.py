@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from evictd.render.text import clean, duration_text
 
@@ -41,8 +42,8 @@ def _changed_parts(name: str, then: object, now: object) -> Iterator[tuple[str, 
 
 def _value_text(name: str, value: object) -> str:
     if isinstance(value, Mapping) and value.keys() <= _VALUE:
-        share = value.get("fraction")
-        return f"{share * 100:g}%" if isinstance(share, float) and share else clean(str(value.get("quantity") or 0))
+        share = _share(value.get("fraction"))
+        return f"{share * 100:.6g}%" if share else clean(str(value.get("quantity") or 0))
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return ", ".join(map(clean, value)) or "nothing"
     if name.endswith("Nanoseconds") and isinstance(value, int):
@@ -50,3 +51,11 @@ def _value_text(name: str, value: object) -> str:
     if value is None:
         return "none"
     return clean(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _share(fraction: object) -> float:
+    """Return the fraction of a threshold, which a journal has in the hexadecimal notation of floating-point numbers; 0: none."""
+    if isinstance(fraction, str):
+        with suppress(ValueError, OverflowError):
+            return float.fromhex(fraction)
+    return fraction if isinstance(fraction, float) else 0.0

@@ -119,10 +119,10 @@ _FIELDS = {
     "gracePeriodSeconds": "its grace period in seconds",
     "pod": "what is recorded of the pod",
     "refusedSince": "since when a budget refuses it",
-    "threshold": "the threshold",
     "wantedBytes": "how many bytes are enough",
 }
 """What the fields of decisions hold that no sentence names; others are named as in the journal."""
+_THRESHOLD = "threshold"
 _MEASURED = "measured"
 """The field with what the configuration does not let evictd remove: it only measures how much that would free."""
 _COLLECTED = {
@@ -143,7 +143,8 @@ def _changed_fields(one: Replayed) -> Iterator[str]:
                 yield f"{recorded_text(then)}: {_measured_text(then[name], now[name])}"
             else:
                 values = ", ".join(changed_values(then[name], now[name]))
-                yield f"{recorded_text(then)}: {_FIELDS.get(name, name)}: {values}"
+                named = "" if name == _THRESHOLD else f"{_FIELDS.get(name, name)}: "  # each part of it says whose it is
+                yield f"{recorded_text(then)}: {named}{values}"
 
 
 def _measured_text(then: Iterable[object], now: Iterable[object]) -> str:
