@@ -77,7 +77,13 @@ def test_whether_a_victim_differs_is_said() -> None:
     )
     dry = replace(never, entry=replace(never.entry, extra={"dryRun": True}))
     assert victims_text([dry]) == "Other victims: then default/hog; now none.", "the readings go on"
-    assert victims_text([never, late]) == "The same victims, at other times: default/hog."
+    assert victims_text([never, late]) == (
+        "The same victims, at other times: default/hog, and possibly more: the journal has no reading after "
+        "2026-01-01T00:00:00Z."
+    )
+    more = "default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z are those of the recorded course."
+    assert victims_text([late, never]) == f"The same victims, at other times: {more}"
+    assert victims_text([late, replace(late, step=calm)]) == f"Other victims: then none; now {more}"
 
 
 def test_cycles_of_one_second_are_told_apart() -> None:
@@ -108,9 +114,9 @@ def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() ->
         f"Other victims: then default/hog; now default/web; which go after 2026-01-01T00:00:00Z, {cannot} an eviction that "
         "would not have been."
     )
-    assert (
-        victims_text([late, replace(never, step=evicts)])
-        == "Other victims: then default/hog; now default/web, default/hog."
+    assert victims_text([late, replace(never, step=evicts)]) == (
+        "Other victims: then default/hog; now default/web, default/hog, and possibly more: the readings after "
+        "2026-01-01T00:00:00Z are those of the recorded course."
     )
     instead = replace(never, step=other)
     assert victims_text([instead]).startswith("Other victims: then default/hog; now default/web; which go after "), (
@@ -128,6 +134,9 @@ def test_a_higher_threshold_is_not_said_to_be_met_at_the_same_time() -> None:
     assert victims_text([one]) == (
         "No victim differs in the recorded readings: default/hog; a higher threshold is met earlier, and the journal has no "
         "reading of that time."
+    )
+    assert "default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z are" in victims_text(
+        [one, replace(one, entry=entry(step(4 * GI)), step=step(4 * GI))]
     )
 
 

@@ -197,24 +197,25 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     if not then and not now:
         where = " in the recorded cycles" if sooner else ""
         return f"No victim differs{where}: no pod is evicted{' there' if sooner else ''}, then or now."
+    more = _possibly_more(replayed, pairs)
     if all(old == new for old, new in pairs):
         pods = first_of(then, _SHOWN_VICTIMS)
         if _earlier_text(replayed):
-            return f"No victim differs in the recorded readings: {pods}."
+            return f"No victim differs in the recorded readings: {pods}{more}."
         if any(map(_has_higher_limit, replayed)):
             higher = "a higher threshold is met earlier, and the journal has no reading of that time"
-            return f"No victim differs in the recorded readings: {pods}; {higher}."
+            return f"No victim differs in the recorded readings: {pods}{more}; {higher}."
         if sooner:
             return (
                 f"No victim differs in the recorded cycles: {pods}; between them one could have gone, or gone sooner."
             )
         return f"No victim differs: the same pods at the same times: {pods}."
     if then == now:
-        return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}."
+        return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
     end = _first_kept(replayed, pairs)
     if end is None:
-        return f"Other victims: then {recorded}; now {decided}."
+        return f"Other victims: then {recorded}; now {decided}{more}."
     certain = list(dict.fromkeys(pod for _, new in pairs[: end + 1] for pod in new))
     if not certain:
         which = "whether any pod goes" if not now else "whether and which pods go"
@@ -226,10 +227,21 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     )
 
 
+def _possibly_more(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], list[str]]]) -> str:
+    """Return that the list may have no end: after an eviction that is not a recorded one the readings are those without it."""
+    for number, (one, (old, new)) in enumerate(zip(replayed, pairs, strict=True), 1):
+        after, added, last = clean(one.entry.wall), {*new} - {*old}, number == len(replayed)
+        if added and last:
+            return f", and possibly more: the journal has no reading after {after}"
+        if not last and (added or _earlier_text([one]) or _has_higher_limit(one)):
+            return f", and possibly more: the readings after {after} are those of the recorded course"
+    return ""
+
+
 def _first_kept(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], list[str]]]) -> int | None:
     """Return the first entry with an eviction of a pod that is not evicted now; a dry run ended none.
 
-    The readings after it are those without that pod, so a pod that is chosen by them need not go.
+    The readings after its end are those without that pod, so a pod that is chosen by them need not go.
     """
     gone = set[str]()
     for number, (one, (old, new)) in enumerate(zip(replayed, pairs, strict=True)):
