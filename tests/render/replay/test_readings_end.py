@@ -49,8 +49,8 @@ def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_sh
     end, found, *commands = readings_end_text([replayed(eviction(rate=100 * MI))] * 2, WHAT_IF)
     assert end == (
         "The recorded readings end at each of 2 evictions that would not have been: the last is that of default/hog for "
-        "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z. The readings after it are those without that pod, so the journal "
-        "does not show what would have been with it."
+        "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z. From then on that pod was ending, and the readings after its end "
+        "are those without it, so the journal does not show what would have been with it."
     )
     assert (
         found

@@ -1,6 +1,6 @@
 """Says where the readings of a journal end for another configuration, and how to play on from there.
 
-The readings after an eviction are those without that pod, so they do not show what a configuration without it would have met.
+The readings after the end of an evicted pod are those without it, so they do not show what a configuration without it would have met.
 A pod that this configuration evicts earlier is none of these: it is gone by then.
 """
 
@@ -60,7 +60,7 @@ class ReadingsEnd:
 
 
 def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
-    """Yield the evictions after which the readings are those without the pod; a dry run ends none."""
+    """Yield the evictions after whose end the readings are those without the pod; a dry run ends none."""
     since: dict[str, str] = {}
     """When each pod is evicted now."""
     known = recorded_refusals([one.entry for one in replayed])
@@ -148,8 +148,8 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     threshold = "" if cause.threshold is None else f" for {threshold_text(cause.threshold)}"
     end = (
         f"The recorded readings end at {of} that would not have been: the last is that of {pod}{threshold} at "
-        f"{clean(last.wall)}. The readings after it are those without that pod, so the journal does not show what would have "
-        "been with it."
+        f"{clean(last.wall)}. From then on that pod was ending, and the readings after its end are those without it, so the "
+        "journal does not show what would have been with it."
     )
     capture = f"{_COMMAND}capture --from-journal {what_if.journals} --until {quote(pod)} --out incident.yaml"
     if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS or last.growing == ():
