@@ -63,6 +63,20 @@ def test_a_field_that_differs_is_named_in_words() -> None:
     ]
 
 
+def test_a_decision_with_another_threshold_as_its_reason_is_not_counted_as_another_one() -> None:
+    """`1 would have been decided differently`, where the same pod went for a threshold of 600Mi instead of 500Mi (world 39)."""
+    evicts = step(GI // 2)
+    (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
+    higher = replace(eviction, message="m", because=replace(eviction.because, limit=of_bytes(3 * GI)))
+    sooner = replace(higher, grace_period_seconds=eviction.grace_period_seconds + 1)
+    for now, alone in ((higher, " (that only in the threshold and the amounts that are the reason)"), (sooner, "")):
+        decisions = tuple(now if each is eviction else each for each in evicts.decisions)
+        out = io.StringIO()
+        one = Replayed(entry=entry(evicts), step=replace(evicts, decisions=decisions), same=False)
+        print_replayed([one], make_console(out, 160), other=True)
+        assert out.getvalue().splitlines()[-1] == f"1 entry, 1 would have been decided differently{alone}"
+
+
 def test_whether_a_victim_differs_is_said() -> None:
     evicts, calm = step(GI // 2), step(4 * GI)
     same = Replayed(entry=entry(evicts), step=evicts, same=True)

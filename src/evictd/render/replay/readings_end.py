@@ -1,7 +1,7 @@
 """Says where the readings of a journal end for another configuration, and how to play on from there.
 
-The readings after the end of an evicted pod are those without it, so they do not show what a configuration without it would have met.
-A pod that this configuration evicts earlier is none of these: it is gone by then.
+The readings after the end of an evicted pod are those without it: what a configuration without it would have met, they do not
+show. A pod that this configuration evicts earlier is none of these: it is gone by then.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Journal entries that were decided again, as text and as a document."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
@@ -125,6 +125,8 @@ _FIELDS = {
 _THRESHOLD = "threshold"
 _MEASURED = "measured"
 """The field with what the configuration does not let evictd remove: it only measures how much that would free."""
+_REASONS = frozenset({_MEASURED, _THRESHOLD, "because", "condition", "annotations", "message"})
+"""The fields that do not change what happens on the node: why it is done, and what is told about it."""
 _COLLECTED = {
     Reclaim.CONTAINERS.value: "unused containers",
     Reclaim.IMAGES.value: "unused images",
@@ -157,9 +159,20 @@ def _measured_text(then: Iterable[object], now: Iterable[object]) -> str:
 
 def _only_measures_otherwise(one: Replayed) -> bool:
     """Whether the decisions are the same but for what is only measured: nothing else would happen on the node."""
-    sides = (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
-    now, then = ([{name: each[name] for name in each if name != _MEASURED} for each in side] for side in sides)
-    return not one.same and _decided_texts(one.step) == _recorded_texts(one.entry) and _agree(now, then)
+    return not one.same and _decided_texts(one.step) == _recorded_texts(one.entry) and _agree_without(one, {_MEASURED})
+
+
+def _only_for_other_numbers(one: Replayed) -> bool:
+    """Whether the decisions are the same but for the thresholds and amounts that are their reason."""
+    return not one.same and not _only_measures_otherwise(one) and _agree_without(one, _REASONS)
+
+
+def _agree_without(one: Replayed, left_out: Collection[str]) -> bool:
+    now, then = (
+        [{name: each[name] for name in each if name not in left_out} for each in side]
+        for side in (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
+    )
+    return _agree(now, then)
 
 
 def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
@@ -300,7 +313,10 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     would = "would have been decided differently" if other else f"{verb} decided differently"
     entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
     measured = sum(map(_only_measures_otherwise, different))
-    alone = f" ({'that' if measured == 1 == len(different) else measured} only in what is measured)" if measured else ""
+    reasons = sum(map(_only_for_other_numbers, different))
+    only = [(measured, "what is measured"), (reasons, "the threshold and the amounts that are the reason")]
+    parts = [f"{'that' if count == 1 == len(different) else count} only in {what}" for count, what in only if count]
+    alone = f" ({', '.join(parts)})" if parts else ""
     verdict = f"{entries}, {len(different)} {would}{alone}"
     to.print(verdict, style="bold yellow" if different else "bold green")
     if kept := [one.formula.value for one in replayed if one.formula is not None]:
