@@ -16,7 +16,7 @@ from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clock
 from evictd.world.account import account_of
-from evictd.world.behaviours import Burst, Grow, Hold, LeakAndRelease, Stops, Usage
+from evictd.world.behaviours import Burst, Exits, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.loop import play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.playbook import config, pod
@@ -199,6 +199,22 @@ def agent_beside_a_database(minutes: int) -> PlayedWorld:
     return played(world(*pods, host=host, node=NodeSpec(memory=4 << 30), duration=minutes * 60 * SECOND))
 
 
+def test_a_cause_that_exited_is_not_said_to_go_on_and_the_time_of_the_fewest_ends_is_named() -> None:
+    """The writer of world 03 exits after the first eviction: `the cause, was not ended`, and two pods at 5m50s are too few."""
+    node = NodeSpec(memory=4 << 30, nodefs=Disk(capacity=20 << 30))
+    writer = hog(Exits(after=95 * SECOND), of=Usage.HOST_PATH, rate=200 << 20)
+    web = [holder(f"web-{number}", 300 << 20, of=Usage.LAYER) for number in range(8)]
+    side = played(world(writer, *web, node=node, duration=10 * MINUTE), hard={"nodefs.available": "1Gi"})
+    text = outcome_text(side.run, side.account)
+    assert any(
+        re.fullmatch(r"default/hog, the cause, was not evicted: it exited by itself at 1m35[.\ds]+\.", each)
+        for each in text
+    ), text
+    assert side.account.ideal.crossed_at is not None
+    at = clock(side.account.ideal.crossed_at)
+    assert any(f"is the end of 2 pods at {at}: " in each for each in text), text
+
+
 def test_evictions_for_the_minimum_reclaim_alone_are_said_to_be() -> None:
     """It said "not needed", and not that the minimum reclaim was the reason (world 22)."""
     assert (
@@ -216,7 +232,7 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
         "not needed within the 8m0s played.")  # fmt: skip
     assert short[1].endswith(": needed to clear the threshold for the rest of the 8m0s played."), "in order of time"
     assert (
-        "The least that would have sufficed for the rest of the 8m0s played is the end of 1 pod: default/postgres."
+        "The least that would have sufficed for the rest of the 8m0s played is the end of 1 pod at 6m3.1s: default/postgres."
         in short
     )
     assert any(

@@ -13,11 +13,11 @@ def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() 
     """`needed to clear the threshold` and `did not suffice` stood above `No threshold is met`: the load had ended by itself."""
     text = incident_texts("44-limit-of-evictions")
     assert text[0].endswith(
-        "for memory.available: needed, but too few: 2 of the 4 pods whose end would have cleared the threshold; the shortage "
-        "ended by itself."
+        "for memory.available: needed, but too few: 2 of the 4 pods whose end at 6m30s would have cleared the threshold; the "
+        "shortage ended by itself."
     )
     assert text[2] == (
-        "The least that would have sufficed for the rest of the 30m0s played is the end of 4 pods: "
+        "The least that would have sufficed for the rest of the 30m0s played is the end of 4 pods at 6m30s: "
         "default/web-0, default/web-1, default/web-10, default/web-11."
     )
     assert text[3].endswith(

@@ -19,7 +19,7 @@ from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.behaviours import Usage
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import EvictionRefused
+from evictd.world.lifecycle import EndCause, EvictionRefused, PodArrival, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.process import Process
@@ -79,11 +79,29 @@ def _stayed_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterat
     stayed = account.culprits - account.culprit_gone_at.keys() - deleted
     killed = stayed & {each.event.slot for each in run.happened if isinstance(each.event, OomKill)}
     of_use = [each for each in evicted if not of_no_use(each, run, account)]
+    exited = _exited(run)
+    for name in sorted((stayed - killed) & exited.keys()):
+        yield f"{clean(name)}, the cause, was not evicted: it exited by itself at {clock(exited[name])}."
+    stayed -= exited.keys() - killed
     for names, was_killed in ((sorted(stayed - killed), False), (sorted(killed), True)):
         if names:
             was, containers = ("was", "its container") if len(names) == 1 else ("were", "their containers")
             what = f"evicted: the kernel killed {containers}, which {was} started again" if was_killed else "ended"
             yield f"{slot_names(names)}, the cause, {was} not {what}{_later(run.world, names, of_use)}."
+
+
+def _exited(run: Run) -> dict[str, int]:
+    """Return when pods exited by themselves of which no successor was started here."""
+    found: dict[str, int] = {}
+    for each in run.happened:
+        match each.event:
+            case PodEnd(cause=EndCause.EXITED) as end:
+                found[end.slot] = each.at
+            case PodArrival() as arrival:
+                found.pop(arrival.slot, None)
+            case _:
+                pass
+    return found
 
 
 def _later(world: World, stayed: Sequence[str], evicted: Sequence[Loss]) -> str:

@@ -56,7 +56,8 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
         owners = {each.pod.owner for each in world.pods if each.pod.full_name in slots}
         again = any(each.here > 0 and each.name in owners for each in world.owners)
         names = slot_names(slots) + (", without a successor here" if again else "")
-        yield f"The least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}: {names}."
+        at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"
+        yield f"The least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}{at}: {names}."
     else:
         yield "No pod had to go."
 
@@ -68,7 +69,8 @@ def needed_text(run: Run, account: Account) -> str:
     ended = {loss.instead_of or loss.slot for loss in account.losses if loss.verdict in kinds} & account.ideal.slots
     if ended == account.ideal.slots:
         return f"needed to clear the threshold {to_the_end(run.world)}"
-    part = f"{len(ended)} of the {len(account.ideal.slots)} pods whose end would have cleared the threshold"
+    at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"
+    part = f"{len(ended)} of the {len(account.ideal.slots)} pods whose end{at} would have cleared the threshold"
     # What another pod's end gave back, or a kill, can have ended it too.
     alone = account.relieved_at is not None and not account.innocents and not run.kills
     return f"needed, but too few: {part}{'; the shortage ended by itself' if alone else ''}"
