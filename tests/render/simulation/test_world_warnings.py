@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.signal import Signal
 from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts, warnings_text
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec, Owner
@@ -102,3 +103,25 @@ def test_a_dry_run_is_said_not_to_be_played() -> None:
     (warning,) = dry_run_texts(dry_run=True)
     assert warning.startswith("Warning: `evictd.dryRun` is not played: here evictions end pods")
     assert not list(dry_run_texts(dry_run=False))
+
+
+@pytest.mark.parametrize(
+    ("rate", "threshold", "left"), [(300, "10Mi", "32ms"), (300, "120Mi", "399ms"), (100, "120Mi", "")]
+)
+def test_an_eviction_that_a_real_reaction_would_make_too_late_is_named(rate: int, threshold: str, left: str) -> None:
+    """`The kernel killed nothing` with 32 ms left, where evictd reacts in 9 to 464 ms (world 32 with 10Mi)."""
+    played = play(world(hog(rate=rate * MI), *quiet(3)), config(hard={"memory.available": threshold}))
+    assert not played.kills
+    found = [each for each in warnings_text(played) if "was ended only" in each]
+    text = (
+        f"Warning: default/hog was ended only {left} before nothing would have been left. evictd takes 9 to 464 ms to react "
+        "(docs/benchmarks.md), and here none: on a real node the OOM killer can act first."
+    )
+    assert found == ([text] if left else [])
+
+
+def test_what_is_taken_while_a_pod_ends_counts_for_the_time_left() -> None:
+    played = play(world(hog(rate=300 * MI), *quiet(3)), config(hard={"memory.available": "500Mi"}))
+    during = replace(played, while_ending={Signal.MEMORY_AVAILABLE: [(each.at, 30 * MI) for each in played.cycles]})
+    assert any("was ended only 100ms before" in each for each in warnings_text(during))
+    assert not any("was ended only" in each for each in warnings_text(replace(during, happened=())))

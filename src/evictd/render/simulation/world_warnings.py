@@ -5,16 +5,21 @@ from collections.abc import Iterator
 from evictd.config.kernel_share import below_kernel_share, counts_kernel_share
 from evictd.config.lint import without_unit
 from evictd.core.model.config import memory_formula, own_thresholds
+from evictd.core.model.decision import begun_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.approximate import bytes_text
+from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import NANO, of_bytes
-from evictd.render.text import clean, first_of, signal_quantity
+from evictd.render.text import clean, duration_text, first_of, signal_quantity
 from evictd.world.behaviours import Usage
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
 from evictd.world.process import Process
+
+_REACTION = 464 * MILLISECOND
+"""The longest time from a crossing to the call that stops a pod which docs/benchmarks.md measured beside busy processes."""
 
 
 def warnings_text(run: Run) -> Iterator[str]:
@@ -26,6 +31,7 @@ def warnings_text(run: Run) -> Iterator[str]:
     yield from _capacity_texts(run)
     yield from _too_large_texts(run)
     yield from _request_texts(run)
+    yield from _short_margin_texts(run)
 
 
 def _kernel_texts(run: Run) -> Iterator[str]:
@@ -122,3 +128,30 @@ def _capacity_texts(run: Run) -> Iterator[str]:
         if finding.limit >= finding.capacity:
             whole = signal_quantity(finding.capacity, finding.threshold.signal)
             yield f"Warning: {name} is not below the node's {whole}, so it is always met."
+
+
+def _short_margin_texts(run: Run) -> Iterator[str]:
+    """Write of the eviction that came closest to the end of memory that a real evictd, which needs time to react, can be late."""
+    if run.kills:
+        return  # it was late even so
+    gone = {each.event.uid: each.at for each in run.happened if isinstance(each.event, PodEnd)}
+    margins: list[tuple[int, str]] = []
+    for cycle in run.cycles:
+        for each in begun_evictions(cycle.step.decisions):
+            because = each.because
+            if because.threshold is None or because.available is None or not because.fill_rate:
+                continue
+            signal = because.threshold.signal
+            if signal in MEMORY_SIGNALS and each.pod.uid in gone:
+                ending = run.while_ending.get(signal, ())
+                meanwhile = (left for at, left in ending if cycle.at <= at < gone[each.pod.uid])
+                left = min([because.available.value(), *meanwhile])
+                if counts_kernel_share(because.threshold, memory_formula(run.config)):
+                    left -= run.world.node.unusable_memory
+                margins.append((max(left, 0) * SECOND // because.fill_rate, each.pod.full_name))
+    margin, name = min(margins, default=(_REACTION, ""))
+    if margin < _REACTION:
+        yield (
+            f"Warning: {clean(name)} was ended only {duration_text(margin)} before nothing would have been left. evictd takes "
+            "9 to 464 ms to react (docs/benchmarks.md), and here none: on a real node the OOM killer can act first."
+        )
