@@ -76,3 +76,12 @@ def test_a_dry_run_counts_no_eviction_and_no_limit_none_either() -> None:
     free = Playbook(config(hard={"memory.available": "1Gi"}), pods=FOUR, usage=BIG)
     free.at("0s", memory="0 of 4Gi").conditions("MemoryPressure").evicts("a")
     assert free.state.evicted_at == ()
+
+
+def test_a_limit_of_one_pod_is_written_in_the_singular() -> None:
+    """`evictionLimit allows no more than 1 pods`."""
+    book = Playbook(replace(LIMITED, eviction_limit=EvictionLimit(pods=1, per=MINUTE)), pods=FOUR, usage=BIG)
+    book.at("0s", memory="0 of 4Gi").conditions("MemoryPressure").evicts("a")
+    book.at("1s", memory="300Mi of 4Gi", gone=["a"]).does_nothing()
+    (stop,) = (each for each in book.findings(NoAction) if each.why is NoActionReason.EVICTION_LIMIT_REACHED)
+    assert stop.detail == "1 pod within 1m0s"

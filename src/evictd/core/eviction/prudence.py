@@ -49,7 +49,7 @@ def over_limit(shortage: Shortage, state: State, config: EvictionConfig, now: in
         why=NoActionReason.EVICTION_LIMIT_REACHED,
         threshold=shortage.threshold,
         needed=SIGNALS[shortage.threshold.signal].amount(shortage.missing) if shortage.measurable else None,
-        detail=f"{len(lately)} pods within {format_duration(limit.per)}",
+        detail=f"{len(lately)} pod{'' if len(lately) == 1 else 's'} within {format_duration(limit.per)}",
         until=lately[-limit.pods] + limit.per,
     )
 
