@@ -202,6 +202,12 @@ def test_everything_that_can_be_written() -> None:
             'pods[0].behaviours[0].grow.rate: "2000m/s": is an amount in thousandths; did you mean 2000Mi/s?',
         ),
         ("node: {memory: 8m}", 'node.memory: "8m": is less than one; did you mean 8Mi?'),
+        ("node: {memory: 16}", "node.memory: 16: is less than 16Mi; did you mean 16Gi?"),
+        ("node: {memory: 16Ki}", "node.memory: 16384: is less than 16Mi; give the memory of a node, such as 8Gi"),
+        (
+            "node: {memory: 64Mi, unusableMemory: 64Mi}",
+            "node.unusableMemory: 67108864: is all of `node.memory`; give less",
+        ),
         ("node: {memory: '0.5'}", 'node.memory: "0.5": is less than one; give an amount such as 500Mi'),
         (
             "pods: [{name: a, limits: {ram: 256Mi}}]",

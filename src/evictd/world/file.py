@@ -27,6 +27,7 @@ from evictd.core.model.oom import SYSTEM_NODE_CRITICAL, SYSTEM_NODE_CRITICAL_PRI
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.resources import CPU, IN_MEMORY, Container, Volume, VolumeKind
+from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import InputError, did_you_mean
@@ -70,6 +71,11 @@ FINDINGS = sorted({each.value for each in (*NoActionReason, *SkipReason)})
 """The reasons that `expect.findings` may name."""
 LONGEST = 24 * 60 * MINUTE
 """The longest duration: it has a cycle each 10 s, which are all kept, and is played twice."""
+
+LEAST_MEMORY = 16 << 20
+"""The least memory of a node: with less no kernel runs pods, and the number lacks its unit."""
+_GIB_AT_MOST = 4096
+"""Bytes that were meant as GiB, if the number of them has no unit."""
 
 
 @frozen
@@ -201,6 +207,7 @@ class _Reader:
                     f"apiServer.budgets[{index}].pods", name, "is no pod of this world", "name it `namespace/name`"
                 )
         self.check_times(fields)
+        self.check_memory(fields)
         if fields.node.split_layout and fields.node.imagefs is None:
             self.wrong("node.splitLayout", "true", "needs `imagefs`", "add the disk of the images")
         if fields.expect is not None:
@@ -247,6 +254,16 @@ class _Reader:
             self.wrong(
                 f"{path}.volumes", "[]", "a behaviour writes to a volume, and there is none", "add `- name: data`"
             )
+
+    def check_memory(self, fields: WorldFields) -> None:
+        memory, unusable = fields.node.memory, fields.node.unusable_memory
+        if memory < LEAST_MEMORY:
+            remedy = (
+                f"did you mean {memory}Gi?" if 0 < memory <= _GIB_AT_MOST else "give the memory of a node, such as 8Gi"
+            )
+            self.wrong("node.memory", memory, f"is less than {bytes_text(LEAST_MEMORY)}", remedy)
+        elif unusable >= memory:
+            self.wrong("node.unusableMemory", unusable, "is all of `node.memory`", "give less")
 
     def check_times(self, fields: WorldFields) -> None:
         if fields.duration == 0:
