@@ -150,3 +150,13 @@ def test_a_pod_that_is_evicted_at_once_is_started_before() -> None:
     lines = [line.text for line in timeline(run)]
     evicted = next(number for number, text in enumerate(lines) if text.startswith("evict default/agent-1 "))
     assert "default/agent-1 is started" in lines[:evicted]
+
+
+def test_a_limit_below_the_configured_threshold_is_explained_where_it_is_met_first() -> None:
+    """`memory.available<2500Mi is met, just under 2.38Gi left, limit 2.38Gi` was explained only at the eviction (world 44)."""
+    run = play(
+        world(hog(rate=10 << 20), *quiet(3), node=NodeSpec(memory=4 << 30, unusable_memory=64 << 20)),
+        config(soft={"memory.available": ("2500Mi", "10s")}),
+    )
+    (met,) = (each.text for each in timeline(run) if " is met, " in each.text)
+    assert re.search(r"limit 2\.\d+Gi \(2500Mi less what no process can allocate\)$", met), met

@@ -133,7 +133,9 @@ def _level_text(finding: ThresholdFinding) -> str:
     level = left_text(finding.available, signal, finding.limit)
     configured = finding.threshold.value.quantity
     lowered = signal in MEMORY_SIGNALS and configured is not None and finding.limit < configured
-    return f"{level}, limit {signal_quantity(finding.limit, signal)}" if lowered else level
+    if not lowered:
+        return level
+    return f"{level}, limit {signal_quantity(finding.limit, signal)} ({configured} less what no process can allocate)"
 
 
 def _stop_text(finding: NoAction) -> str:
