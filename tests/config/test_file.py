@@ -115,9 +115,9 @@ def test_a_last_line_without_an_end_is_a_warning(tmp_path: Path) -> None:
 def test_without_any_file_there_are_no_thresholds_and_a_warning() -> None:
     settings = load(None)
     assert settings.eviction == EvictionConfig(keep_away=False), "nor an API server"
-    assert settings.warnings == (
-        "no configuration file was given, so there are no hard thresholds; give --config or --eviction-hard",
-    )
+    (warning,) = settings.warnings
+    said = "no configuration file was given, so there are no thresholds, and no pod is evicted for pressure; give "
+    assert warning == f"{said}--config FILE, or --eviction-hard (--help-kubelet-flags lists it)"
 
 
 def test_json_is_read_too(tmp_path: Path) -> None:

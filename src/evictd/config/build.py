@@ -163,7 +163,11 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         known = ", ".join(MEMORY_POLICIES)
         yield f"memoryReservationPolicy {quoted(kubelet.memory_reservation_policy)} counts as None: known are {known}"
     if not layers.name and not any(threshold.hard for threshold in eviction.thresholds):
-        yield "no configuration file was given, so there are no hard thresholds; give --config or --eviction-hard"
+        none = "hard thresholds" if eviction.thresholds else "thresholds, and no pod is evicted for pressure"
+        yield (
+            f"no configuration file was given, so there are no {none}; give --config FILE, or --eviction-hard "
+            "(--help-kubelet-flags lists it)"
+        )
     elif not eviction.thresholds:
         yield "there are no thresholds: evictd never evicts a pod for pressure"
     for signal in sorted(kubelet.eviction_soft_grace_period.keys() - kubelet.eviction_soft.keys()):

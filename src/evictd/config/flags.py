@@ -228,7 +228,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--{flag.name}", dest=_destination(flag), action="append", metavar=flag.kind.form, help=flag.about
         )
-    own.add_argument("--help-kubelet-flags", action=_HelpKubeletFlags, help="show the kubelet's flags, with defaults")
+    own.add_argument(
+        "--help-kubelet-flags", action=_HelpKubeletFlags, help="show the kubelet's flags, such as those of thresholds"
+    )
 
 
 class _HelpKubeletFlags(argparse.Action):

@@ -151,7 +151,8 @@ class Daemon:
             dry_run=self._settings.evictd.dry_run,
         )
         if os.isatty(log.STANDARD_ERROR):
-            self._log.info(start_text(self._served_at, dry_run=self._settings.evictd.dry_run))
+            dry_run = self._settings.evictd.dry_run
+            self._log.info(start_text(self._served_at, dry_run=dry_run, thresholds=bool(eviction.thresholds)))
         for warning in self._settings.warnings:
             self._log.warning(warning, source="configuration")
         self.loop.run()
