@@ -90,7 +90,7 @@ def test_a_policy_beside_a_configuration_is_named(
 def test_what_a_world_expects_is_checked(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world.write_text(f"{WORLD}expect: {{innocents: 0, evicted: [default/leak]}}\n")
     assert main(["simulate", str(world)]) == 0
-    expected = "As the world expects, no pod was evicted without need; only default/leak was evicted."
+    expected = "As `expect` in the file says, no pod was evicted without need; only default/leak was evicted."
     assert expected in " ".join(capsys.readouterr().out.split())
     world.write_text(f"{WORLD}expect: {{innocents: 0, evicted: [default/web-0]}}\n")
     assert main(["simulate", str(world), "--output", "json"]) == 1

@@ -58,7 +58,7 @@ def test_the_sample_of_a_world_meets_its_expectations(tmp_path: Path, capsys: py
     assert main(["simulate", str(path)]) == 0
     out = capsys.readouterr().out
     assert "default/leak was evicted" in out
-    assert "As the world expects, " in out
+    assert "As `expect` in the file says, " in out
     assert "expect." not in out
 
 

@@ -42,6 +42,7 @@ from evictd.render.simulation.outlook import (
 )
 from evictd.render.simulation.plot import draw
 from evictd.render.simulation.world_comparison import print_worlds, worlds_document
+from evictd.render.simulation.world_head import head_texts
 from evictd.render.simulation.world_outcome import PlayedWorld
 from evictd.render.simulation.world_view import cycles_to_draw, print_world, world_document
 from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts
@@ -65,7 +66,7 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     written = None if args.journal is None else write_world_journal(sides[0].run, args.journal, end=wall_clock())
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
     if args.output == TABLE:
-        _print(title, sides, args)
+        _print(title, sides, args, head_texts(file.world, file.description))
     else:
         documents = [_document(title, side) for side in sides]
         document = documents[0] if len(sides) == 1 else worlds_document(title, documents)
@@ -146,15 +147,15 @@ def _draw(
         report_plot(to)
 
 
-def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace) -> None:
+def _print(title: str, sides: Sequence[PlayedWorld], args: argparse.Namespace, head: Sequence[str] = ()) -> None:
     if len(sides) == 1:
         console = make_console(sys.stdout)
-        print_world(title, sides[0], console, everything=args.all)
+        print_world(title, sides[0], console, everything=args.all, head=head)
         calm, after = _ahead(sides[0])
         print_outlooks(calm, console, after, lead="")
     else:
         played_on = [_ahead(side)[1] for side in sides]
-        print_worlds(title, sides, make_console(sys.stdout), everything=args.all, played_on=played_on)
+        print_worlds(title, sides, make_console(sys.stdout), everything=args.all, played_on=played_on, head=head)
 
 
 def _document(title: str, side: PlayedWorld) -> Document:

@@ -88,6 +88,7 @@ class WorldFile:
     evictd: Mapping[str, Any]
     """EvictdConfiguration fields by their YAML names; may be empty."""
     expect: ExpectFields | None = None
+    description: str = ""
 
 
 def decode_world(document: Mapping[str, Any]) -> WorldFile:
@@ -96,7 +97,13 @@ def decode_world(document: Mapping[str, Any]) -> WorldFile:
     reader = _Reader([_placed(each) for each in problems])
     if fields.kind != KIND:
         reader.wrong("kind", fields.kind, "is no world", f"a world has `kind: {KIND}`")
-    found = WorldFile(world=reader.world(fields), config=fields.config, evictd=fields.evictd, expect=fields.expect)
+    found = WorldFile(
+        world=reader.world(fields),
+        config=fields.config,
+        evictd=fields.evictd,
+        expect=fields.expect,
+        description=fields.description,
+    )
     if not problems:  # else the rest of a field that was not understood would be reported as well
         reader.check(fields, found.world)
     if reader.problems:

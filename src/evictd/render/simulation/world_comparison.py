@@ -44,14 +44,15 @@ def print_worlds(
     *,
     everything: bool = False,
     played_on: Sequence[PlayedOn | None] = (),
+    head: Sequence[str] = (),
 ) -> None:
-    """Print several configurations side by side: what each did at which time, then each conclusion.
+    """Print the head and several configurations side by side: what each did at which time, then each conclusion.
 
     `played_on` is the first eviction of each one that was played on beyond its end; empty where none was.
     """
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(title=clean(title), box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("at", no_wrap=True)
     for side in sides:
         table.add_column(clean(side.name), overflow="fold")
@@ -65,10 +66,11 @@ def print_worlds(
     for each in shown:
         at, cells = (None, [each, *[""] * (len(sides) - 1)]) if isinstance(each, str) else rows[each]
         table.add_row("" if at is None else clock(at), *cells)
+    print_line(to, "", clean(title), "bold")
+    for text in head:
+        print_line(to, "  ", text)
     if rows:
         to.print(table)
-    else:
-        print_line(to, "", clean(title), "bold")
     if len(shown) < len(found):
         to.print(f"{len(found) - len(shown)} more lines; --all shows them")
     for side, after in zip_longest(sides, played_on[: len(sides)]):

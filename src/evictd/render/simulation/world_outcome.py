@@ -126,7 +126,7 @@ def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
     """Write which expectations of a world file are met, in one sentence, and why each other one is not."""
     met = [each.text for each in expectations if not each.unmet]
     unmet = [each for each in expectations if each.unmet]
-    texts = [f"As the world expects, {clean('; '.join(met))}."] if met else []
+    texts = [f"As `expect` in the file says, {clean('; '.join(met))}."] if met else []
     return [*texts, *(f"expect.{each.field}: not met: {clean('; '.join(each.unmet))}" for each in unmet)]
 
 

@@ -203,9 +203,16 @@ def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry
             yield clock(lines[each].at), lines[each]
 
 
-def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: bool = False) -> None:
-    """Print the timeline and the conclusion. A reason that only differs in amounts from an earlier one needs `everything`."""
+def print_world(
+    title: str, played: PlayedWorld, to: "Console", *, everything: bool = False, head: Sequence[str] = ()
+) -> None:
+    """Print the head, the timeline and the conclusion.
+
+    A reason that only differs in amounts from an earlier one needs `everything`.
+    """
     to.print(f"{clean(title) or 'world'}: decided by {clean(played.name)}", style="bold")
+    for text in head:
+        print_line(to, "  ", text)
     lines = timeline(played.run)
     texts = [(clock(line.at), line) for line in lines] if everything else list(_folded(lines))
     shown = texts if everything else texts[:MOST_LINES]
@@ -219,7 +226,7 @@ def print_world(title: str, played: PlayedWorld, to: "Console", *, everything: b
     if len(shown) < len(texts):
         to.print(f"{'':>10}  {len(texts) - len(shown)} more lines; --all shows them")
     quiet = len(played.run.cycles) - len({line.at for line in lines if line.decided})
-    to.print(f"{'':>10}  {counted(quiet, 'cycle')} without a change", style="dim")
+    to.print(f"{'':>10}  in {counted(quiet, 'cycle')} nothing changes", style="dim")
     to.print()
     for sentence in played_text(played):
         print_line(to, "", sentence)
