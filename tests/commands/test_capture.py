@@ -84,7 +84,7 @@ def test_pods_that_no_runtime_lists_are_unknown_in_the_scenario_too(
         assert "there are no pods" not in text
         assert f"container runtime: {none}: there is no such socket" in text
         (row,) = [each for each in text.splitlines() if each.strip().startswith("nodefs.available ")]
-        assert "the daemon has no reading of it" in row
+        assert "a daemon could not read it" in row
 
 
 @pytest.mark.usefixtures("memory_cgroups")

@@ -96,7 +96,7 @@ def test_the_row_of_a_disk_that_the_daemon_does_not_read_says_so(
     """The row said `hard: ok` and `evictd status` had no reading; only a note at the end told both together."""
     monkeypatch.setenv("COLUMNS", "200")
     flags = ["--container-runtime-endpoint", f"unix://{tmp_path}/no.sock", "--eviction-hard", "nodefs.available<1Ki"]
-    for root_dir, said in ((tmp_path / "none", "hard: the daemon has no reading of it"), (tmp_path, "hard: ok")):
+    for root_dir, said in ((tmp_path / "none", "hard: a daemon could not read it"), (tmp_path, "hard: ok")):
         assert main(["explain", *flags, "--root-dir", str(root_dir)]) == 0
         (row,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith("nodefs.available ")]
         assert said in row

@@ -32,7 +32,7 @@ def missing_root_dir(root_dir: Path, shown: Path) -> str:
     if shown == root_dir:
         return ""
     return (
-        f"rootDir {root_dir} does not exist, so the daemon has no reading of nodefs; the amounts shown are of {shown}. "
+        f"rootDir {root_dir} does not exist, so a daemon could not read nodefs; the amounts shown are of {shown}. "
         f"Without a kubelet, {ROOT_DIR_REMEDY}"
     )
 

@@ -189,7 +189,7 @@ def _add_thresholds(
         unread = filesystem is not None and filesystem.value in troubled
         *amounts, stands = _threshold_cells(finding)
         if unread:
-            stands = f"{kind_text(finding.threshold)}: the daemon has no reading of it"
+            stands = f"{kind_text(finding.threshold)}: a daemon could not read it"
         source = () if sources is None else (clean(sources.get(signal, "")),)
         table.add_row(*amounts, stands, *source, style="yellow" if finding.is_short or unread else "")
 
