@@ -126,3 +126,12 @@ def test_a_threshold_that_is_no_number_has_no_amount() -> None:
     rows = as_data(report)["thresholds"]
     assert isinstance(rows, list)
     assert rows[0]["amount"] is None
+
+
+def test_a_note_on_a_threshold_is_a_finding_and_one_on_the_machine_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """`no findings` stood below the note that a threshold leaves little time."""
+    threshold = LintFinding(lint=Lint.LITTLE_MEMORY_LEFT, signal=Signal.MEMORY_AVAILABLE, message="m", remedy="r")
+    machine = replace(threshold, lint=Lint.RUNTIME_MISSING, signal=None)
+    for finding, said in ((threshold, False), (machine, True)):
+        write_report(replace(REPORT, warnings=(), findings=(finding,)), "table")
+        assert ("no findings" in capsys.readouterr().out) is said

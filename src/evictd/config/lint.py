@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on
+from evictd.config.little_left import little_left
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
 from evictd.config.reserved import requests_meet
 from evictd.config.settings import UnknownField
@@ -34,6 +35,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *_below_low_watermark(active, surroundings),
         *memory_never_met(active, surroundings),
         *kubelet_never_acts(active, surroundings),
+        *little_left(active, surroundings),
         *_no_memory_threshold(active),
         *_no_pid_threshold(active),
         *_pid_threshold_never_met(active, surroundings),

@@ -31,6 +31,8 @@ class Lint(Enum):
     """A soft threshold is not above the hard one of its signal, so it never acts first."""
     BELOW_LOW_WATERMARK = "BelowLowWatermark"
     """A memory threshold is not above the kernel's low watermark (/proc/zoneinfo): the kernel stalls or kills first."""
+    LITTLE_MEMORY_LEFT = "LittleMemoryLeft"
+    """From 4 GiB on: the hard threshold on memory is below 500Mi, and no soft one is above it, so there is little time to act."""
     NO_MEMORY_THRESHOLD = "NoMemoryThreshold"
     """There is no threshold on memory: the OOM killer chooses when it ends."""
     NO_PID_THRESHOLD = "NoPIDThreshold"
@@ -69,7 +71,7 @@ class Severity(Enum):
     WARNING = "warning"
     """A threshold never acts, acts late or is missing, or something could not be read; no pod is evicted for it."""
     NOTE = "note"
-    """Nothing is wrong on a machine that is no node."""
+    """Nothing is wrong on a machine that is no node, or where a threshold is meant to be low."""
 
 
 _SEVERITIES = {
@@ -79,6 +81,7 @@ _SEVERITIES = {
     Lint.ABOVE_HALF_OF_CAPACITY: Severity.ERROR,
     Lint.RECLAIM_TOO_LARGE: Severity.ERROR,
     Lint.RUNTIME_MISSING: Severity.NOTE,
+    Lint.LITTLE_MEMORY_LEFT: Severity.NOTE,
 }
 """Of the kinds that are no warning."""
 

@@ -101,7 +101,8 @@ def _print_table(report: CheckReport) -> None:
         if finding not in errors:
             style = None if finding.severity is Severity.NOTE else "yellow"
             print_line(console, f"{finding.severity.value}: ", _finding_text(finding), style)
-    if not report.warnings and all(each.severity is Severity.NOTE for each in report.findings):
+    of_node = (each for each in report.findings if not (each.severity is Severity.NOTE and each.signal is None))
+    if not report.warnings and not any(of_node):
         console.print("no findings", style="green")
     runs = (
         "true: evictd decides and changes nothing"

@@ -1,0 +1,51 @@
+"""Checks the hint at a memory threshold that leaves little time on a large node."""
+
+import pytest
+
+from evictd.config.lint_model import Lint, Severity, Surroundings
+from evictd.config.little_left import little_left
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
+from evictd.core.units.quantity import parse_quantity
+
+
+def found(hard: str, soft: str = "", memory: str = "23.5Gi") -> list[str]:
+    """Messages and remedies on a node of this size."""
+    maps = ThresholdMaps(
+        hard={"memory.available": hard} if hard else {},
+        soft={"memory.available": soft} if soft else {},
+        soft_grace_period={"memory.available": "1m"} if soft else {},
+    )
+    thresholds, problems = parse_threshold_config(maps)
+    assert problems == ()
+    around = Surroundings(capacities={Signal.MEMORY_AVAILABLE: parse_quantity(memory)} if memory else {})
+    findings = list(little_left(thresholds, around))
+    assert all((one.lint, one.severity) == (Lint.LITTLE_MEMORY_LEFT, Severity.NOTE) for one in findings)
+    return [f"{one.message}; {one.remedy}" for one in findings]
+
+
+def test_the_kubelets_default_is_named_on_a_large_node() -> None:
+    """`evictd check` said nothing of 100Mi on a node of 23.5Gi, for which the documentation advises 500Mi and 1Gi."""
+    said = "this node has 23.5Gi, and 100Mi leave little time before the OOM killer acts; from 4 GiB on set 500Mi hard and "
+    assert found("100Mi") == [f"{said}1Gi soft, which leave more"]
+    assert len(found("1%")) == 1
+
+
+@pytest.mark.parametrize(
+    ("hard", "soft", "memory"),
+    [
+        ("500Mi", "", "23.5Gi"),
+        ("5%", "", "23.5Gi"),
+        ("150Mi", "200Mi", "23.5Gi"),
+        ("100Mi", "", "2Gi"),
+        ("100Mi", "", ""),
+    ],
+)
+def test_enough_a_soft_threshold_above_or_a_small_or_unknown_node_is_fine(hard: str, soft: str, memory: str) -> None:
+    assert found(hard, soft, memory) == []
+    assert found("", "1Gi") == []
+
+
+def test_a_node_of_four_gibibytes_reports_a_little_less() -> None:
+    assert len(found("100Mi", memory="3.8Gi")) == 1
+    assert len(found("100Mi", "100Mi")) == 1, "the soft one is not above it"
