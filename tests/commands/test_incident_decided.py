@@ -18,6 +18,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.incident import incident_of
@@ -64,6 +65,13 @@ def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
     said = verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/hog-old")
     assert said is not None
     assert (said.need, said.fewest) == (Need.NEEDED, ("default/hog-old",))
+    assert said.before == "the minute before"
+    held_then = state.holdings[Signal.MEMORY_AVAILABLE]
+    begun = replace(held_then, since=held_then.at - 12 * SECOND, arrived={})
+    shorter = replace(state, holdings={**state.holdings, Signal.MEMORY_AVAILABLE: begun})
+    young = verdict_of(entry, shorter, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    assert young is not None
+    assert young.before == "the 12 s before"
     other = verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/web")
     assert other is not None
     assert other.need is Need.ANOTHER_POD

@@ -283,7 +283,20 @@ def verdict_of(
         need = Need.NOTHING_SHORT
     elif not ideal.relieves:
         need = Need.NO_POD_HELPS
-    return EvictionVerdict(need=need, pod=pod, fewest=tuple(sorted(ideal.slots)), growers=growers, played=_PLAYED)
+    return EvictionVerdict(
+        need=need,
+        pod=pod,
+        fewest=tuple(sorted(ideal.slots)),
+        growers=growers,
+        played=_PLAYED,
+        measured_over=_measured_over(held),
+    )
+
+
+def _measured_over(held: SupplyHoldings) -> int:
+    """Return for how long before the reading the growth was measured: the longest time of anything that grew."""
+    levels = [*held.growing.values(), *(() if held.elsewhere is None else (held.elsewhere,))]
+    return max((each.at - each.since for each in levels if each.rate > 0), default=MINUTE)
 
 
 def _names(entry: JournalEntry) -> dict[str, str]:

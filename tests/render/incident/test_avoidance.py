@@ -25,6 +25,8 @@ from tests.render.recorded_incident import incident as recorded_incident
 from tests.stories import GI
 from tools.incidents import incident_files, play_incident
 
+SUM = "(6Gi that it held, less 1.5Gi that was missing)"
+
 
 def incident() -> Incident:
     """The recorded incident, with a pod as the cause: the journal has no reading before it by which a pod grew."""
@@ -39,12 +41,12 @@ def with_request(pod: str | None) -> Incident:
 def test_a_limit_and_a_request_avoid_it_and_a_soft_threshold_does_not() -> None:
     limit, request = avoidance(with_request("default/web")).by
     assert limit == (
-        "a limit of at most 4.48Gi of memory: the kernel would have ended it there, before the node was short"
+        f"a limit of at most 4.48Gi of memory: the kernel would have ended it there, before the node was short {SUM}"
     )
     assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place then"
     (threshold,) = avoidance(incident()).not_by
     assert threshold == (
-        "a soft threshold: to be met 60 s earlier at 85.3Mi a second it would have to be 7Gi, "
+        "a soft threshold: for a grace period of 60 s at 85.3Mi a second it would have to be 7Gi, "
         "more than half of the 8Gi that there are"
     )
 
@@ -439,7 +441,8 @@ def test_logs_are_answered_with_rotation_and_a_limit() -> None:
     said = avoidance(found)
     assert said.by[0].startswith("log rotation: containerLogMaxSize times containerLogMaxFiles")
     limit = (
-        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, before the node was short"
+        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, before the node was short "
+        f"{SUM}"
     )
     assert said.by[1] == limit
     assert not any("rotation" in each for each in avoidance(replace(found, most_in="volumes")).by)
@@ -470,7 +473,7 @@ def test_a_disruption_budget_is_said_to_have_delayed_the_eviction_only() -> None
 
 def test_a_pod_that_grows_on_is_ended_at_its_limit_again() -> None:
     grown = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))
-    assert grown.by[0].endswith("before the node was short, and again after each restart as long as it grows")
+    assert grown.by[0].endswith(f"before the node was short, and again after each restart as long as it grows {SUM}")
 
 
 def test_files_in_memory_are_not_said_to_go_with_a_restart() -> None:
@@ -478,7 +481,7 @@ def test_files_in_memory_are_not_said_to_go_with_a_restart() -> None:
     leak = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     assert avoidance(replace(leak, in_memory=True)).by[0] == (
         "a limit of at most 4.48Gi of memory: with the files of its emptyDir in memory (sizeLimit bounds these alone) it could "
-        "have held no more, and the node would not have been short"
+        f"have held no more, and the node would not have been short {SUM}"
     )
 
 

@@ -48,7 +48,8 @@ def test_the_reason_is_what_the_pods_that_rank_before_it_held() -> None:
 
 def test_the_growth_counts_that_comes_while_they_go() -> None:
     assert why(beside(other("database", 2 * GI))) == (
-        "the other pods above their requests held 2Gi together, less than the 1.5Gi that was missing plus 40 s of growth (3.33Gi)"
+        "the other pods above their requests held 2Gi together, less than the 1.5Gi that was missing plus 3.33Gi that grows in "
+        "40 s, while it ends"
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 
 GROWN = "had what was there gone on growing for 5m0s as in the minute before"
@@ -96,3 +96,15 @@ def test_what_grew_fast_for_a_short_time_brings_forward_what_had_grown_much_more
     assert replace(verdict, growers=(burst, replace(own, grown=None))).hastened_by is None
     assert replace(verdict, growers=(replace(burst, rate=300), own)).hastened_by is None, "it hardly grows any more"
     assert replace(verdict, growers=(burst,)).hastened_by is None
+
+
+def test_a_growth_that_was_measured_for_less_than_half_a_minute_has_its_time() -> None:
+    """A run of 23 s said `as in the minute before`."""
+    grew = Grower(pod="default/a", rate=1)
+    whole = EvictionVerdict(need=Need.NEEDED, pod="default/a", fewest=("default/a",), growers=(grew,), played=MINUTE)
+    assert whole.before == "the minute before"
+    short = replace(whole, measured_over=12 * SECOND)
+    assert short.text() == (
+        "its end was needed: had what was there gone on growing for 1m0s as in the 12 s before, its end alone would have "
+        "relieved the node"
+    )

@@ -12,6 +12,7 @@ from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.in_its_place import in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
 from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
@@ -43,8 +44,6 @@ _NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _NO_MORE = "could have held no more"
-_LIMITS_CHECKED = 10
-"""Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
 _NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
 
@@ -131,11 +130,11 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return Avoidance()
-    fast = grower_rate(found, grower)
-    rate = amount_text(fast, resource)
+    rate = amount_text(fast := grower_rate(found, grower), resource)
+    before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
     rotation = (_rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
-    return Avoidance(by=(f"less growth of {which}: it took {rate} a second in the minute before", *rotation))
+    return Avoidance(by=(f"less growth of {which}: it took {rate} a second in {before}", *rotation))
 
 
 def held_by_page_cache(found: Incident) -> bool:
@@ -248,16 +247,17 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         return Avoidance(
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
-    enough = victim.usage - found.missing
+    enough, growth = victim.usage - found.missing, 0
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
         own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
         rate = next((grower_rate(found, each) for each in own), 0)
         by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
-        enough -= rate * _LIMITS_CHECKED
+        growth = rate * LIMITS_CHECKED
+        enough -= growth
         if enough <= 0:
             return Avoidance(by=by)
-    most = amount_text(rounded_below(enough), resource)
+    most, how = amount_text(rounded_below(enough), resource), limit_sum(victim.usage, found.missing, growth, resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     swap = f" (the {amount_text(found.swapped, resource)} that it had in swap do not count)" if found.swapped else ""
@@ -265,14 +265,14 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        return Avoidance(by=(*by, f"{limit}: it would have been evicted for that, before the node was short"))
+        evicted = "it would have been evicted for that, before the node was short"
+        return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
     if found.in_memory:
-        held = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
-        return Avoidance(by=(f"{limit}: {held}, and the node would not have been short",))
-    again = (
-        ", and again after each restart as long as it grows" if found.verdict is not None and found.verdict.grew else ""
-    )
-    return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again}",))
+        holds = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
+        return Avoidance(by=(f"{limit}: {holds}, and the node would not have been short {how}",))
+    grows_on = found.verdict is not None and found.verdict.grew
+    again = ", and again after each restart as long as it grows" if grows_on else ""
+    return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again} {how}",))
 
 
 def other_growers(found: Incident) -> tuple[Grower, ...]:
@@ -374,7 +374,6 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     hidden = max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0)
     configured = limit + hidden
     fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
-    early = f"{LEAD_SECONDS} s earlier"
     went = "and the pod would have gone then, with a grace period"
     if was_within_request(found, resource):
         went = "when this pod was still within its request"
@@ -386,11 +385,11 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
         at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
         return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
     what = f"a soft threshold of {amount}{had}"
-    soft = f"{what}: {fell} it would have been met {early}, {went}"
+    soft = f"{what}: {fell} it would have been met {LEAD_SECONDS} s earlier, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
         part = "all" if limit > found.capacity else "half"
         most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
-        soft = f"a soft threshold: to be met {early} {fell} it would have to be {amount}, {most}"
+        soft = f"a soft threshold: for a grace period of {LEAD_SECONDS} s {fell} it would have to be {amount}, {most}"
     elif (first := evicted_within_lead(found)) is not None:
         soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
     return Avoidance(not_by=(soft,))

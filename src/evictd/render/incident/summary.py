@@ -208,6 +208,6 @@ def _not_needed_text(found: Incident, *, grows: bool) -> str:
     """Write that the eviction was not needed, with what that counts on; or which pods came, with which it is not known."""
     if found.verdict is not None and found.verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
         return f"the eviction was not needed by what was there, but {came}"
-    if grows:
-        return "the eviction was not needed if growth went on as in the minute before"
+    if grows and found.verdict is not None:
+        return f"the eviction was not needed if growth went on as in {found.verdict.before}"
     return "the eviction was not needed if no other pod came"

@@ -8,7 +8,7 @@ Pods that would have come are not known to that observer: where only those that 
 from enum import Enum
 
 from evictd.core.frozen import frozen
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_duration
 
 NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
@@ -64,6 +64,14 @@ class EvictionVerdict:
     """The fastest first."""
     played: int
     """For how many nanoseconds the node was played on."""
+    measured_over: int = MINUTE
+    """For how many nanoseconds before the eviction growth was measured: about a minute, or since the pods were first measured."""
+
+    @property
+    def before(self) -> str:
+        """The time in which growth was measured: `the minute before`, or a shorter one."""
+        seconds = max(round(self.measured_over / SECOND), 1)
+        return "the minute before" if self.measured_over >= MINUTE // 2 else f"the {seconds} s before"
 
     @property
     def may_have_grown(self) -> bool:
@@ -103,7 +111,7 @@ class EvictionVerdict:
         played = format_duration(self.played)
         if not self.growers:
             return f"had what was there stayed as it was for {played}, and no other pod come"
-        return f"had what was there gone on growing for {played} as in the minute before"
+        return f"had what was there gone on growing for {played} as in {self.before}"
 
     def text(
         self, *, relieved: bool = False, too_little: bool = False, filled: bool = False, cause: str = "the host"
