@@ -194,7 +194,7 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
         text = f"{line['available']} of the disk are left: the threshold of {line['threshold']} is crossed"
         return 0, TimelineEvent(at=seconds, text=text, step=_CROSSED)
     if line.get("decision") == "ReclaimNode":
-        return 2, TimelineEvent(at=seconds, text="removes dead containers and unused images", step=_RECLAIMS)
+        return 2, TimelineEvent(at=seconds, text="looks for dead containers and unused images", step=_RECLAIMS)
     if line.get("decision") == "EvictPod":
         left = event.partition(": ")[2].partition(",")[0]
         why = f"{line['pod']}: {left}, nothing unused to remove"
@@ -222,7 +222,7 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
 
 
 _CROSSED = f"Less than {THRESHOLD_MIB}Mi of the disk are left: the threshold is crossed. No pod has to go yet."
-_RECLAIMS = "First evictd removes what no pod needs: dead containers and unused images."
+_RECLAIMS = "First evictd looks for what no pod needs and removes it: dead containers and unused images."
 _COLLECTED = "What no pod needs is gone. evictd measures the disk again: was that enough?"
 _ENOUGH_SO_FAR = f"That was enough: no pod was evicted. But {HOG.name} writes on."
 _EVICTS = "It was not enough, and nothing unused is left: one pod has to go, so that the others can stay."

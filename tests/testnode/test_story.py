@@ -26,6 +26,9 @@ def test_an_eviction_is_highlighted_and_a_collection_is_in_the_timeline() -> Non
     text = "evicts default/hog: 1Mi left, nothing unused to remove"
     assert replace(eviction, step="", conclusion="") == TimelineEvent(at=2.5, text=text, highlighted=True)
     assert eviction.conclusion == "evictd evicted default/hog: 1Mi left, nothing unused to remove."
+    looks = timeline_event(event="delete unused containers and images", decision="ReclaimNode")
+    assert looks is not None
+    assert looks.text == "looks for dead containers and unused images", "what it removed is said when it has"
     collection = timeline_event(event="collected", what="images", removed=2, freed_bytes=30 << 20)
     assert collection is not None
     assert collection.text == "2 unused images removed: 30Mi came back"
