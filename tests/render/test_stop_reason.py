@@ -37,7 +37,10 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
 def test_an_unknown_layout_is_said_to_hold_up_only_the_disks() -> None:
     """Memory and PIDs are acted on in the same cycle; "the cycle waits for it" was not true."""
     text = no_action_text(NoAction(why=NoActionReason.LAYOUT_UNKNOWN))
-    assert text == "the filesystem layout is unknown; thresholds on disks wait for it (policy Kubelet: all)"
+    assert text == (
+        "it is not known which disks hold images and pods; thresholds on disks wait for it, under policy Kubelet all "
+        "thresholds"
+    )
 
 
 @pytest.mark.parametrize("why", NoActionReason)

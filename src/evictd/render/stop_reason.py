@@ -57,7 +57,8 @@ _PLAIN = {
         rest="; check its value",
     ),
     NoActionReason.LAYOUT_UNKNOWN: StopReason(
-        first="the filesystem layout is unknown", rest="; thresholds on disks wait for it (policy Kubelet: all)"
+        first="it is not known which disks hold images and pods",
+        rest="; thresholds on disks wait for it, under policy Kubelet all thresholds",
     ),
 }
 """The reasons without amounts."""
