@@ -65,6 +65,13 @@ def test_a_misspelt_command_gets_the_one_that_was_meant(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "evictd: simulte: is no command; did you mean simulate?\n"
 
 
+def test_a_misspelt_option_of_evictd_itself_gets_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--verison` was sent to the help, beside a misspelt command, which gets a suggestion."""
+    with pytest.raises(SystemExit):
+        main(["--verison"])
+    assert capsys.readouterr().err.endswith("unrecognized arguments: --verison; did you mean --version?\n")
+
+
 @pytest.mark.parametrize("arguments", [["bogus"], ["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
 def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

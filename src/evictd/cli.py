@@ -184,9 +184,9 @@ def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
 
 
 def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
-    """Return the options of a command; none of an unknown one."""
+    """Return the options of a command, without one those of evictd itself; none of an unknown one."""
     (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
-    known = commands.choices.get(command)
+    known = commands.choices.get(command) if command else parser
     return tuple(option for action in known._actions for option in action.option_strings) if known else ()
 
 
