@@ -222,3 +222,25 @@ def test_a_configuration_is_read_from_standard_input_for_a_world(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     assert main(["simulate", str(path), "--config", "-", "--compare", "kubelet"]) == 0
     assert "-, policy Kubelet" in capsys.readouterr().out
+
+
+def test_a_directory_in_place_of_a_story_is_answered_with_its_files_and_an_unknown_file_with_the_examples(
+    tmp_path: Path,
+) -> None:
+    """`config/worlds: Is a directory` and `nosuchfile: No such file or directory` left a newcomer without a next step."""
+    for name in ("b.yaml", "a.yaml", "notes.txt"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(InputError) as caught:
+        read_story(tmp_path)
+    assert caught.value.problems == (
+        f"{tmp_path}: is a directory; give one of its files: {tmp_path}/a.yaml, {tmp_path}/b.yaml",
+    )
+    with pytest.raises(InputError) as caught:
+        read_story(tmp_path / "sub")
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"{tmp_path / 'sub'}: No such file or directory; examples are in config/worlds and ")
+    with pytest.raises(InputError, match=r"did you mean notes\.txt\?$"):
+        read_story(tmp_path / "note.txt")
+    (empty := tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="is a directory; examples are in config/worlds and "):
+        read_story(empty)

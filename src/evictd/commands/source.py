@@ -21,12 +21,13 @@ from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
 from evictd.config.build import with_options
-from evictd.config.file import documents_of, load, read_text, shown_path
+from evictd.config.file import STANDARD_INPUT, documents_of, load, read_text, shown_path
 from evictd.config.flags import Flags
 from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.errors import InputError, did_you_mean, missing_package
+from evictd.render.text import first_of
 from evictd.world.file import WorldFile, decode_world
 from evictd.world.model import World
 
@@ -34,6 +35,9 @@ Story = Scenario | WorldFile
 
 MAX_BYTES = 32 << 20
 MAX_VALUES = 2_000_000
+_EXAMPLES = (
+    "examples are in config/worlds and config/scenarios of a clone, or in /usr/share/doc/evictd/examples of the package"
+)
 _HEAD = 200
 """Characters at the begin of a file in which a journal says that it is one."""
 
@@ -100,7 +104,7 @@ def read_scenario(path: Path) -> Scenario:
 
 def read_story(path: Path) -> Story:
     """Read one scenario or world by its `kind`; raises `InputError` with every fault."""
-    text = read_text(path, max_bytes=MAX_BYTES)
+    text = _story_text(path)
     if JOURNAL in text[:_HEAD]:
         raise InputError(
             f"{shown_path(path)}: is a journal, no scenario; `evictd replay` decides it again, and `evictd capture "
@@ -125,6 +129,21 @@ def read_story(path: Path) -> Story:
         return decode_world(documents[0]) if kind == WORLD else _decoded_scenario(documents[0])
     except InputError as error:
         raise _in_file(path, error) from error
+
+
+def _story_text(path: Path) -> str:
+    """Read the file of a story; a directory is answered with its files, and a file that is not there with the examples."""
+    if path.is_dir():
+        files = sorted(str(each) for each in path.iterdir() if each.suffix in {".yaml", ".yml", ".json"})
+        raise InputError(
+            f"{path}: is a directory; {f'give one of its files: {first_of(files)}' if files else _EXAMPLES}"
+        )
+    try:
+        return read_text(path, max_bytes=MAX_BYTES)
+    except InputError as error:
+        if path == STANDARD_INPUT or path.exists() or any("did you mean" in each for each in error.problems):
+            raise
+        raise InputError(tuple(f"{each}; {_EXAMPLES}" for each in error.problems)) from error
 
 
 def _decoded_scenario(document: Mapping[str, Any]) -> Scenario:
