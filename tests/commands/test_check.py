@@ -384,6 +384,7 @@ def test_without_a_file_the_thresholds_are_those_of_explain(node: Path, capsys: 
         "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none and evicts no pod"
     ]
     assert outcome("--root", str(node)) is ExitCode.DONE
-    assert "dryRun: false: `evictd run` with these thresholds evicts pods" in capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "dryRun: false: a file with these thresholds and without `dryRun: true` evicts pods" in printed
     assert outcome("--root", str(node), "--eviction-hard=pid.available<5%", "--output=json") is ExitCode.DONE
     assert [one["signal"] for one in json.loads(capsys.readouterr().out)["thresholds"]] == ["pid.available"]

@@ -107,7 +107,9 @@ def _print_table(report: CheckReport) -> None:
     runs = (
         "true: evictd decides and changes nothing"
         if report.dry_run
-        else f"false: `evictd run`{'' if report.source else ' with these thresholds'} evicts pods; this check changed nothing"
+        else "false: `evictd run` evicts pods; this check changed nothing"
+        if report.source
+        else "false: a file with these thresholds and without `dryRun: true` evicts pods; this check changed nothing"
     )
     print_line(console, "", f"dryRun: {runs}")
 

@@ -1,12 +1,15 @@
 """Memory without a threshold is said to be so, before the kernel kills and after it."""
 
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from evictd.render.status.headline import headline
 from evictd.render.status.remedies import to_do
-from evictd.render.status.unguarded import ends_soon, guards_memory, unguarded_remedy, unguarded_text
+from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_remedy, unguarded_text
+from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
@@ -65,6 +68,16 @@ def test_a_node_whose_memory_has_a_threshold_says_nothing() -> None:
     status = status_of(calm(), calm().at)
     assert guards_memory(status)
     assert (status["unguardedMemory"], unguarded_text(status), unguarded_remedy(status)) == (None, "", ())
+
+
+def test_without_any_threshold_the_page_and_the_terminal_say_so() -> None:
+    """The table was empty, and the page called the node calm; the warning stood in the log alone."""
+    status = {**status_of(calm(), calm().at), "signals": []}
+    assert headline(status).text == f"N{NO_THRESHOLDS[1:]}."
+    console = Console(width=200, file=StringIO())
+    console.print(status_view(status, width=200))
+    assert isinstance(console.file, StringIO)
+    assert NO_THRESHOLDS in console.file.getvalue()
 
 
 def test_without_usage_of_pods_no_pod_is_named() -> None:

@@ -30,7 +30,7 @@ from evictd.render.status.timing import (
     refused,
     slowed,
 )
-from evictd.render.status.unguarded import ends_soon, guards_memory, unguarded_text
+from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, clean, first_of, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -170,6 +170,8 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     if near := approaches(status):
         goes = _would_go(status, near[0].entry, near[0].acts) if near[0].acts else ""
         return Headline(text=f"{prefix}{near[0].text}{near[0].caveat}{near[0].waits}.{goes}", level="soft")
+    if not status["signals"]:
+        return Headline(text=f"{prefix}{capital(NO_THRESHOLDS)}.", level="soft")
     if ends_soon(status) and not kernel_killed_text(status):
         return Headline(text=f"{prefix}{unguarded_text(status)}.", level="hard")
     return _without_shortage(status, prefix, no)

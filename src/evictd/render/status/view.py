@@ -22,7 +22,7 @@ from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import stop_text
 from evictd.render.status.timing import approaches, ends, graces, is_due, time_lines, without_repeated
-from evictd.render.status.unguarded import unguarded_text
+from evictd.render.status.unguarded import NO_THRESHOLDS, unguarded_text
 from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
 
 Document = Mapping[str, Any]
@@ -46,7 +46,7 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
     listed = None if height is None else _SHOWN_LINES
     sections: list[list[RenderableType]] = [
         [*_head(document), *_conditions(document, width)],
-        [_signals(document, width)],
+        [*_without_thresholds(document)] or [_signals(document, width)],
         _listed(list(_times(document))[: None if height is None else 1], listed, width),
         _listed(_next_to_go(document), listed, width),
         _listed([*_leaving(document), *_problems(document)], listed, width),
@@ -59,6 +59,11 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
     parts = spaced if height - _lines(spaced, width) > _SHOWN_LINES else dense
     left = max(2, height - _lines(parts, width) - 1)  # the terminal's last line stays free
     return Group(*parts, *_shortened(_decisions(document)[:left], width))
+
+
+def _without_thresholds(document: Document) -> Iterator[Text]:
+    if not document["signals"]:
+        yield Text(NO_THRESHOLDS, style="yellow")
 
 
 def _times(document: Document) -> Iterator[Text]:
