@@ -216,3 +216,12 @@ def test_the_time_of_the_present_rate_is_that_of_its_readings() -> None:
     )
     assert (steep.present_time, steep.present_rate) == (10 * SECOND, 30.0)
     assert Trend().present_time == 0
+
+
+def test_a_fall_that_began_within_the_minute_has_its_own_rate() -> None:
+    """The mean of a minute had half its rate, and the time to a threshold was twice too long (worlds 11 and 41)."""
+    steps = [(number * 10 * SECOND, 1000 - max(number - 3, 0) * 100) for number in range(7)]
+    assert play(*steps).fill_rate == 5.0
+    assert play(*steps).present_rate == 10.0
+    wavering = [(number * 10 * SECOND, 1000 - number * 50 - number % 2 * 20) for number in range(7)]
+    assert play(*wavering).present_rate == play(*wavering).fill_rate

@@ -42,3 +42,11 @@ def test_a_signal_that_cannot_be_read_has_no_thresholds() -> None:
         entry_of({"signal": "memory.available"}, {"signals": [{"signal": "memory.available", "observed": False}]})
         is None
     )
+
+
+def test_no_time_is_said_to_a_cut_at_a_rate_that_has_ended() -> None:
+    """`in 11s at the present rate` stood below a headline that said that memory hardly falls (world 25)."""
+    snapshot = incident_snapshot("25-budget-of-zero", 289)
+    status = status_of(snapshot, snapshot.at)
+    (row,) = status["leaving"]
+    assert (cut_at_hard(row, status), cut_in(row, status)) == ("cut to 1s as soon as the hard threshold is met", "")

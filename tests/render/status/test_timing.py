@@ -197,3 +197,20 @@ def test_a_hard_threshold_that_a_slower_fall_still_meets_first_is_not_left_out()
     assert next(time_lines(status)).startswith("memory.available: the soft threshold acts in 1m20s at the latest")
     memory["lately"]["fillRate"] = 0
     assert next(time_lines(status)).startswith("memory.available: the soft threshold acts in 1m20s at the latest")
+
+
+def test_memory_that_does_not_fall_because_the_kernel_kills_is_said_to() -> None:
+    """It was said not to fall, between one kill and the next (world 07)."""
+    snapshot = incident_snapshot("07-kernel-memory", 340)
+    status = status_of(snapshot, snapshot.at)
+    (end,) = ends(status).values()
+    assert end.text == "memory.available did not fall in the last 10s, because the kernel kills"
+    (end,) = ends({**status, "kernelKills": []}).values()
+    assert end.text == "memory.available did not fall in the last 10s"
+
+
+def test_a_pod_that_another_component_deleted_may_end_before_nothing_is_left() -> None:
+    """Its end was not named, though 3Gi were about to come back (world 11)."""
+    snapshot = incident_snapshot("11-leaving-pod", 124)
+    (end,) = ends(status_of(snapshot, snapshot.at)).values()
+    assert "unless default/old has ended by then, the kernel's OOM killer kills processes" in end.text

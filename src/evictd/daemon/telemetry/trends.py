@@ -29,7 +29,10 @@ _BEFORE = 5 * MINUTE
 _LITTLE_PART = 20
 """A fall has begun when more than this part of it is over: what is available scatters before that."""
 _FASTER = 2
-"""By how many times a fall is faster than that of a minute where it counts instead."""
+"""By how many times the last fall is faster than the present rate where both are said."""
+_STEEPER = 1.25
+"""By how many times a fall is faster than that of a minute, in each of the last readings over ten seconds, where it counts
+instead: what falls from the middle of that minute on has half its rate in the mean."""
 _ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
 """The least number of readings, and the least time between the first and the last, that distinguish a rate from scatter."""
 
@@ -102,7 +105,7 @@ class Trend:
 
     @property
     def present_rate(self) -> float | None:
-        """Return the fill rate, or that of the last readings if the signal falls more than twice as fast in each of them.
+        """Return the fill rate, or that of the last readings if the signal falls clearly faster in each of them.
 
         A leak that began ten seconds ago has a sixth of its rate in the mean of a minute.
         """
@@ -117,7 +120,7 @@ class Trend:
 
     @property
     def _present(self) -> Sequence[Point]:
-        """The last readings, where the signal falls more than twice as fast in each of them; else empty."""
+        """The last readings, where the signal falls faster by a quarter in each of them; else empty."""
         rate, steady = self.fill_rate, self._steady
         late = next((late for each in range(2, len(steady)) if _is_long(late := steady[-each - 1 :])), ())
         if rate is None or rate <= 0 or not late:
@@ -125,7 +128,7 @@ class Trend:
         falls = [
             (before.available - after.available) * SECOND / (after.at - before.at) for before, after in pairwise(late)
         ]
-        return late if min(falls) > rate * _FASTER else ()
+        return late if min(falls) > rate * _STEEPER else ()
 
     @property
     def last_fall(self) -> tuple[int, float] | None:

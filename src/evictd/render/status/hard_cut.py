@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.render.status.timing import FORESEEN_SECONDS
+from evictd.render.status.timing import FORESEEN_SECONDS, slowed
 from evictd.render.text import seconds_text
 
 Document = Mapping[str, Any]
@@ -26,6 +26,9 @@ def cut_at_hard(row: Document, status: Document) -> str:
 
 def cut_in(row: Document, status: Document) -> str:
     """Write after a comma when the hard threshold is met that cuts the grace period; empty where that is not foreseen."""
+    entry = entry_of(row, status)
+    if entry is None or slowed(entry):
+        return ""
     times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
     return f", in {seconds_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
 

@@ -84,6 +84,8 @@ def _apart(entry: Document, capacity: int) -> tuple[float, list[float]]:
 def _rate(entry: Document) -> str:
     """Write how fast what is left changed; empty where that is not known, or so slow that it changes little in an hour."""
     rate, signal = entry["fillRate"], Signal(entry["signal"])
+    if slows := slowed(entry):
+        return slows
     leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
     if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
         return ""

@@ -267,6 +267,8 @@ _AT_ZERO = {
 _MINUTE = 60
 _LONGEST = FORESEEN_SECONDS / _MINUTE
 """No time is said that is this many times as long as that over which the rate was measured: one step is no rate."""
+_KILLED_PERIODS = 3
+"""A kill within this many times as long as memory did not fall is the reason for that."""
 _STEADY_SECONDS = 10.0
 """From how many seconds without a fall on it is said that there is none."""
 
@@ -315,7 +317,9 @@ def ends(status: Document) -> dict[str, End]:
             continue
         if fall <= 0:
             if over >= _STEADY_SECONDS and mean > 0:
-                text = f"{entry['signal']} did not fall in the last {seconds_text(over)}"
+                text = (
+                    f"{entry['signal']} did not fall in the last {seconds_text(over)}{_by_kills(status, signal, over)}"
+                )
                 found[entry["signal"]] = End(text)
             continue
         rate, when, lasts = (mean, "minute", _MINUTE) if mean > fall else (fall, seconds_text(over), over)
@@ -335,6 +339,13 @@ def ends(status: Document) -> dict[str, End]:
     return found
 
 
+def _by_kills(status: Document, signal: Signal, over: float) -> str:
+    """Write that memory did not fall because the kernel killed; empty where it killed nothing in about this time."""
+    kills = status.get("kernelKills", ())  # an older daemon does not say it
+    lately = bool(kills) and kills[-1]["agoSeconds"] <= _KILLED_PERIODS * over
+    return ", because the kernel kills" if lately and signal is Signal.MEMORY_AVAILABLE else ""
+
+
 def without_repeated(found: Mapping[str, End]) -> dict[str, End]:
     """Return of several signals of one resource that fall to 0 only the soonest: the same happens then."""
     kept: dict[str, End] = {}
@@ -349,8 +360,11 @@ def without_repeated(found: Mapping[str, End]) -> dict[str, End]:
 
 
 def _unless_ended(status: Document, signal: Signal) -> str:
-    """Write which pods are being evicted for a signal and would have to end before nothing is left; empty for none."""
-    pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] == signal.value and not row["gone"]]
+    """Write which leaving pods would have to end before nothing is left; empty for none.
+
+    One that another component has deleted leaves for no signal.
+    """
+    pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] in {signal.value, ""} and not row["gone"]]
     return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended" if pods else ""
 
 

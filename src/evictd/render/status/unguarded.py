@@ -8,7 +8,9 @@ from evictd.render.status.timing import SOON_SECONDS
 from evictd.render.text import clean, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
-NO_THRESHOLDS = "no threshold is configured, so evictd evicts no pod for pressure; `evictd run --config FILE` takes them from a file"
+NO_THRESHOLDS = (
+    "no threshold is configured, so evictd evicts no pod for pressure: give `evictd run` a file with --config"
+)
 PROPOSED_THRESHOLD = "500Mi"
 _SHORT = 4
 """Memory without a threshold is named where less than this part of it is left."""
