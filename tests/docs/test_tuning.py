@@ -46,6 +46,25 @@ def test_the_second_complete_file_fits_a_smaller_node_with_one_line_changed(
     assert reclaim.value() == pytest.approx(int(disk) * 10**7, rel=0.1)
 
 
+def test_the_complete_file_without_a_kubelet_is_a_dry_run_without_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each complete file was for a node with a kubelet."""
+    (block,) = re.findall(r"^    # alone.yaml: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    (path := tmp_path / "config.yaml").write_text(dedent(block))
+    sizes = ["--memory-capacity=2Gi", "--nodefs-capacity=20G", "--imagefs-capacity=20G"]
+    assert main(["check", str(path), *sizes]) == 0
+    assert "no findings\ndryRun: true" in "".join(capsys.readouterr())
+
+
+def test_the_sample_for_a_small_node_is_a_dry_run_and_names_the_threshold_of_the_page() -> None:
+    """It evicted as soon as it was installed, and did not say why its threshold on memory is lower than the page's."""
+    path = Path(__file__).parents[2] / "config/small-edge.yaml"
+    assert load(path).evictd.dry_run
+    (hard,) = re.findall(r"^\| hard \| (\w+) \|", PAGE, re.MULTILINE)
+    assert f"Where no kubelet runs take {hard} (docs/tuning.md)" in path.read_text(encoding="utf-8")
+
+
 def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The page listed ways to protect a pod, and not that an ordinary one cannot be excluded."""
     path = tmp_path / "config.yaml"
