@@ -58,7 +58,7 @@ def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens
     killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
     (end,) = ends(status).values()
     assert end.text == f"At the rate of the last 30s (154Mi a second) {killed}", "the mean is 93.9Mi"
-    assert end.then == "At 0 (154Mi a second in the last 30s) the kernel's OOM killer kills processes"
+    assert end.then == "At 0 the kernel's OOM killer kills processes; the rate: 154Mi a second in the last 30s"
     assert end.reaches("memory.available") == "memory.available reaches 0 in 3.3s at this rate"
     (later,) = ends(status_of(short, short.at + 2 * SECOND)).values()
     assert later.reaches("memory.available") == "memory.available reaches 0 in 1.3s at this rate", "time goes on"
@@ -78,7 +78,8 @@ def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None
     (end,) = ends(status).values()
     assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in end.text
     assert end.then == (
-        "At 0 (61.2Mi a second in the last 30s) the kernel's OOM killer kills processes, unless default/hog has ended by then"
+        "At 0 the kernel's OOM killer kills processes, unless default/hog has ended by then; the rate: 61.2Mi a second in "
+        "the last 30s"
     )
     gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
     assert ends(gone) == {}, "what it held comes back"

@@ -334,7 +334,7 @@ def ends(status: Document) -> dict[str, End]:
                 f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
-            at_zero = f"At 0 ({a_second} a second in the last {when}) {then}{f', {unless} by then' if unless else ''}"
+            at_zero = f"At 0 {then}{f', {unless} by then' if unless else ''}; the rate: {a_second} a second in the last {when}"
             found[entry["signal"]] = End(text, left, at_zero, rate, when)
     return found
 
