@@ -266,7 +266,7 @@ def finding_text(finding: Finding, config: EvictionConfig) -> str:
             what = " and ".join(finding.what)
             return (
                 f"{finding.threshold.signal.value}: waiting until the {what} of {names(finding.pods)} are measured, "
-                f"for {duration_text(finding.until - finding.since)} at most"
+                f"for {duration_text(finding.until - finding.since)} in all at most"
             )
         case ReclaimWouldHelp() | ContainerFsIgnored():
             return _of_configuration(finding)
