@@ -241,6 +241,16 @@ def test_a_derived_threshold_is_not_kept() -> None:
         assert (derived in advise([node_evidence("n", both)], 99).kept_hard) is not is_derived
 
 
+def test_a_derived_soft_threshold_is_not_kept() -> None:
+    """`keep your evictionSoft of containerfs.available` was said of one that nobody had set."""
+    derived = Signal.CONTAINERFS_AVAILABLE
+    for is_derived in (True, False):
+        first, last = reading(0, 480, evict="a"), reading(10, 4000, gone="a")
+        level = SignalLevel(available=MI, capacity=8192 * MI, soft=500 * MI, soft_derived=is_derived)
+        both = [replace(each, levels={**each.levels, derived: level}) for each in (first, last)]
+        assert (derived in advise([node_evidence("n", both)], 99).kept_soft) is not is_derived
+
+
 def test_the_loop_of_one_owner_is_known() -> None:
     """117 evictions of one DaemonSet's pods read as the evidence of 117 accidents."""
     loop = [

@@ -69,6 +69,8 @@ class NodeEvidence:
     """The soft thresholds of the last reading."""
     derived: frozenset[Signal] = frozenset()
     """The signals whose hard threshold is derived from that of another one: no configuration names it."""
+    soft_derived: frozenset[Signal] = frozenset()
+    """The same of soft thresholds."""
     capacity: dict[Signal, int] = field(default_factory=dict)
     unallocatable: int = 0
     """The most memory that soft thresholds counted as available although no process can allocate it."""
@@ -129,6 +131,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
         soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
         derived=frozenset(signal for signal, level in levels.items() if level.derived),
+        soft_derived=frozenset(signal for signal, level in levels.items() if level.soft_derived),
         capacity={signal: level.capacity for signal, level in levels.items()},
         unallocatable=max((reading.unallocatable for reading in readings), default=0),
         outside_pods=_most_outside_pods(node, readings),

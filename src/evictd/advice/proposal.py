@@ -237,7 +237,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             for signal in Signal
             if signal not in {each.signal for each in signals if each.proposed and each.kept_soft is None}
             and not SIGNALS[signal].own
-            and any(signal in node.soft for node in nodes)
+            and any(signal in node.soft and signal not in node.soft_derived for node in nodes)
         ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),

@@ -34,6 +34,8 @@ class SignalLevel:
     """Whether that is derived from the threshold of another signal, so that no configuration names it."""
     soft: int | None = None
     """The soft threshold as an absolute amount; `None` if there is none."""
+    soft_derived: bool = False
+    """The same as `derived`, of the soft threshold."""
 
 
 @frozen
@@ -243,12 +245,14 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
         limit = parse_quantity(found.limit).value()
         before = levels.get(signal)
         is_hard = found.threshold.grace_period_nanoseconds == 0
+        is_derived = found.threshold.origin == _DERIVED
         levels[signal] = SignalLevel(
             available=parse_quantity(found.available).value(),
             capacity=parse_quantity(found.capacity).value(),
             hard=limit if is_hard else None if before is None else before.hard,
-            derived=found.threshold.origin == _DERIVED if is_hard else before is not None and before.derived,
+            derived=is_derived if is_hard else before is not None and before.derived,
             soft=limit if not is_hard else None if before is None else before.soft,
+            soft_derived=is_derived if not is_hard else before is not None and before.soft_derived,
         )
     return levels
 
