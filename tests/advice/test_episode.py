@@ -5,7 +5,8 @@ from dataclasses import replace
 from evictd.advice.episode import Episode, shortages_of
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
-from evictd.codec.reading_record import RecordedCycle
+from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from tests.advice.test_proposal import KEPT, MEMORY, MI, copies, reading
 
@@ -33,6 +34,33 @@ def test_what_was_not_measured_is_no_evidence() -> None:
     [advice] = advise([*copies(known, LEAST_EVICTIONS), node_evidence("n", SOFT)], 99).signals
     assert (advice.hard, advice.not_lower, advice.proposed) == (500 * MI, True, True)
     assert (advice.enough, advice.enough_before) == (LEAST_EVICTIONS, LEAST_EVICTIONS)
+
+
+def test_a_decision_that_waited_for_a_measurement_needs_the_longest_wait() -> None:
+    """1.25Gi were proposed instead of 1Gi; with it the eviction began at the same measurement, as late as before."""
+    disk = Signal.NODEFS_AVAILABLE
+
+    def seen(at: int, left: int, *, hard: bool = True, waits: bool = False, evict: bool = False) -> RecordedCycle:
+        chosen = (Chosen(uid="a", pod="default/a", signal=disk, hard=hard, fill_rate=180 * MI),) if evict else ()
+        levels = {disk: SignalLevel(available=left * MI, capacity=50 << 30, hard=1024 * MI)}
+        awaited = frozenset({disk}) if waits else frozenset[Signal]()
+        return RecordedCycle(at=at * SECOND, wall=f"at {at}", levels=levels, chosen=chosen, awaited=awaited)
+
+    def course(*, waits: bool, hard: bool = True) -> list[RecordedCycle]:
+        gone = replace(seen(5, 39_000), gone=frozenset({"a"}))
+        return [seen(0, 2000), seen(1, 882, waits=waits), seen(4, 342, evict=True, hard=hard), gone]
+
+    waited, at_once = one(*course(waits=True)), one(*course(waits=False))
+    assert (waited.fell, at_once.fell, at_once.fell_at_most) == (682 * MI, 682 * MI, 682 * MI)
+    assert waited.fell_at_most == 1800 * MI
+    assert waited.needed == 1800 * MI + waited.used + 500 * MI
+    assert not waited.leaves_reserve(1280 * MI)
+    assert not one(*course(waits=True, hard=False)).waited, "a soft threshold is met long before"
+    over = [seen(0, 2000), seen(1, 1000, waits=True), seen(2, 2000), *course(waits=False)[1:]]
+    assert not one(*over).waited, "it waited in a shortage before"
+    enough = replace(waited, available=900 * MI)
+    assert not enough.too_late
+    assert enough.leaves_reserve(1024 * MI), "as it did"
 
 
 def test_less_than_the_reserve_is_too_late_whatever_was_used_up() -> None:

@@ -52,6 +52,10 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     assert (decode_reading(shortened).chosen, readings[-1].shortened) == ((), frozenset())
     refused = lines[-1].replace(b'"extra":{}', b'"extra":{"refused":[{"pod":"default/report","uid":"report"}]}')
     assert (decode_reading(refused).refused, readings[-1].refused) == (frozenset({"report"}), frozenset())
+    waits = lines[-1].replace(
+        b'"findings":[', b'"findings":[{"kind":"WaitingForMeasurement","threshold":{"signal":"nodefs.available"}},'
+    )
+    assert (decode_reading(waits).awaited, readings[-1].awaited) == ({Signal.NODEFS_AVAILABLE}, frozenset())
 
 
 def test_the_readings_before_a_cycle_give_its_rate(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ _NEAR = 2 * MINUTE
 """Two readings so close together give a rate."""
 QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
+MEASURED_EVERY = 10 * SECOND
+"""How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait."""
 _PRECISION = SECOND // 10
 """Of the times of readings between two records."""
 _RATE_HOLDS = 30 * SECOND
@@ -68,6 +70,8 @@ class Episode:
     """The hard threshold that was met; 0 for a soft one."""
     fell: int = 0
     """Amount used up from the crossing of that threshold to the decision."""
+    waited: bool = False
+    """Whether the decision waited until pods were measured: how long depends on when the threshold was crossed."""
     shortened: bool = False
     """Whether its grace period was shortened: how long the pod takes to end by itself is not known then."""
     recovered: int | None = None
@@ -82,7 +86,15 @@ class Episode:
     @property
     def needed(self) -> int:
         """The hard threshold that would have left the reserve; more where nothing was left at the decision."""
-        return self.fell + self.used_if_hard + self._reserve
+        return self.fell_at_most + self.used_if_hard + self._reserve
+
+    @property
+    def fell_at_most(self) -> int:
+        """Amount used up from the crossing to the decision where the wait for a measurement takes its whole time.
+
+        A threshold that is met a second earlier waits a second longer for the same measurement.
+        """
+        return max(self.fell, self.rate * MEASURED_EVERY // SECOND) if self.waited else self.fell
 
     @property
     def too_late(self) -> bool:
@@ -119,6 +131,8 @@ class Episode:
         """Whether this hard threshold would have left the reserve: no lower one than that which was too late."""
         if not self.measured:
             return False
+        if self.hard and not self.too_late and hard >= self.limit:
+            return True
         if self.too_late and (hard <= self.limit or not self.available):
             return False  # where nothing was left at the decision, how much is needed is not known
         return hard >= self.needed

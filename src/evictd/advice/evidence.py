@@ -98,9 +98,14 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     """Signals of which the node reported the end of the condition since the last eviction for them."""
     short = set[Signal]()
     """Signals that pods were evicted for and that were below their hard threshold ever since."""
+    waiting = set[Signal]()
+    """Signals below their hard threshold whose decision was held back until pods were measured."""
     for index, reading in enumerate(readings):
         crossings.add(reading)
-        short -= {each for each, level in reading.levels.items() if level.hard is None or level.available >= level.hard}
+        clear = {each for each, level in reading.levels.items() if level.hard is None or level.available >= level.hard}
+        short -= clear
+        booted = index > 0 and reading.at < readings[index - 1].at
+        waiting = ((set[Signal]() if booted else waiting) | reading.awaited) - clear
         if reading.conditions is not None:
             over |= {each for each in last if SIGNALS[each].condition.value not in reading.conditions}
         for chosen in reading.chosen:
@@ -118,7 +123,9 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
             same = again and chosen.signal not in over
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
-            episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short))
+            waited = chosen.hard and chosen.signal in waiting
+            waiting.discard(chosen.signal)
+            episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short, waited=waited))
             last[chosen.signal] = _Ended(chosen=chosen, end=end)
             short.add(chosen.signal)
             over.discard(chosen.signal)

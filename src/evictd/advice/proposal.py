@@ -3,7 +3,8 @@
 **Early enough.** The shortage goes on from the crossing of a hard threshold to the decision, because evictd reads, reclaims and
 measures first, and from the decision until the victim is gone. What is used up in both times is recorded: the distance from the
 threshold to the amount at the decision, and from there the fall to the lowest reading, or the fill rate times the time,
-whichever is more. A hard threshold is early enough where a reserve is left after that.
+whichever is more. A hard threshold is early enough where a reserve is left after that. Where the decision waited until pods were
+measured, a higher threshold can wait for the same measurement and gain nothing: the longest such wait counts then.
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
 is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not

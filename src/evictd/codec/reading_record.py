@@ -69,6 +69,8 @@ class RecordedCycle:
     """Uids of victims that have ended."""
     refused: frozenset[str] = frozenset()
     """Uids of pods whose last eviction a disruption budget has refused since the cycle before."""
+    awaited: frozenset[Signal] = frozenset()
+    """Signals with a decision that was held back until pods were measured (`WaitingForMeasurement`)."""
     shortened: frozenset[str] = frozenset()
     """Uids of victims whose grace period was shortened in this cycle."""
     outside_pods: dict[Resource, int] = field(default_factory=dict)
@@ -228,6 +230,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             conditions=next(
                 (frozenset(each.conditions) for each in wire.decisions if each.kind == "ReportConditions"), None
             ),
+            awaited=_awaited(wire.findings),
             memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
             killed=_killed(wire.extra.kernel_killed),
         )
@@ -255,6 +258,11 @@ def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
             soft_derived=is_derived if not is_hard else before is not None and before.soft_derived,
         )
     return levels
+
+
+def _awaited(findings: tuple[_Finding, ...]) -> frozenset[Signal]:
+    waits = (each.threshold for each in findings if each.kind == "WaitingForMeasurement")
+    return frozenset(signal for each in waits if each is not None and (signal := signal_named(each.signal)) is not None)
 
 
 def _killed(kills: tuple[RecordedKill, ...]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, QUICK, RESERVE, Episode
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
@@ -355,7 +355,10 @@ def _evidence(worst: Episode) -> str:
     rate = f", at {signal_amount(worst.rate, worst.signal)} a second" if worst.rate else ""
     # A crossing that was noticed at once has nothing to show.
     fell = signal_amount(worst.fell, worst.signal) if worst.fell * 100 > worst.needed else ""
-    before = f"{fell} from the threshold to the decision; then " if fell else ""
+    longest = signal_amount(worst.fell_at_most, worst.signal)
+    wait = f" ({longest} where the next measurement of pods is {duration_text(MEASURED_EVERY)} away)"
+    wait = wait if worst.fell_at_most > worst.fell else ""
+    before = f"{fell or 'nothing'} from the threshold to the decision{wait}; then " if fell or wait else ""
     return (
         f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {before}{used} "
         f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
@@ -366,7 +369,7 @@ def _changed(each: SignalAdvice) -> str:
     """Say what this hard threshold would have changed in the recorded evictions."""
     measured = each.episodes - each.unmeasured
     of = counted(measured, "eviction") + (" whose use was measured" if each.unmeasured else "")
-    earlier = f", which begin up to {duration_text(each.earlier)} earlier" if each.earlier else ""
+    earlier = f", with the threshold met up to {duration_text(each.earlier)} earlier" if each.earlier else ""
     return (
         f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {of} leave the reserve"
         f"{earlier}; {each.enough_before} did"
