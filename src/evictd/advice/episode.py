@@ -33,6 +33,7 @@ QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 MEASURED_EVERY = 10 * SECOND
 """How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait."""
+_WAITED_FOR = (Resource.EPHEMERAL_STORAGE, Resource.INODES)
 _PRECISION = SECOND // 10
 """Of the times of readings between two records."""
 _RATE_HOLDS = 30 * SECOND
@@ -105,6 +106,11 @@ class Episode:
     def known(self) -> bool:
         """Whether it is evidence: what was used up is known, or without it less than the reserve was left."""
         return self.measured or self.too_late
+
+    @property
+    def shows_hard(self) -> bool:
+        """Whether it shows how much a hard eviction needs: a soft one for a disk does not show the wait for a measurement."""
+        return self.known and (self.hard or SIGNALS[self.signal].resource not in _WAITED_FOR)
 
     @property
     def used_if_hard(self) -> int:

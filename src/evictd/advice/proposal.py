@@ -8,7 +8,8 @@ measured, a higher threshold can wait for the same measurement and gain nothing:
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
 is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not
-measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have.
+measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have. Nor is
+a soft one for a disk: it does not show how long a hard one waits until pods are measured.
 
 **On these nodes.** A reserve is at most a tenth of the capacity. No hard threshold, with its minimum reclaim, and no reservation
 is above half of the least capacity of the nodes that it comes from.
@@ -84,7 +85,7 @@ class SignalAdvice:
     kept: bool
     """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
     not_lower: bool
-    """Whether less would be advised, but of an eviction with a threshold as high as this the use was not measured."""
+    """Whether less would be advised, but an eviction with a threshold as high as this does not show what a hard one needs."""
     min_reclaim: int
     """0 where none is proposed."""
     came_back: int
@@ -309,8 +310,11 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
 
 
 def _floor(nodes: Iterable[Sequence[Episode]], cover: int, most: int | None) -> int:
-    """Return the hard threshold below which none is proposed: an eviction whose use is not known is no evidence for less."""
-    own = [max((e.threshold for e in each if not e.known), default=0) for each in nodes if each]
+    """Return the hard threshold below which none is proposed.
+
+    An eviction that does not show how much a hard one needs is no evidence for less.
+    """
+    own = [max((e.threshold for e in each if not e.shows_hard), default=0) for each in nodes if each]
     floor = _quantile(own, cover)
     return floor if most is None else min(floor, most)
 

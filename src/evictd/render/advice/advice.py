@@ -233,7 +233,10 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     if each.kept:
         yield "no lower one is proposed, because an eviction was too late with this"
     if each.not_lower:
-        yield "no lower one is proposed, because with this the use of an eviction was not measured"
+        why = "with this the use of an eviction was not measured"
+        if not each.unmeasured:
+            why = "soft evictions do not show how long a hard one waits until pods are measured"
+        yield f"no lower one is proposed, because {why}"
     if each.not_covered:
         yield f"not covered: {some(each.not_covered)}"
     if each.soft is None and each.kept_soft is None:
