@@ -166,7 +166,7 @@ def test_a_pod_that_goes_earlier_is_no_eviction_that_would_not_have_been() -> No
     early = replace(replayed(then, then).entry, wall="2026-01-31T11:00:00Z", decisions=())
     both = [replace(replayed(then, then), entry=early), replayed(quiet)]
     assert readings_end_text(both, WHAT_IF) == (
-        "Would have been evicted earlier: default/hog at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
+        "Would have been evicted earlier: default/hog at the latest at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
     )
     assert ends_document(both) == []
 

@@ -85,7 +85,7 @@ def test_an_eviction_that_is_not_asked_for_cannot_be_refused() -> None:
         "the recorded course."
     )
     (earlier,) = readings_end_text(both, WhatIf(journals="j", options=""))
-    assert earlier.startswith("Would have been evicted earlier: default/hog at 2026-01-31T12:00:10Z")
+    assert earlier.startswith("Would have been evicted earlier: default/hog at the latest at 2026-01-31T12:00:10Z")
 
 
 def test_a_journal_without_a_refusal_says_nothing_of_one() -> None:

@@ -56,7 +56,10 @@ class ReadingsEnd:
     left: int = 0
     """Bytes of memory that were left, by the formula by which the most was left: another configuration may go by any."""
     earlier: str = ""
-    """When this pod is evicted now, if that is in an earlier cycle: then the journal need not be played on for it."""
+    """When this pod is evicted now at the latest, if that is in an earlier cycle: then the journal need not be played on for it.
+
+    A journal has no entry of most cycles, so that the eviction may have begun in one between two entries.
+    """
 
 
 def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
@@ -134,7 +137,7 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     """Return which pods go earlier, that the readings end at evictions, and the commands that answer for the last; or nothing."""
     found = tuple(readings_ends(replayed))
     before = [
-        f"{clean(each.evicted.pod.full_name)} at {clean(each.earlier)} instead of {clean(each.wall)}"
+        f"{clean(each.evicted.pod.full_name)} at the latest at {clean(each.earlier)} instead of {clean(each.wall)}"
         for each in found
         if each.earlier
     ]
