@@ -150,6 +150,7 @@ def test_a_soft_threshold_has_a_grace_period_and_a_soft_eviction_names_its_part(
     [signal] = [each for each in advice.signals if each.soft is not None]
     assert signal.soft is not None
     assert f"{signal_amount(signal.soft, signal.signal)} for 30s " in lines, "the table had the amount alone"
+    assert "a second, 30s and evictionMaxPodGracePeriod pass before the hard threshold is met" in lines
 
 
 def test_the_fall_before_the_decision_is_named() -> None:

@@ -239,11 +239,21 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"no lower one is proposed, because {why}"
     if each.not_covered:
         yield f"not covered: {some(each.not_covered)}"
-    if each.soft is None and each.kept_soft is None:
-        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
-        yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
+    yield from _soft_lines(each)
     if each.came_back:
         yield _min_reclaim_line(each)
+
+
+def _soft_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say what the soft threshold rests on, or why none is proposed."""
+    if each.soft is not None:
+        yield (
+            f"soft {signal_amount(each.soft, each.signal)}: at {signal_amount(each.rate, each.signal)} a second, "
+            f"{duration_text(SOFT_GRACE)} and evictionMaxPodGracePeriod pass before the hard threshold is met"
+        )
+    elif each.kept_soft is None:
+        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
+        yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
 
 
 def _evictions(each: SignalAdvice) -> str:
