@@ -15,6 +15,7 @@ EVICTD = "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
     [
         (KUBELET + "evictionHard: {memory.available: 10}", '"10" alone is 10 bytes'),
         (KUBELET + "evictionMinimumReclaim: {nodefs.available: 10}", 'such as "10Mi" or "10%"'),
+        (KUBELET + "evictionHard: {memory.available: 500}", 'such as "500Mi"; "500" alone is 500 bytes'),
         (KUBELET + "evictionHard: {pid.available: 1000}", 'write it in quotes, as in "1000"'),
         (KUBELET + "evictionPressureTransitionPeriod: 90", "with its unit, such as 90s"),
         (KUBELET + 'evictionPressureTransitionPeriod: "90"', "with its unit, such as 90s"),

@@ -294,6 +294,10 @@ def _text_remedy(_kind: Any, value: object) -> str:
     return f'write it in quotes, as in "{_text(value)}"' if isinstance(value, bool | int | float) else "write one text"
 
 
+_WHOLE = 100
+"""The most percent that a threshold can have."""
+
+
 def _number_remedy(path: str, value: object) -> str:
     """Suggest what a bare number in a map of texts was meant as: in quotes alone it would be bytes, or no duration."""
     if isinstance(value, bool) or not isinstance(value, int):
@@ -302,7 +306,8 @@ def _number_remedy(path: str, value: object) -> str:
     if path.startswith("evictionSoftGracePeriod["):
         return duration_remedy(number)
     if path.startswith("eviction") and path.endswith(".available]") and not path.endswith("[pid.available]"):
-        return f'write it with its unit, such as "{number}Mi" or "{number}%"; "{number}" alone is {number} bytes'
+        percent = f' or "{number}%"' if value <= _WHOLE else ""
+        return f'write it with its unit, such as "{number}Mi"{percent}; "{number}" alone is {number} bytes'
     return ""
 
 
