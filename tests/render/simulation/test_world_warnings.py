@@ -7,6 +7,7 @@ import pytest
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.signal import Signal
 from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts, warnings_text
+from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec, Owner
 from tests.playbook import config
@@ -85,6 +86,14 @@ def test_a_pod_that_is_larger_than_the_node_is_named() -> None:
         "Warning: default/db holds 3Gi of memory from its start on, more than the 2Gi that processes can have on this node, so "
         "the kernel kills."
     )
+
+
+def test_growth_of_a_few_bytes_a_second_is_named() -> None:
+    """`rate: 10` was played as 10 bytes a second, and nothing ever happened."""
+    (warning,) = warnings_text(play(world(hog(rate=10)), config(hard={"memory.available": "100Mi"})))
+    assert warning == "Warning: default/hog grows by 10 bytes of memory a second; write a unit, such as `rate: 10Mi`."
+    processes = play(world(hog(of=Usage.PROCESSES, rate=10)), config(hard={"memory.available": "100Mi"}))
+    assert not list(warnings_text(processes))
 
 
 def test_an_owner_that_is_not_declared_and_starts_no_pod_again_is_named() -> None:

@@ -12,12 +12,16 @@ from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import NANO, of_bytes
-from evictd.render.text import clean, duration_text, first_of, signal_quantity
-from evictd.world.behaviours import Usage
+from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
+from evictd.world.behaviours import Grow, Usage
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
 from evictd.world.process import Process
 
+_COUNTS = (Usage.PROCESSES, Usage.LAYER_INODES, Usage.VOLUME_INODES, Usage.HOST_PATH_INODES)
+"""What is counted in numbers, not in bytes."""
+_SLOW = 1024
+"""Bytes a second: slower growth takes 12 days for 1Gi."""
 _REACTION = 464 * MILLISECOND
 """The longest time from a crossing to the call that stops a pod which docs/benchmarks.md measured beside busy processes."""
 
@@ -30,6 +34,7 @@ def warnings_text(run: Run) -> Iterator[str]:
     yield from _kernel_texts(run)
     yield from _capacity_texts(run)
     yield from _too_large_texts(run)
+    yield from _slow_texts(run)
     yield from _request_texts(run)
     yield from _short_margin_texts(run)
 
@@ -101,6 +106,23 @@ def _too_large_texts(run: Run) -> Iterator[str]:
                 f"Warning: {clean(each.pod.full_name)} holds {bytes_text(amount)} of memory from its start on, more than the "
                 f"{bytes_text(most)} that processes can have on this node, so the kernel kills."
             )
+
+
+def _slow_texts(run: Run) -> Iterator[str]:
+    """Write which pods grow by so few bytes a second that a unit was forgotten: `rate: 10` was meant as 10Mi."""
+    slow = [
+        (clean(each.pod.full_name), grow)
+        for each in run.world.pods
+        for grow in each.behaviours
+        if isinstance(grow, Grow) and grow.of not in _COUNTS and 0 < grow.rate < _SLOW
+    ]
+    if slow:
+        (_, first), names = slow[0], first_of(list(dict.fromkeys(name for name, _ in slow)))
+        verb = "grows" if len(slow) == 1 else "grow"
+        yield (
+            f"Warning: {names} {verb} by {counted(first.rate, 'byte')} of {first.of.value} a second; write a unit, such as "
+            f"`rate: {first.rate}Mi`."
+        )
 
 
 def _request_texts(run: Run) -> Iterator[str]:
