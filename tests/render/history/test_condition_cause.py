@@ -3,9 +3,11 @@
 import msgspec
 
 from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel, decode_record
+from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
 from evictd.render.history.condition_cause import filled_at_begin
 from tests.daemon.world import GI
+from tests.render.played_worlds import incident_run
 from tests.render.recorded_journal import journal
 
 NOW = 3600 * SECOND
@@ -23,7 +25,10 @@ def begun(**changes: object) -> JournalRecord:
     )
     held = msgspec.structs.replace(held, **changes)
     record = msgspec.structs.replace(journal()[0], wall="2026-01-01T01:00:00Z", now=NOW)
-    return msgspec.structs.replace(record, holdings={"memory.available": held, "nodefs.available": held})
+    unread = msgspec.structs.replace(record.observation, summary=None)
+    return msgspec.structs.replace(
+        record, observation=unread, holdings={"memory.available": held, "nodefs.available": held}
+    )
 
 
 def test_the_pod_that_grew_in_the_minute_before_is_named() -> None:
@@ -37,6 +42,22 @@ def test_what_belongs_to_no_pod_is_named_as_such() -> None:
     level = RecordedLevel(20 * GI, 20 * GI, 16 * GI, NOW - 50 * SECOND)
     text = filled_at_begin(begun(lowest_before={"uid-hog": 5 * GI}, lowest={}, elsewhere=level))
     assert text == "Of 4Gi that filled memory since 00:59:10, pods took 0; 4Gi belong to no pod."
+
+
+def test_what_a_pod_took_since_the_reading_before_counts_and_a_grace_period_is_named() -> None:
+    """A pod took 4.6Gi within five seconds, and only the begin of the condition was told (world 34)."""
+    lines = journal_lines(incident_run("34-control-burst-within-grace"), end=1_800_000_000 * SECOND)
+    (record,) = (each for each in map(decode_record, lines) if each.holdings)
+    text = filled_at_begin(record)
+    assert text.startswith("Of 4.58Gi that filled memory since ")
+    assert text.endswith(
+        ", pods took 4.58Gi (all of it default/batch); nothing else grew. default/batch held most, 4.58Gi. The soft threshold "
+        "of memory.available was met with 1m30s of its grace period left, so no pod had to go yet."
+    )
+    unread = msgspec.structs.replace(record, observation=msgspec.structs.replace(record.observation, summary=None))
+    assert filled_at_begin(unread).startswith("The soft threshold of memory.available was met"), (
+        "the holders are not known"
+    )
 
 
 def test_it_is_empty_where_the_journal_does_not_know_it() -> None:

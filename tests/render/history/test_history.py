@@ -237,7 +237,8 @@ def test_a_condition_for_which_no_pod_goes_has_its_cause_and_one_for_which_a_pod
     known = msgspec.structs.replace(first, holdings={"memory.available": held})
     assert all(not each.filled for each in history([known]) if each.kind is EventKind.CONDITIONS)
     decisions = tuple(each for each in first.decisions if each["kind"] != "EvictPod")
-    (event,) = history([msgspec.structs.replace(known, decisions=decisions)])
+    unread = msgspec.structs.replace(known.observation, summary=None)
+    (event,) = history([msgspec.structs.replace(known, decisions=decisions, observation=unread)])
     assert event.filled.startswith("Of 1Gi that filled memory since ")
 
 

@@ -115,3 +115,13 @@ def test_a_pod_that_grew_most_when_a_condition_began_is_said_to_though_images_we
     )
     assert "all of it default/new" in said
     assert cause_lines(records, "default/web-0") == ()
+
+
+def test_a_pod_that_filled_memory_within_a_grace_period_is_said_to_have() -> None:
+    """Of the pod that had taken 4.6Gi only "no eviction of the journal concerned it" was written (world 34)."""
+    lines = journal_lines(incident_run("34-control-burst-within-grace"), end=1_800_000_000 * SECOND)
+    records = [decode_record(line) for line in lines]
+    grew, grace = cause_lines(records, "default/batch")
+    assert "of 4.58Gi that filled memory" in grew
+    assert grace.startswith("the soft threshold of memory.available was met with 1m30s of its grace period left")
+    assert cause_lines(records, "default/web-0") == ()

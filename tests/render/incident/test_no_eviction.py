@@ -83,3 +83,15 @@ def test_a_deletion_that_was_enough_is_told_with_what_grew() -> None:
     without = no_eviction_text([replace(begun, filled=""), images])
     assert without == f"the journal has no eviction. {AT}: DiskPressure begins. {later}: deleted 3 images"
     assert "evictd history" in no_eviction_text([begun, nothing, ended])
+
+
+def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None:
+    """The reader was sent to the history, which had the begin of the condition alone (world 34)."""
+    reported = {"conditions": ["MemoryPressure"]}
+    begun = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure begins", evidence=reported)
+    told = replace(begun, filled="Of 2Gi, pods took 2Gi.")
+    text = f"the journal has no eviction. {AT}: MemoryPressure begins. Of 2Gi, pods took 2Gi"
+    assert no_eviction_text([told]).startswith(f"{text}; now: the journal has no end of it: `evictd status` says")
+    ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
+    assert no_eviction_text([told, ends]) == f"{text}; now: nothing to do: MemoryPressure ended at {AT[11:19]}"
+    assert no_eviction_text([begun, ends]) == "the journal has no eviction; `evictd history` says what was decided"

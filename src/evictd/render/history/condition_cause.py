@@ -5,31 +5,73 @@ An eviction has this in its findings. Where the deletion of images is enough no 
 
 from collections.abc import Iterator
 
+import msgspec
+
 from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel
 from evictd.codec.times import parse_time
 from evictd.core.model.attribution import Attribution, Share
-from evictd.core.model.signal import SIGNALS, Signal, signal_named
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence
+from evictd.render.history.soft_met import soft_met_text
+from evictd.render.text import amount_text, capital, clean
 
 
 def filled_at_begin(record: JournalRecord) -> str:
-    """Return who filled the supply of a threshold that is met, in about the minute before; empty where that is not known."""
+    """Return who filled the supply of a threshold that is met, in about the minute before; empty where that is not known.
+
+    Where the grace period of a soft threshold is not over, that is said, with the pod that holds most memory.
+    """
     try:
         texts = (filled_sentence(held, parse_time(record.wall)) for held in held_at_begin(record))
-        return next(filter(None, texts), "")
+        filled = next(filter(None, texts), "")
     except InvalidValueError:  # a damaged time
+        filled = ""
+    soft = soft_met_text(record)
+    sentences = (filled, _most_held(record) if soft else "", f"{capital(soft)}." if soft else "")
+    return " ".join(filter(None, sentences))
+
+
+def _most_held(record: JournalRecord) -> str:
+    """Write which pod holds most memory where that is short; empty where that is not known."""
+    names = {each.metadata.uid: clean(each.full_name) for each in record.observation.pods}
+    used = {uid: amount for uid, amount in record.observation.memory.items() if uid in names}
+    uid = max(used, key=lambda each: used[each], default="")
+    if not used.get(uid) or not _met(record) & MEMORY_SIGNALS:
         return ""
+    return f"{names[uid]} held most, {amount_text(used[uid], Resource.MEMORY)}."
 
 
 def held_at_begin(record: JournalRecord) -> Iterator[Attribution]:
     """Yield who filled each supply of a threshold that is met, in about the minute before; nothing where that is not known."""
-    met = {signal for each in record.findings if each.get("met") and (signal := _signal_of(each)) is not None}
+    met = _met(record)
     resources = {SIGNALS[each].resource for each in met}
     supplies = {signal: held for name, held in record.holdings.items() if (signal := signal_named(name)) is not None}
     of_met = [each for each in supplies if each in met]
     short = of_met or [each for each in supplies if SIGNALS[each].resource in resources]
-    yield from (_attribution(record, each, supplies[each]) for each in short)
+    yield from (_attribution(record, each, _with_reading(record, each, supplies[each])) for each in short)
+
+
+def _met(record: JournalRecord) -> set[Signal]:
+    return {signal for each in record.findings if each.get("met") and (signal := _signal_of(each)) is not None}
+
+
+def _with_reading(record: JournalRecord, signal: Signal, held: RecordedHoldings) -> RecordedHoldings:
+    """Return the holdings with what the cycle itself measured of memory: a pod may have taken all of it since the one before."""
+    read, summary = record.observation.memory, record.observation.summary
+    if signal not in MEMORY_SIGNALS or not read:
+        return held
+    used = {uid: read.get(uid, amount) for uid, amount in held.used.items()}
+    lowest, before = (
+        {uid: min(amount, used[uid]) for uid, amount in each.items() if uid in used}
+        for each in (held.lowest, held.lowest_before)
+    )
+    elsewhere, node = held.elsewhere, None if summary is None else summary.node.memory
+    others = held.unmeasured is not None or record.state.in_flight or held.used.keys() != read.keys()
+    if elsewhere is not None and not others and node is not None and node.working_set_bytes is not None:
+        rest = node.working_set_bytes - sum(used.values())
+        elsewhere = msgspec.structs.replace(elsewhere, used=rest, lowest=min(elsewhere.lowest, rest))
+    return msgspec.structs.replace(held, used=used, lowest=lowest, lowest_before=before, elsewhere=elsewhere)
 
 
 def _signal_of(finding: dict[str, object]) -> Signal | None:

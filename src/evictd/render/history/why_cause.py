@@ -12,6 +12,7 @@ from evictd.render.attribution import filled_sentence, little_grew, recorded_att
 from evictd.render.history.condition_cause import held_at_begin
 from evictd.render.history.inodes_freed import inodes_freed
 from evictd.render.history.recorded_ranking import ranking_rows
+from evictd.render.history.soft_met import soft_met_text
 from evictd.render.history.suspects import suspects_of
 from evictd.render.text import amount_text, clean
 
@@ -54,12 +55,13 @@ def _name(eviction: Mapping[str, Any]) -> str:
 
 
 def _of_condition(record: JournalRecord, pod: str) -> Iterator[str]:
-    """Yield at most one line: that the pod grew most when conditions of the node began."""
+    """Yield that the pod grew most when conditions of the node began, and that a grace period was not over."""
     conditions = [each.get("conditions") or () for each in record.decisions if each.get("kind") == "ReportConditions"]
     for held in held_at_begin(record) if any(conditions) else ():
         if held.main_grower == pod and held.of_pods * 2 >= held.filled:
             names = " and ".join(clean(str(name)) for each in conditions for name in each)
             yield f"it grew most when {names} began, at {clean(record.wall)}: {_filled(held, record)}"
+            yield from filter(None, (soft_met_text(record),))
             return
 
 

@@ -24,7 +24,7 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
         (each for each in own if each is not None), key=lambda each: each.at, default=latest.get(EventKind.KERNEL)
     )
     if last is None:
-        return _of_deletion(events) or _NOTHING
+        return _of_deletion(events) or _of_condition(events) or _NOTHING
     if last.kind is EventKind.KERNEL:
         return "; ".join((f"the journal has no eviction. {last.at}: {last.text}", *kills))
     if last.kind is EventKind.SHORTENED:
@@ -59,6 +59,22 @@ def _of_deletion(events: Sequence[HistoryEvent]) -> str:
     ended = any(each.kind is EventKind.CONDITIONS and " ends" in each.text for each in since)
     enough = ", and that was enough: no pod had to go" if ended else ""
     return f"the journal has no eviction. {first.at}: {first.text}{filled} {texts}{enough}"
+
+
+def _of_condition(events: Sequence[HistoryEvent]) -> str:
+    """Write what was known when the last condition began, and whether it ended; empty where none began.
+
+    Where a deletion found nothing to delete, the history tells more.
+    """
+    begun = [n for n, each in enumerate(events) if each.kind is EventKind.CONDITIONS and " begins" in each.text]
+    since = events[begun[-1] :] if begun else ()
+    if not since or not since[0].filled or any(each.kind is EventKind.RECLAIMED for each in since):
+        return ""
+    first = since[0]
+    now = _now_ended(events, first) or (
+        "; now: the journal has no end of it: `evictd status` says whether it is still short, and what is left of a grace period"
+    )
+    return f"the journal has no eviction. {first.at}: {first.text}. {first.filled.removesuffix('.')}{now}"
 
 
 def _killed_text(kills: Sequence[HistoryEvent]) -> str:
