@@ -36,11 +36,11 @@ def test_what_came_back_counts_from_the_fewest_that_were_free_meanwhile() -> Non
     found = inodes_freed(BEGUN, ended)
     assert found is not None
     assert found.text == "nodefs.inodesFree rose from 20900 to 619900"
-    assert found.held_text == (
-        "Unused containers and images held 599000, most of the 979100 in use: their deletion gave them back."
+    assert found.held_clause == (
+        "unused containers and images held 599000, most of the 979100 in use: their deletion gave them back"
     )
     fewer = InodesFreed(signal="nodefs.inodesFree", before=20900, after=30900, capacity=1_000_000)
-    assert "held 10000 of the 979100 in use:" in fewer.held_text
+    assert "held 10000 of the 979100 in use:" in fewer.held_clause
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ def test_a_pod_that_grew_most_when_a_condition_began_is_said_to_though_images_we
     """Of the pod that filled a disk `evictd why` knew nothing, where the deletion of images was enough (world 41)."""
     lines = journal_lines(incident_run("41-images-beside-a-new-pod"), end=1_800_000_000 * SECOND)
     records = [decode_record(line) for line in lines]
-    (said,) = cause_lines(records, "default/new")
+    said, held = cause_lines(records, "default/new")
+    assert held == "unused images held 10Gi of the 24.7Gi in use: their deletion gave that back"
     assert said.startswith(
         "it grew most when DiskPressure began, at 2027-01-15T07:50:40Z: of 3.91Gi that filled the disk"
     )

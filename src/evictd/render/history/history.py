@@ -21,15 +21,17 @@ from evictd.render.deciding import evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
+from evictd.render.history.held_by_unused import held_by_unused
 from evictd.render.history.inodes_freed import inodes_freed
 from evictd.render.history.suspects import suspects_of, suspects_text
 from evictd.render.history.took_again import pause_text
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replay.replayed import recorded_text
-from evictd.render.text import clean
+from evictd.render.text import capital, clean
 
 Plain = Mapping[str, Any]
+_Where = tuple[int, int] | None
 
 
 class EventKind(Enum):
@@ -79,8 +81,7 @@ class HistoryEvent:
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
     filled: str = ""
-    """An eviction for pressure, the shortened grace period of a pod that evictd did not evict, or a condition for which no pod
-    went: who took what was short."""
+    """Who took what was short: of an eviction for pressure or a shortened grace period, or as a condition began."""
     signal: str = ""
     """The signal for which no pod is evicted, where it is known."""
     past_budget: bool = False
@@ -280,7 +281,7 @@ _SAY_IT = frozenset({EventKind.EVICTED, EventKind.REQUESTED, EventKind.NO_ACTION
 
 def _name_causes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord]) -> None:
     """Say who filled what was short at each condition that begins and for which no pod is evicted; an eviction says it itself."""
-    waiting: tuple[int, int] | None = None
+    waiting: _Where = None
     for number, events in enumerate(found):
         for place, event in enumerate(events):
             if event.kind is EventKind.CONDITIONS and " begins" in event.text:
@@ -291,16 +292,14 @@ def _name_causes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalR
     _name_cause(found, records, waiting)
 
 
-def _name_cause(
-    found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord], where: tuple[int, int] | None
-) -> None:
+def _name_cause(found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord], where: _Where) -> None:
     if where is not None:
         number, place = where
         found[number][place] = replace(found[number][place], filled=filled_at_begin(records[number]))
 
 
 def _name_inodes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalRecord]) -> None:
-    """Say of each deletion how many inodes came back where these were short, and beside what grew that they had been held."""
+    """Say of each deletion how many inodes came back where these were short, and beside what grew what had been held."""
     begun: JournalRecord | None = None
     condition: tuple[list[HistoryEvent], int] | None = None
     for record, events in zip(records, found, strict=True):
@@ -315,8 +314,9 @@ def _name_inodes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalR
             elif event in last and begun is not None:
                 if (freed := inodes_freed(begun, record)) is not None:
                     events[place] = replace(event, text=f"{event.text}; {freed.text}")
-                if freed is not None and condition is not None and (cause := condition[0][condition[1]]).filled:
-                    condition[0][condition[1]] = replace(cause, filled=f"{cause.filled} {freed.held_text}")
+                held = held_by_unused(begun, record)
+                if held and condition is not None and (cause := condition[0][condition[1]]).filled:
+                    condition[0][condition[1]] = replace(cause, filled=f"{cause.filled} {capital(held)}.")
 
 
 def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:

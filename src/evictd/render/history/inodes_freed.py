@@ -9,7 +9,6 @@ from evictd.core.model.signal import SIGNALS, Resource, signal_named
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
-from evictd.render.text import capital
 
 
 @frozen
@@ -33,11 +32,6 @@ class InodesFreed:
         freed, used = self.after - self.before, self.capacity - self.before
         part = f", most of the {used}" if freed * 2 > used else f" of the {used}"
         return f"unused containers and images held {freed}{part} in use: their deletion gave them back"
-
-    @property
-    def held_text(self) -> str:
-        """Write that as a sentence."""
-        return f"{capital(self.held_clause)}."
 
 
 def inodes_freed(begun: JournalRecord, ended: JournalRecord) -> InodesFreed | None:

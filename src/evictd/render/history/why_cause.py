@@ -10,7 +10,7 @@ from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal, signal_nam
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
 from evictd.render.history.condition_cause import held_at_begin
-from evictd.render.history.inodes_freed import inodes_freed
+from evictd.render.history.held_by_unused import held_by_unused
 from evictd.render.history.recorded_ranking import ranking_rows
 from evictd.render.history.soft_met import soft_met_text
 from evictd.render.history.suspects import suspects_of
@@ -34,8 +34,8 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     for record in records:
         begun = record if any(each.get("kind") == "ReclaimNode" for each in record.decisions) else begun
         deleted = begun is not None and any(each.removed for each in record.observation.reclaimed)
-        if of_condition and deleted and begun is not None and (freed := inodes_freed(begun, record)) is not None:
-            of_condition, begun = (*of_condition, freed.held_clause), None
+        if of_condition and deleted and begun is not None and (held := held_by_unused(begun, record)):
+            of_condition, begun = (*of_condition, held), None
         of_condition = tuple(_of_condition(record, pod)) or of_condition
         for eviction in recorded_evictions(record.decisions):
             evicted.add(uid_of(eviction))
