@@ -12,7 +12,7 @@ import pytest
 
 from evictd import __version__
 from evictd.cli import COMMANDS, main
-from evictd.errors import EvictdError, ExitCode, InputError, RuntimeUnavailableError
+from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError, RuntimeUnavailableError
 from tests.commands.test_replay import journal_of
 from tests.stories import SCENARIOS
 
@@ -95,6 +95,7 @@ def test_the_result_of_a_command_is_the_exit_status(command: Callable[[Callable[
         (InputError(("f: a: b", "f: c: d")), 2, ["evictd: f: a: b", "evictd: f: c: d"]),
         (RuntimeUnavailableError("no\nanswer"), 3, ["evictd: no answer"]),
         (EvictdError("no"), 1, ["evictd: no"]),
+        (NotFoundError("no eviction\nnow: look"), 1, ["evictd: no eviction", "  now: look"]),
         (EvictdError(), 1, ["evictd: EvictdError"]),
     ],
 )

@@ -17,7 +17,7 @@ from types import ModuleType
 from evictd import __version__
 from evictd.core.model.problem import printable, shown
 from evictd.daemon.host.limits import require_limits
-from evictd.errors import EvictdError, ExitCode, InputError, NodeError, did_you_mean, most_similar
+from evictd.errors import EvictdError, ExitCode, InputError, NodeError, NotFoundError, did_you_mean, most_similar
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evictd.daemon.run", "watch this node and evict pods under resource pressure"),
@@ -85,8 +85,10 @@ def _discard_output() -> None:
 def _report_error(error: EvictdError) -> None:
     """Write an error to standard error; a failure to write is ignored, as the exit status holds the result."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
+        prefix = "evictd: "
         for line in _lines(error):
-            sys.stderr.write(f"evictd: {line}\n")
+            sys.stderr.write(f"{prefix}{line}\n")
+            prefix = "  " if isinstance(error, NotFoundError) else prefix
 
 
 def _run(arguments: list[str]) -> int:
@@ -192,5 +194,7 @@ def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
 
 def _lines(error: EvictdError) -> Sequence[str]:
     # Names of fields and files in a message are untrusted and may hold terminal control sequences.
+    if isinstance(error, NotFoundError):
+        return tuple(printable(line) for line in str(error).split("\n"))
     lines = error.problems if isinstance(error, InputError) else (" ".join(str(error).split()) or type(error).__name__,)
     return tuple(printable(line) for line in lines)

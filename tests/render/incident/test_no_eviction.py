@@ -19,7 +19,7 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
         evidence={"reason": "ProtectedCulprit"},
     )
     assert no_eviction_text([event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends")]) == (
-        f"the journal has no eviction. {AT}: {event.text}; "
+        f"the journal has no eviction. {AT}: {event.text}\n"
         "now: limit default/static or move it to another node (a static pod: change its manifest)"
     )
 
@@ -29,7 +29,7 @@ def test_a_host_that_is_the_cause_is_looked_at() -> None:
     event = HistoryEvent(
         at=AT, kind=EventKind.NO_ACTION, text=text, signal="nodefs.available", evidence={"reason": "NothingHelps"}
     )
-    assert "; now: free disk space outside pods (" in no_eviction_text([event])
+    assert "\nnow: free disk space outside pods (" in no_eviction_text([event])
     newer = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="another reason", evidence={"reason": "OfANewerDaemon"})
     assert no_eviction_text([newer]) == f"the journal has no eviction. {AT}: another reason"
 
@@ -52,7 +52,7 @@ def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
 def test_nothing_is_to_do_where_the_condition_ended_afterwards() -> None:
     event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
     ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
-    ended = f"; now: nothing to do: MemoryPressure ended at {AT[11:19]}"
+    ended = f"\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
     assert no_eviction_text([event, ends]).endswith(f"no eviction and no incident{ended}")
     begins = replace(ends, text="MemoryPressure begins", evidence={"conditions": ["MemoryPressure"]})
     assert "now:" not in no_eviction_text([event, ends, begins])
@@ -63,7 +63,7 @@ def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> No
     """The journal of a node whose kernel killed pods was said to have nothing (world 43)."""
     kill = HistoryEvent(at=AT, kind=EventKind.KERNEL, text="the kernel killed 2 processes of default/api")
     grew = "default/hog grew most before"
-    assert no_eviction_text([kill], [grew]) == f"the journal has no eviction. {AT}: {kill.text}; {grew}"
+    assert no_eviction_text([kill], [grew]) == f"the journal has no eviction. {AT}: {kill.text}\n{grew}"
     paused = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="a reason", evidence={"reason": "OfANewerDaemon"})
     assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason; {AT}: {kill.text}"
     twice = no_eviction_text([kill, paused, kill])
@@ -91,7 +91,7 @@ def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None
     begun = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure begins", evidence=reported)
     told = replace(begun, filled="Of 2Gi, pods took 2Gi.")
     text = f"the journal has no eviction. {AT}: MemoryPressure begins. Of 2Gi, pods took 2Gi"
-    assert no_eviction_text([told]).startswith(f"{text}; now: the journal has no end of it: `evictd status` says")
+    assert no_eviction_text([told]).startswith(f"{text}\nnow: the journal has no end of it: `evictd status` says")
     ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
-    assert no_eviction_text([told, ends]) == f"{text}; now: nothing to do: MemoryPressure ended at {AT[11:19]}"
+    assert no_eviction_text([told, ends]) == f"{text}\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
     assert no_eviction_text([begun, ends]) == "the journal has no eviction; `evictd history` says what was decided"

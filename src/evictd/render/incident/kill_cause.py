@@ -16,7 +16,9 @@ _APART = 15 * MINUTE // SECOND
 _MUCH = 10
 """A pod that grew by less than this part of the node's memory is not named: the pod that was killed may have grown more."""
 _NAMED = 3
-_NO_THRESHOLD = "evictd has no threshold of memory, so it evicts no pod for it: set `memory.available` (`evictd check`)"
+_NOTABLE = 20
+"""What is used outside pods is named from this part of the memory on: each node runs a few daemons."""
+_NO_THRESHOLD = "evictd has no threshold of memory, so it evicts no pod for it"
 
 
 @frozen
@@ -38,6 +40,8 @@ class KillCause:
     """Bytes of memory that the pod that grew most requests."""
     exceeded: tuple[tuple[str, int, int], ...] = ()
     """Killed pods that used more than they request at that reading: `namespace/name`, bytes used and requested."""
+    outside: int = 0
+    """Bytes of memory that were used outside pods at the first kill; 0 where that is little, or not known."""
     has_threshold: bool = True
     """Whether evictd had a threshold of memory."""
 
@@ -61,9 +65,20 @@ def kill_cause(records: Sequence[JournalRecord]) -> KillCause | None:
     found = KillCause(
         at=first.wall,
         killed=tuple(dict.fromkeys(killed)),
+        outside=_outside(first),
         has_threshold=not thresholds or any(signal_named(each.signal) in MEMORY_SIGNALS for each in thresholds),
     )
     return _with_grower(found, records[: kills[place]], first)
+
+
+def _outside(record: JournalRecord) -> int:
+    """Return the bytes of memory that were used outside pods, without what no process can allocate; 0 where that is little."""
+    seen, used = record.observation, record.observation.memory
+    node = None if seen.summary is None else seen.summary.node.memory
+    if node is None or node.working_set_bytes is None or any(each.metadata.uid not in used for each in seen.pods):
+        return 0
+    outside = node.working_set_bytes - seen.unallocatable - sum(used.values())
+    return outside if outside * _NOTABLE >= seen.whole_memory > 0 else 0
 
 
 def _with_grower(found: KillCause, earlier: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
@@ -115,10 +130,31 @@ def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:
             f"{who} grew most before the kernel killed {of}, first at {clock_text(found.at)}: "
             f"from {before} to {after} since {clock_text(found.since)}{_within(found)}"
         )
+    if found.outside:
+        yield f"{amount_text(found.outside, Resource.MEMORY)} of memory was used outside pods, by the host"
     if not found.has_threshold:
         yield _NO_THRESHOLD
     if found.grew_within and found.exceeded:
         yield _order_text(found, pod)
+    if not found.has_threshold:
+        yield f"now: {'; '.join(_remedies(found, pod))}"
+
+
+def _remedies(found: KillCause, pod: str) -> Iterator[str]:
+    """Yield what to do where evictd has no threshold of memory."""
+    yield "set the threshold `memory.available` (`evictd check`)"
+    if found.grew_within and found.exceeded:
+        who, used, _ = _above_request(found, pod)
+        yield f"let {who} request the {amount_text(used, Resource.MEMORY)} that it uses"
+    if found.outside:
+        outside = amount_text(found.outside, Resource.MEMORY)
+        yield f"let systemReserved and kubeReserved of the kubelet cover the {outside} used outside pods"
+
+
+def _above_request(found: KillCause, pod: str) -> tuple[str, int, int]:
+    """Return a killed pod above its request, that pod if it is one: how it is called, bytes used and requested."""
+    name, used, request = next((each for each in found.exceeded if each[0] == pod), found.exceeded[0])
+    return "it" if name == pod else name, used, request
 
 
 def _within(found: KillCause) -> str:
@@ -128,11 +164,11 @@ def _within(found: KillCause) -> str:
 
 def _order_text(found: KillCause, pod: str) -> str:
     """Write that pods that exceed their request rank before the one that grew within its own, and how to change that."""
-    name, used, request = next((each for each in found.exceeded if each[0] == pod), found.exceeded[0])
-    who = "it" if name == pod else name
+    who, used, request = _above_request(found, pod)
     requests = f"requests {amount_text(request, Resource.MEMORY)}" if request else "requests none"
     grower = "this pod" if found.grower == pod else found.grower
+    remedy = f", so let {who} request what it uses" if found.has_threshold else ""
     return (
         f"{who} used {amount_text(used, Resource.MEMORY)} before and {requests}: evictd ranks a pod above its request "
-        f"before {grower}, which is within its own, so let {who} request what it uses"
+        f"before {grower}, which is within its own{remedy}"
     )

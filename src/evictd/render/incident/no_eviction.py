@@ -12,7 +12,7 @@ _SHOWN = 3
 
 
 def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) -> str:
-    """Write the last reason for which no pod was evicted, and what to do about it; where there is none, where to look.
+    """Write the last reason for which no pod was evicted, and in a line of its own what to do; without a reason, where to look.
 
     What the kernel killed is named beside it. `kills` are sentences on what made it kill (`kill_lines`), which count where evictd
     had no reason of its own.
@@ -26,14 +26,14 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
     if last is None:
         return _of_deletion(events) or _of_condition(events) or _NOTHING
     if last.kind is EventKind.KERNEL:
-        return "; ".join((f"the journal has no eviction. {last.at}: {last.text}", *kills))
+        return "\n".join((f"the journal has no eviction. {last.at}: {last.text}", *kills))
     if last.kind is EventKind.SHORTENED:
         why = "it was being deleted already, so that is no eviction and no incident"
         filled = f". {last.filled.removesuffix('.')}" if last.filled else ""
         return f"the journal has no eviction. {last.at}: {last.text}; {why}{filled}{_now_ended(events, last)}"
     remedy = no_action_remedy(last)
     killed = _killed_text([each for each in events if each.kind is EventKind.KERNEL])
-    return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"; now: {remedy}" if remedy else "")
+    return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"\nnow: {remedy}" if remedy else "")
 
 
 def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
@@ -41,7 +41,7 @@ def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
     conditions = [each for each in events[events.index(last) :] if each.kind is EventKind.CONDITIONS]
     if not conditions or conditions[-1].evidence.get("conditions"):
         return ""
-    return f"; now: nothing to do: {conditions[-1].text} at {clock_text(conditions[-1].at)}".replace(
+    return f"\nnow: nothing to do: {conditions[-1].text} at {clock_text(conditions[-1].at)}".replace(
         " ends at", " ended at"
     )
 
@@ -72,7 +72,7 @@ def _of_condition(events: Sequence[HistoryEvent]) -> str:
         return ""
     first = since[0]
     now = _now_ended(events, first) or (
-        "; now: the journal has no end of it: `evictd status` says whether it is still short, and what is left of a grace period"
+        "\nnow: the journal has no end of it: `evictd status` says whether it is still short"
     )
     return f"the journal has no eviction. {first.at}: {first.text}. {first.filled.removesuffix('.')}{now}"
 
