@@ -552,3 +552,14 @@ def test_a_soft_threshold_would_have_taken_the_pod_that_went_just_before() -> No
     assert avoidance(replace(slow, before=(replace(other, evidence={}),))).not_by[0].endswith(went), "another signal"
     long_ago = replace(other, at="2025-12-31T23:59:00Z")
     assert avoidance(replace(slow, before=(long_ago,))).not_by[0].endswith(went)
+
+
+def test_the_limit_of_a_pod_that_was_not_measured_counts_what_came_back() -> None:
+    """A limit was reckoned from 4.69Gi of an earlier reading, of a pod whose end gave back 5.5Gi (world 24)."""
+    no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    found = replace(incident(), measured=False, verdict=no_pod)
+    rows = tuple(replace(row, usage=3 * GI, request=0) if row.chosen else row for row in found.ranking)
+    found = replace(found, ranking=rows)
+    assert "(5.5Gi that it held, less 1.5Gi that was missing)" in " ".join(avoidance(found).by)
+    measured = replace(found, measured=True)
+    assert "(3Gi that it held, less 1.5Gi that was missing)" in " ".join(avoidance(measured).by)

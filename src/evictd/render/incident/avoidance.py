@@ -10,6 +10,7 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
+from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.in_its_place import in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
@@ -247,7 +248,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         return Avoidance(
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
-    enough, growth = victim.usage - found.missing, 0
+    held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage
+    enough, growth = held - found.missing, 0
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
         own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
@@ -257,7 +259,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         enough -= growth
         if enough <= 0:
             return Avoidance(by=by)
-    most, how = amount_text(rounded_below(enough), resource), limit_sum(victim.usage, found.missing, growth, resource)
+    most, how = amount_text(rounded_below(enough), resource), limit_sum(held, found.missing, growth, resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     swap = f" (the {amount_text(found.swapped, resource)} that it had in swap do not count)" if found.swapped else ""
