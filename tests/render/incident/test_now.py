@@ -7,6 +7,7 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.now import left_to_do, now_of_growing, now_text
@@ -190,6 +191,20 @@ def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None
     too_little = replace(found, still_met=False, available=0, freed=0, clear=None, gone_after=1.0, known_for=60)
     too_little = replace(too_little, points=((0.0, 0), (5.0, 1 << 20)))
     assert now_text(too_little).startswith(f"{growing}; if it is short again, look at the disruption budgets")
+    clear = replace(
+        too_little,
+        known_for=600,
+        next_eviction=600.0,
+        clear=1130.0,
+        met=MetAfter(still=1130.0),
+        event=replace(found.event, at="2026-01-01T00:10:00Z"),
+    )
+    ended = "no threshold of memory.available has been met since 00:28:50"
+    assert f"{growing}; {ended}; if it is short again, look" in now_text(clear), (
+        "it was not said that it ended (world 44)"
+    )
+    damaged = replace(clear, event=replace(found.event, at="damaged"))
+    assert ended not in now_text(damaged)
 
 
 def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_if_it_returns() -> None:

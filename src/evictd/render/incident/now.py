@@ -1,6 +1,10 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
+from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
+from evictd.core.units.duration import SECOND
+from evictd.errors import InvalidValueError
+from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache, other_growers
 from evictd.render.incident.back_alone import back_alone
@@ -141,7 +145,7 @@ def left_to_do(found: Incident) -> str:
         _still_growing(found) or _went_later(found),
     )
     if held_back and not found.still_met:
-        return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
+        return "; ".join(filter(None, (growing, _clear_since(found), f"if it is short again, {held_back}")))
     if not (held_back or growing) and found.still_met:
         return _of_unknown_cause(found)
     short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
@@ -172,6 +176,17 @@ def _of_arrivals(found: Incident) -> str:
     if victim is None or found.resource not in WITH_REQUEST or (victim.usage or 0) <= victim.request:
         return ""
     return f"{came}: let the pods request what they use, or lower maxPods of the kubelet, so that fewer are placed here"
+
+
+def _clear_since(found: Incident) -> str:
+    """Write since when no threshold of the signal is met, where one stayed met after the eviction; else empty."""
+    if found.clear is None or found.met.still is None or found.met.still < 1 or found.signal is None:
+        return ""
+    try:
+        since = rfc3339(parse_time(found.event.at) + round(found.clear) * SECOND)
+    except InvalidValueError:  # a damaged time
+        return ""
+    return f"no threshold of {found.signal.value} has been met since {clock_text(since)}"
 
 
 def _still_growing(found: Incident) -> str:
