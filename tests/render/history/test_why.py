@@ -264,3 +264,14 @@ def test_refusals_of_all_are_the_last_state_and_not_the_reason_before_them() -> 
     alone = replace(known, refused=replace(refused, pods=("a/z",)))
     assert "disruption budgets have" not in text(alone), "its own refusals are listed"
     assert "refused" not in text(replace(known, passed=(), pod="a/other"))
+
+
+def test_a_pod_that_nothing_concerned_is_told_of_the_kills_of_others() -> None:
+    """Of a pod on a node whose kernel killed its neighbours nothing of the shortage was said (world 43)."""
+    grew = "default/hog grew most before the kernel killed processes of default/api"
+    why = PodWhy(
+        pod="default/dhcp", pods=frozenset({"default/dhcp"}), kills=(grew, "now: set a threshold"), asked=False
+    )
+    assert tuple(why_lines(why))[1:] == (grew, "now: set a threshold")
+    assert grew not in text(replace(why, pods=frozenset())), "a pod that was never there"
+    assert grew not in text(replace(why, causes=("it grew most",))), "it was told its own"

@@ -40,6 +40,8 @@ class PodWhy:
     causes: tuple[str, ...] = ()
     """What makes it a cause of an eviction of another pod (`cause_lines`), or of processes that the kernel killed
     (`kill_lines`)."""
+    kills: tuple[str, ...] = ()
+    """What is known of the last kills by the kernel, of any pod (`kill_lines`)."""
     no_action: HistoryEvent | None = None
     """The journal's last reason for which no pod was evicted."""
     superseded: bool = False
@@ -191,6 +193,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         if not why.known and why.pod in why.pods and why.no_action is not None:
             yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
             yield from _standing_remedy(why, why.no_action)
+        elif not why.known and why.pod in why.pods:
+            yield from why.kills
         return
     yield from _now(why)
     if why.unreadable:
