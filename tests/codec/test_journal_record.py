@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.codec.journal_record import decode_record
+from evictd.codec.journal_record import RecordedHoldings, RecordedLevel, decode_record
 from evictd.errors import InputError
 from tests.codec.test_journal import LINE
 
@@ -44,3 +44,14 @@ def test_the_memory_request_of_a_pod_is_read(spec: str, requested: int) -> None:
         f'"observation":{{"pods":[{{"spec":{spec}}}]}}}}'
     )
     assert decode_record(line.encode()).observation.pods[0].spec.memory_request == requested
+
+
+def test_holders_that_are_read_again_keep_the_lowest_amounts() -> None:
+    """A pod may have taken all of it since the cycle before, and what belongs to no pod is the rest of what was read."""
+    level = RecordedLevel(used=10, lowest=8, lowest_before=9, since=0)
+    held = RecordedHoldings(used={"a": 5}, lowest={"a": 4, "gone": 1}, lowest_before={"a": 5}, elsewhere=level)
+    again = held.read_again({"a": 3}, 7)
+    assert (again.used, again.lowest_of_both("a")) == ({"a": 3}, 3)
+    assert again.elsewhere is not None
+    assert (again.elsewhere.used, again.elsewhere.lowest) == (7, 7)
+    assert held.read_again({"a": 9}, None).elsewhere == level

@@ -93,9 +93,8 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     episodes: list[Episode] = []
     came_back: dict[Signal, int] = {}
     last: dict[Signal, _Ended] = {}
-    crossings, stalls = _Crossings(), 0
-    over = set[Signal]()
-    """Signals of which the node reported the end of the condition since the last eviction for them."""
+    crossings, stalls, over = _Crossings(), 0, set[Signal]()
+    """`over`: signals of which the node reported the end of the condition since the last eviction for them."""
     short = set[Signal]()
     """Signals that pods were evicted for and that were below their hard threshold ever since."""
     waiting = set[Signal]()

@@ -309,6 +309,17 @@ class RecordedHoldings(_Part, frozen=True):
         known = [each[uid] for each in (self.lowest, self.lowest_before) if uid in each]
         return min(known, default=self.used[uid])
 
+    def read_again(self, used: dict[str, int], elsewhere: int | None) -> "RecordedHoldings":
+        """Return it with newer amounts of the same pods, and of what belongs to no pod; `None`: that is not known."""
+        lowest, before = (
+            {uid: min(amount, used[uid]) for uid, amount in each.items() if uid in used}
+            for each in (self.lowest, self.lowest_before)
+        )
+        level = self.elsewhere
+        if level is not None and elsewhere is not None:
+            level = msgspec.structs.replace(level, used=elsewhere, lowest=min(level.lowest, elsewhere))
+        return msgspec.structs.replace(self, used=used, lowest=lowest, lowest_before=before, elsewhere=level)
+
 
 class _StateWithHoldings(_Part, frozen=True):
     holdings: dict[str, RecordedHoldings] = {}

@@ -5,8 +5,6 @@ An eviction has this in its findings. Where the deletion of images is enough no 
 
 from collections.abc import Iterator
 
-import msgspec
-
 from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel
 from evictd.codec.times import parse_time
 from evictd.core.model.attribution import Attribution, Share
@@ -62,16 +60,10 @@ def _with_reading(record: JournalRecord, signal: Signal, held: RecordedHoldings)
     if signal not in MEMORY_SIGNALS or not read:
         return held
     used = {uid: read.get(uid, amount) for uid, amount in held.used.items()}
-    lowest, before = (
-        {uid: min(amount, used[uid]) for uid, amount in each.items() if uid in used}
-        for each in (held.lowest, held.lowest_before)
-    )
-    elsewhere, node = held.elsewhere, None if summary is None else summary.node.memory
+    node = None if summary is None else summary.node.memory
     others = held.unmeasured is not None or record.state.in_flight or held.used.keys() != read.keys()
-    if elsewhere is not None and not others and node is not None and node.working_set_bytes is not None:
-        rest = node.working_set_bytes - sum(used.values())
-        elsewhere = msgspec.structs.replace(elsewhere, used=rest, lowest=min(elsewhere.lowest, rest))
-    return msgspec.structs.replace(held, used=used, lowest=lowest, lowest_before=before, elsewhere=elsewhere)
+    whole = None if others or node is None else node.working_set_bytes
+    return held.read_again(used, None if whole is None else whole - sum(used.values()))
 
 
 def _signal_of(finding: dict[str, object]) -> Signal | None:
