@@ -14,6 +14,7 @@ from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.deciding import (
+    chosen_because,
     evicted_because,
     instead_of_others,
     is_tie,
@@ -255,3 +256,11 @@ def test_a_name_is_no_reason_to_show() -> None:
     assert is_tie(first._replace(usage=None), second._replace(usage=None))
     assert instead_of_others(queue.rows, first, {}, queue.resource) == ""
     assert "Why that pod is first" not in page(near, 0)
+
+
+def test_a_pod_that_is_still_there_is_chosen() -> None:
+    assert (
+        chosen_because("Evicted default/hog (5Gi): it requests none.") == "Chosen default/hog (5Gi): it requests none."
+    )
+    assert chosen_because("Would evict default/hog (5Gi).") == "Would evict default/hog (5Gi)."
+    assert chosen_because("") == ""

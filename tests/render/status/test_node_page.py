@@ -56,7 +56,7 @@ def test_a_node_under_pressure_shows_its_victim_and_the_decisions_with_their_num
     assert "Why no pod is being evicted" not in text
     head = text.partition("Other signals")[0]
     assert (
-        "Chosen: default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
+        "Chosen default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request of 1Gi by 3.92Gi"
         in head
     )
     assert "Evicted default/hog" not in text, "it is being evicted"

@@ -17,7 +17,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.render.attribution import clock_text, recorded_filled_text
-from evictd.render.deciding import evicted_because
+from evictd.render.deciding import chosen_because, evicted_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
@@ -339,7 +339,7 @@ def _mark_refused(found: Sequence[list[HistoryEvent]]) -> None:
 def _asked_only(events: list[HistoryEvent], place: int) -> set[str]:
     """Make a request of an eviction; returns its uid if it was said to go past the budget."""
     event = events[place]
-    text, why = f"ask to {event.text}", "" if event.past_budget else event.why.replace("Evicted ", "Chosen ", 1)
+    text, why = f"ask to {event.text}", "" if event.past_budget else chosen_because(event.why)
     events[place] = replace(event, kind=EventKind.REQUESTED, text=text, why=why, filled="", past_budget=False)
     return {event.uid} if event.past_budget else set()
 

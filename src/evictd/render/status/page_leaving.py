@@ -1,12 +1,12 @@
 """Lists the pods that are being evicted for the page: how long evictd waits for each, and whether its end is enough."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
+from evictd.render.deciding import chosen_because
 from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.hard_cut import cut_at_hard, cut_in, entry_of
 from evictd.render.status.remedies import grew_elsewhere
@@ -54,11 +54,10 @@ def _awaited(status: Document) -> list[Document]:
 
 def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: bool) -> Document:
     why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
-    chosen = re.sub("^Evicted ", "Chosen: ", why)
     return {
         **row,
         "why": why,
-        "chosen": chosen,
+        "chosen": chosen_because(why),
         "awaits": _awaits(row, status) if seen else "what became of it since the last reading is not known",
         "suffices": _suffices(row, status, falls),
     }
