@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.advice.evidence import Uncovered
-from evictd.advice.missing import first_to_go
+from evictd.advice.missing import recorded_first_to_go
 from evictd.codec.journal import encode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
@@ -33,7 +33,7 @@ def line(api: str, *, killed: bool = False) -> bytes:
 
 def first(*lines: bytes) -> str | None:
     """The name of the pod that goes first."""
-    row = first_to_go(lines[0], BELOW, *lines[1:])
+    row = recorded_first_to_go(lines[0], BELOW, *lines[1:])
     return None if row is None else row.pod.full_name
 
 
@@ -49,6 +49,6 @@ def test_a_pod_that_the_kernel_has_killed_counts_with_what_it_used_before() -> N
 
 
 def test_a_value_that_is_none_and_a_damaged_line() -> None:
-    assert first_to_go(line("500Mi"), replace(BELOW, line="0%")) is None
+    assert recorded_first_to_go(line("500Mi"), replace(BELOW, line="0%")) is None
     with pytest.raises(InputError):
-        first_to_go(b"{}", BELOW)
+        recorded_first_to_go(b"{}", BELOW)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evictd.advice.evidence import NodeEvidence, Uncovered
 from evictd.codec.journal import decode_entry
-from evictd.core.eviction.next_up import who_is_next
+from evictd.core.eviction.next_up import first_to_go
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.threshold import Threshold
@@ -39,7 +39,7 @@ def missing_thresholds(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThresho
         )
 
 
-def first_to_go(line: bytes, uncovered: Uncovered, before_kills: bytes | None = None) -> RankedPod | None:
+def recorded_first_to_go(line: bytes, uncovered: Uncovered, before_kills: bytes | None = None) -> RankedPod | None:
     """Return the pod that the threshold would have evicted first by a journal line; `None` where that is not known.
 
     A pod that the kernel had killed in it uses little; what it used before is in the last line without a kill, `before_kills`.
@@ -53,8 +53,5 @@ def first_to_go(line: bytes, uncovered: Uncovered, before_kills: bytes | None = 
     if not killed <= earlier.keys():
         return None
     stats = {**entry.observation.pod_stats, **{uid: earlier[uid] for uid in killed}}
-    config = replace(
-        entry.config, thresholds=(*entry.config.thresholds, Threshold(signal=uncovered.signal, value=value))
-    )
-    found = who_is_next(entry.state, replace(entry.observation, pod_stats=stats), config, entry.now)
-    return next((each.victim for each in found if each.signal is uncovered.signal), None)
+    threshold, seen = Threshold(signal=uncovered.signal, value=value), replace(entry.observation, pod_stats=stats)
+    return first_to_go(threshold, entry.state, seen, entry.config, entry.now)

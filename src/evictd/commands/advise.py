@@ -19,7 +19,7 @@ from typing import Any
 
 from evictd.advice.episode import Episode
 from evictd.advice.evidence import NodeEvidence, node_evidence
-from evictd.advice.missing import first_to_go
+from evictd.advice.missing import recorded_first_to_go
 from evictd.advice.proposal import advise
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
@@ -210,7 +210,7 @@ def _with_first_to_go(evidence: NodeEvidence, files: tuple[Path, ...]) -> NodeEv
         reading = decode_reading(line)
         for each in asked:
             if each.signal not in found and reading.wall == each.first_met:
-                found[each.signal] = first_to_go(line, each, calm)
+                found[each.signal] = recorded_first_to_go(line, each, calm)
         if not reading.killed:
             calm = line
 

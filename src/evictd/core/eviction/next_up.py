@@ -86,6 +86,14 @@ def who_is_next(state: State, observation: Observation, config: EvictionConfig, 
     )
 
 
+def first_to_go(
+    threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, now: int
+) -> RankedPod | None:
+    """Return the pod that a threshold which is not configured would evict first; `None` where none would go."""
+    found = who_is_next(state, observation, replace(config, thresholds=(threshold,)), now)
+    return next((each.victim for each in found if each.signal is threshold.signal), None)
+
+
 def _pages_then(
     thresholds: list[Threshold],
     seen: Mapping[Signal, SignalObservation],

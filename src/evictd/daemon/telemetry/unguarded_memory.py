@@ -1,9 +1,8 @@
 """States for `/statusz` how much memory is left where no threshold is set for it, and when nothing is at the present rate."""
 
-from dataclasses import replace
 from typing import Any
 
-from evictd.core.eviction.next_up import who_is_next
+from evictd.core.eviction.next_up import first_to_go
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.threshold import Threshold
@@ -41,11 +40,9 @@ def _first_to_go(snapshot: Snapshot) -> str:
     value = parse_threshold_value(Signal.MEMORY_AVAILABLE, PROPOSED_THRESHOLD)
     if value is None:
         return ""
-    added = Threshold(signal=Signal.MEMORY_AVAILABLE, value=value)
-    config = replace(snapshot.config, thresholds=(*snapshot.config.thresholds, added))
-    found = who_is_next(snapshot.state, snapshot.observation, config, snapshot.at)
-    victims = (each.victim for each in found if each.signal is Signal.MEMORY_AVAILABLE)
-    return next((row.pod.full_name for row in victims if row is not None), "")
+    threshold = Threshold(signal=Signal.MEMORY_AVAILABLE, value=value)
+    row = first_to_go(threshold, snapshot.state, snapshot.observation, snapshot.config, snapshot.at)
+    return "" if row is None else row.pod.full_name
 
 
 def _largest(snapshot: Snapshot) -> dict[str, Any] | None:
