@@ -14,12 +14,8 @@ NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
 _MUCH_MORE = 2
 """By how many times the growth of the evicted pod has to exceed that of the fastest one to make it the cause."""
-RELIEVES = "relieved the node"
-"""What a verdict says of an end that is enough for the threshold; a minimum reclaim may ask for more."""
-_RELIEVED = "its end relieved the node"
-ANY_POD = "no end of any pod"
-"""How a verdict begins where no pod relieves the node."""
-_NO_END = f"{ANY_POD} would have relieved the node"
+_RELIEVED, _CLEARED = "relieved the node", "cleared the threshold, but not its minimum reclaim"
+_ANY_POD, _POD_ALONE = "no end of any pod", "no end of a pod alone"
 
 
 class Need(Enum):
@@ -114,36 +110,45 @@ class EvictionVerdict:
         return f"had what was there gone on growing for {played} as in {self.before}"
 
     def text(
-        self, *, relieved: bool = False, too_little: bool = False, filled: bool = False, cause: str = "the host"
+        self,
+        *,
+        relieved: bool = False,
+        too_little: bool = False,
+        filled: bool = False,
+        cause: str = "the host",
+        for_reclaim: bool = False,
+        files_stay: bool = False,
     ) -> str:
         """Write the verdict as a sentence without a full stop, beside what the journal shows of the time after.
 
         `relieved`: its end relieved the node. `too_little`: less than was missing came back. `filled`: something filled what is
         short before, also if nothing grew in the last minute, as on a full disk. `cause`: what holds it beside pods that may go.
+        `for_reclaim`: more pods went for the minimum reclaim. `files_stay`: those in a hostPath volume, if not deleted too.
         """
-        grown = self._premise
+        grown, relief = self._premise, _CLEARED if for_reclaim else _RELIEVED
+        no_end = f"{_POD_ALONE if files_stay else _ANY_POD} would have {relief}"
         names = ", ".join(self.fewest)
         match self.need:
             case Need.NEEDED if relieved:
-                return "its end was needed, and it relieved the node"  # what was foreseen after it did not come
+                return f"its end was needed, and it {relief}"  # what was foreseen after it did not come
             case Need.NEEDED if self.fewest == (self.pod,) and too_little:
-                return "by what was measured its end alone would have relieved the node, and it did not"
+                return f"by what was measured its end alone would have {relief}, and it did not"
             case Need.NEEDED if self.fewest == (self.pod,):
-                return f"its end was needed: {grown}, its end alone would have relieved the node"
+                return f"its end was needed: {grown}, its end alone would have {relief}"
             case Need.NEEDED:
                 return f"{grown}, the fewest pods whose end relieves the node are {names}"
             case Need.ANOTHER_POD if relieved:
-                return f"{_RELIEVED}; that of {names} in its place would have relieved it as well"
+                return f"its end {relief}; that of {names} in its place would have relieved it as well"
             case Need.ANOTHER_POD:
-                return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have relieved the node"
+                return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}"
             case Need.NOTHING_SHORT:
                 return f"{NOT_NEEDED}{grown}, no threshold would have been met"
             case Need.FOR_A_TIME:
                 return f"{cause} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
                 grown = "by what was measured" if not self.growers else grown
-                return f"{_RELIEVED}; {grown}, no end of any pod would have"
+                return f"its end {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
             case Need.NO_POD_HELPS if not self.growers and not filled:
-                return f"{_NO_END}, and nothing grew: the threshold is above its normal level"
+                return f"{no_end}, and nothing grew: the threshold is above its normal level"
             case Need.NO_POD_HELPS:
-                return f"{f'{grown}, ' if self.growers else ''}{_NO_END}: {cause} is the cause"
+                return f"{f'{grown}, ' if self.growers else ''}{no_end}: {cause} is the cause"

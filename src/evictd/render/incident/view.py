@@ -29,7 +29,7 @@ from evictd.render.incident.reclaim_short import went_for_reclaim
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.summary import summary_text, within_text
 from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
-from evictd.render.incident.verdict import ANY_POD, NOT_NEEDED, RELIEVES, Need
+from evictd.render.incident.verdict import NOT_NEEDED, Need
 from evictd.render.status.node_page import asset, page_template
 from evictd.render.status.owners import AGAIN
 from evictd.render.status.page_chart import EvictionMark, page_chart
@@ -138,11 +138,14 @@ def verdict_text(found: Incident) -> str:
         cause = f"{found.protected_grower}, which is never evicted,"
     else:
         cause = f"{', '.join(outside)} or a protected pod"
-    text = verdict.text(relieved=found.relieved, too_little=too_little, filled=not found.stands_still, cause=cause)
-    if went_for_reclaim(found):
-        text = text.replace(RELIEVES, "cleared the threshold, but not its minimum reclaim")
-    if found.suspects and found.host_filled:  # the files in a hostPath volume stay, until they are deleted as well
-        text = text.replace(ANY_POD, "no end of a pod alone")
+    text = verdict.text(
+        relieved=found.relieved,
+        too_little=too_little,
+        filled=not found.stands_still,
+        cause=cause,
+        for_reclaim=bool(went_for_reclaim(found)),
+        files_stay=bool(found.suspects) and found.host_filled,
+    )
     if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
         return f"{text.removeprefix(NOT_NEEDED)}; {came}"
     return f"{text}{_steady_text(found) if verdict.need is Need.NEEDED else ''}"
