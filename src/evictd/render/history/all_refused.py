@@ -33,7 +33,12 @@ class AllRefused:
     @property
     def remedy(self) -> str:
         """Write where to look."""
-        return f"{LOOK_AT_BUDGETS}: {first_of(self.pods, _NAMED)} may not go"
+        return guarded_remedy(self.pods)
+
+
+def guarded_remedy(pods: Sequence[str]) -> str:
+    """Return where to look about the pods, `namespace/name`, that disruption budgets guard, as a clause."""
+    return f"{LOOK_AT_BUDGETS}: {first_of(pods, _NAMED)} may not go"
 
 
 def all_refused(events: Sequence[HistoryEvent]) -> AllRefused | None:

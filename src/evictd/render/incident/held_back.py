@@ -2,9 +2,10 @@
 
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import WITH_REQUEST
+from evictd.render.history.all_refused import guarded_remedy
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.incident import Incident
-from evictd.render.status.remedies import LOOK_AT_BUDGETS, remedy_of
+from evictd.render.status.remedies import remedy_of
 from evictd.render.text import amount_text, first_of
 
 _SEVERAL = 2
@@ -27,7 +28,7 @@ def held_back_remedy(found: Incident) -> str:
         return (
             remedy.replace(_RELIEVE, f"{requests}, move pods away") if (requests := _requests_text(found)) else remedy
         )
-    return f"{LOOK_AT_BUDGETS}: {first_of(pods, _NAMED)} may not go" if (pods := _guarded(found)) else ""
+    return guarded_remedy(pods) if (pods := _guarded(found)) else ""
 
 
 def _requests_text(found: Incident) -> str:
