@@ -57,13 +57,16 @@ def filled_sentence(held: Attribution, wall: int, *, begun: int | None = None) -
 
 def little_grew(held: Attribution, because: Mapping[str, Any]) -> bool:
     """Whether what grew is little beside what was missing at an eviction with this recorded cause, so it is not why."""
+    missing = recorded_missing(because)
+    return missing is not None and is_little(held, missing)
+
+
+def recorded_missing(because: Mapping[str, Any]) -> int | None:
+    """Return what was missing by the recorded cause of an eviction; `None` for a limit of the pod's own, or a damaged record."""
     try:
-        missing = (
-            parse_quantity(str(because.get("limit"))).value() - parse_quantity(str(because.get("available"))).value()
-        )
-    except InvalidValueError:  # a limit of the pod's own has none
-        return False
-    return is_little(held, missing)
+        return parse_quantity(str(because.get("limit"))).value() - parse_quantity(str(because.get("available"))).value()
+    except InvalidValueError:
+        return None
 
 
 def is_little(held: Attribution, missing: int) -> bool:

@@ -6,8 +6,7 @@ from typing import Any
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, signal_named
 from evictd.core.units.duration import SECOND, format_duration
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
+from evictd.render.attribution import recorded_missing
 from evictd.render.text import usage_text
 
 _FEWEST = 2
@@ -25,14 +24,8 @@ def came_before(record: JournalRecord, because: Mapping[str, Any]) -> str:
     came = {uid: held.used.get(uid, 0) for uid in held.arrived}
     if signal in MEMORY_SIGNALS:  # those of this cycle; the journal has the holders before it
         came |= {uid: used for uid, used in record.observation.memory.items() if uid not in held.used}
-    try:
-        missing = (
-            parse_quantity(str(because.get("limit"))).value() - parse_quantity(str(because.get("available"))).value()
-        )
-    except InvalidValueError:  # a damaged record
-        return ""
-    amount = sum(came.values())
-    if len(came) < _FEWEST or not 0 < missing <= amount:
+    missing, amount = recorded_missing(because), sum(came.values())
+    if missing is None or len(came) < _FEWEST or not 0 < missing <= amount:
         return ""
     over = format_duration((record.now - held.since) // SECOND * SECOND)
     holds = usage_text(amount, SIGNALS[signal].resource)
