@@ -65,7 +65,7 @@ def read_incident(
 ) -> Incident:
     """Return the incident that is meant (`find_eviction`) from the journals' records; raises `NotFoundError` and `OSError`.
 
-    `report` is told of the lines that cannot be read. The journal is read once, and only the lines that may matter are
+    `report` takes the lines that cannot be read. The journal is read once, and only the lines that may matter are
     kept: those with an eviction, and of each hour before one the oldest.
     """
     evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole

@@ -1,6 +1,6 @@
 """Says why no pod is evicted, or why nothing more is done: as one sentence, and as the parts that it consists of.
 
-The headline of the page has room for the first part only; the log and every command show the whole sentence.
+The headline of the page shows the first part only; the log and every command show the whole sentence.
 """
 
 from evictd.core.eviction.needed_text import needed_with_growth

@@ -14,7 +14,7 @@ _NAMED = 3
 """How many pods are named at most of which the kernel killed processes."""
 
 _UNEVEN = 2
-"""Times are uneven where the longest one between two is more than so many times the shortest; the journal has whole seconds."""
+"""Events come unevenly where the longest time between two is more than this many times the shortest one."""
 
 
 def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:

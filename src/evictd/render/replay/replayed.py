@@ -126,7 +126,7 @@ _THRESHOLD = "threshold"
 _MEASURED = "measured"
 """The field with what the configuration does not let evictd remove: it only measures how much that would free."""
 _REASONS = frozenset({_MEASURED, _THRESHOLD, "because", "condition", "annotations", "message"})
-"""The fields that do not change what happens on the node: why it is done, and what is told about it."""
+"""The fields that do not change what happens on the node: why it is done, and what is written about it."""
 _COLLECTED = {
     Reclaim.CONTAINERS.value: "unused containers",
     Reclaim.IMAGES.value: "unused images",
