@@ -169,12 +169,15 @@ def content(path: str, text: str) -> Context:
 
     @contextmanager
     def fault(run: Run) -> Iterator[None]:
-        before = (run.node.folder / path).read_text()
-        run.node.kept.add(path)
-        run.node.write(path, text)
+        node = run.node
+        with node.lock:  # else a pod that ends at the same time writes over it
+            before = (node.folder / path).read_text()
+            node.kept.add(path)
+            node.write(path, text)
         yield
-        run.node.kept.discard(path)
-        run.node.write(path, before)
+        with node.lock:
+            node.kept.discard(path)
+            node.write(path, before)
 
     return fault
 

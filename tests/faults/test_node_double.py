@@ -2,10 +2,13 @@
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.faults.node_double import CALM, MEMORY, FakeNode
+from tests.faults.table import content
 
 OVERTAKING_SECONDS = 0.3
 """How long a writer is held up: another one that does not wait for it has finished by then."""
@@ -30,6 +33,27 @@ def test_pod_that_ends_while_the_loop_writes_leaves_the_node_calm(
     node.refresh()
     ending.join()
     assert f"anon {CALM:020}" in (tmp_path / MEMORY).read_text()
+
+
+def test_fault_that_begins_while_a_pod_ends_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = FakeNode(tmp_path)
+    run: Any = SimpleNamespace(node=node)
+    fault = content(MEMORY, "a fault")(run)
+    beginning = threading.Thread(target=fault.__enter__)
+    write = node.write
+
+    def slow_write(path: str, text: str) -> None:
+        if threading.current_thread() is not beginning:
+            beginning.start()
+            beginning.join(OVERTAKING_SECONDS)
+        write(path, text)
+
+    monkeypatch.setattr(node, "write", slow_write)
+    node.end("hog")
+    beginning.join()
+    assert (tmp_path / MEMORY).read_text() == "a fault"
 
 
 def test_end_of_a_pod_is_seen_after_its_memory_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
