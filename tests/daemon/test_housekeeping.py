@@ -99,6 +99,17 @@ def test_the_next_cycle_comes_when_the_core_wants_it(tmp_path: Path, make: Make)
     assert ours.loop.cycle(WaitResult()) - ours.observer.requests[-1].now == SECOND
 
 
+def test_a_reading_that_took_long_does_not_put_the_next_cycle_off(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = make([observe(4 * GI)])
+    read = ours.observer.observe
+    monkeypatch.setattr(
+        ours.observer, "observe", lambda request: replace(read(request), now=request.now + CONFIG.monitoring_period)
+    )
+    assert ours.loop.cycle(WaitResult()) - ours.observer.requests[-1].now == CONFIG.monitoring_period
+    assert ours.board.latest is not None
+    assert ours.board.latest.at == ours.observer.requests[-1].now + CONFIG.monitoring_period
+
+
 def test_a_cycle_that_decided_something_is_in_the_journal_and_a_calm_one_is_not(tmp_path: Path, make: Make) -> None:
     ours = make([observe(4 * GI), observe(4 * GI), observe(GI // 2, NOW + 1)])
     for _ in range(3):

@@ -1,7 +1,7 @@
 """Runs the loop: observe, synchronize, perform, record, wait (kubelet `managerImpl.Start` and the loop around `synchronize`).
 
-The clocks are read at the begin of a cycle and passed on. Nothing in a cycle waits for a victim, a collector, a disk or a client:
-what it begins is followed by later cycles.
+The clocks are read at the begin of a cycle and passed on as values; a reading's time may be later (`observe.reading.observer`).
+Nothing in a cycle waits for a victim, a collector, a disk or a client: what it begins is followed by later cycles.
 
 Errors: the observation and the core may raise, which costs this cycle. After the core has decided nothing may keep the decisions
 from being performed, so each other part of a cycle is guarded and costs only itself. The state is replaced directly after the
@@ -97,7 +97,8 @@ class Housekeeping:
 
     def cycle(self, waited: WaitResult) -> int:
         """Run one cycle: observe, synchronize, perform, record; returns the boot-clock time until which to wait."""
-        reading = self._observe(waited)
+        begun = boot_clock()
+        reading = self._observe(waited, begun)
         cycle = self._synchronize(reading)
         if cycle.config.policy is Policy.STANDARD:  # the events of policy Kubelet are the kubelet's, word for word
             none: dict[str, str] = {}
@@ -108,17 +109,17 @@ class Housekeeping:
         self._findings = cycle.step.findings
         # Not before the stops: its thread would compete.
         self._guarded("record", lambda: self._record(cycle, reading, news=performed.news))
-        self._follow_up(waited, cycle, reading, performed.failures)
-        return cycle.now + next(decision.nanoseconds for decision in cycle.step.decisions if isinstance(decision, Wait))
+        self._follow_up(waited, cycle, reading, performed.failures, begun=begun)
+        return begun + next(decision.nanoseconds for decision in cycle.step.decisions if isinstance(decision, Wait))
 
-    def _observe(self, waited: WaitResult) -> Reading:
+    def _observe(self, waited: WaitResult, now: int) -> Reading:
         """Read the node, with the outcomes of the decisions so far.
 
         The outcomes come first: a reading that has a victim gone then has what the victim has let go of. In the other order the
         node would look as short as before, without the victim, and another pod would go.
         """
         request = ObserveRequest(
-            now=boot_clock(),
+            now=now,
             wall=wall_clock(),
             state=self.state,
             config=self._reloader.eviction,
@@ -156,7 +157,9 @@ class Housekeeping:
             self._telemetry.evicted_by_kubelet(others.by_kubelet)
             self._telemetry.killed_by_kernel(others.by_kernel, cycle.wall)
 
-    def _follow_up(self, waited: WaitResult, cycle: Cycle, reading: Reading, failures: tuple[Failure, ...]) -> None:
+    def _follow_up(
+        self, waited: WaitResult, cycle: Cycle, reading: Reading, failures: tuple[Failure, ...], *, begun: int
+    ) -> None:
         """Do what follows the decisions, each part guarded: thresholds to watch, telemetry, duties, checkpoint."""
         acted, node, effects, telemetry = boot_clock(), self._node, self._node.effects, self._telemetry
         actuator = effects.actuator
@@ -164,8 +167,9 @@ class Housekeeping:
         self._guarded(
             "watch", lambda: self._waiter.set_thresholds(cycle.observation, cycle.step.findings, cycle.config)
         )
-        self._guarded("log", lambda: self._report(waited, cycle, failures, acted))
-        self._guarded("snapshot", lambda: self._publish(waited, cycle))
+        since = begun if waited.crossed_at is None else waited.crossed_at
+        self._guarded("log", lambda: self._report(cycle, failures, since=since, acted=acted))
+        self._guarded("snapshot", lambda: self._publish(waited, cycle, begun))
         self._guarded("oom scores", lambda: node.set_oom_scores(reading))
         self._guarded("advance", lambda: telemetry.progress(actuator.advance(self.state, reading)))
         if (hooks := effects.hooks) is not None:
@@ -178,19 +182,18 @@ class Housekeeping:
         """Run a part of the cycle that decides nothing; an exception is reported once while it repeats."""
         self._guard.run(part, work, boot_clock(), otherwise=None)
 
-    def _report(self, waited: WaitResult, cycle: Cycle, failures: tuple[Failure, ...], acted: int) -> None:
+    def _report(self, cycle: Cycle, failures: tuple[Failure, ...], *, since: int, acted: int) -> None:
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
         step = cycle.step
         if why := _reasons(cycle, for_tenant=False):
             self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall))
         self._telemetry.failures(failures)
-        since = cycle.now if waited.crossed_at is None else waited.crossed_at
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
 
-    def _publish(self, waited: WaitResult, cycle: Cycle) -> None:
+    def _publish(self, waited: WaitResult, cycle: Cycle, begun: int) -> None:
         """Replace the snapshot that pages and metrics show."""
         self._telemetry.publish(cycle)
-        self._telemetry.cycle(waited.cause.value, boot_clock() - cycle.now)
+        self._telemetry.cycle(waited.cause.value, boot_clock() - begun)
 
     def _reload(self) -> None:
         self._waiter.liveness.reloading()

@@ -440,6 +440,17 @@ def test_filesystems_are_not_asked_where_they_need_not_be_read_anew(tmp_path: Pa
     assert anew.node.fs is None
 
 
+def test_the_time_at_which_the_disks_were_read_is_later_than_the_reading_of_each(tmp_path: Path, clock: Clock) -> None:
+    with observer(tmp_path, clock) as node:
+        found = node.observe().node
+        assert found is not None
+        assert found.fs is not None
+        assert found.memory is not None
+        assert found.fs.time is not None
+        assert found.memory.time is not None
+        assert found.fs.time < node.disks_read_at < found.memory.time
+
+
 def test_volumes_of_removed_pods_are_looked_for_where_pods_and_disks_are_read(tmp_path: Path, clock: Clock) -> None:
     """Not on a calm cycle, nor directly after memory was crossed."""
     with observer(tmp_path, clock) as node:

@@ -12,6 +12,7 @@ from evictd.codec.slim_pods import SlimPod
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle
 from evictd.core.model.config import MemoryFormula, Policy
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
 from evictd.core.model.signal import Signal
@@ -24,7 +25,14 @@ from evictd.observe.disk_usage.walk_age import LONGEST
 from evictd.observe.pods.active_pods import StandalonePods
 from evictd.observe.pods.cluster_pods import ClusterPods
 from evictd.observe.pods.manifests import Manifests
-from evictd.observe.reading.observer import HELD_LISTING, OLDEST_LISTING, RUNTIME, NodeObserver, ObserveRequest
+from evictd.observe.reading.observer import (
+    BESIDE,
+    HELD_LISTING,
+    OLDEST_LISTING,
+    RUNTIME,
+    NodeObserver,
+    ObserveRequest,
+)
 from evictd.observe.runtime.runtime_view import RuntimeView
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 from tests.daemon.world import CONFIG, DISK, GI, HARD, HOG, NOW, WALL, observe, step
@@ -55,6 +63,7 @@ class Source:
         self.left_behind: frozenset[str] = frozenset()
         self.remembered: list[Any] = []
         self.measured_since: list[int] = []
+        self.disks_read_at = NOW
 
     def pod_uids(self) -> tuple[str, ...]:
         return self.uids
@@ -80,7 +89,7 @@ class Source:
         self.asked_image_fs.append(with_image_fs)
         if self.down:
             raise RuntimeUnavailableError("no answer")
-        return replace(self.view, stats={} if with_stats else None)
+        return replace(self.view, time=now, stats={} if with_stats else None)
 
     def observe(self, pods: Any, view: Any, **how: Any) -> Observation:
         self.seen.append({"pods": pods, "view": view, **how})
@@ -390,6 +399,41 @@ def test_after_a_crossing_of_a_disk_pods_are_measured_while_the_runtime_lists(so
     observer.observe(REQUEST)
     assert source.measured_since == [NOW]
     assert [how["walk_age"].since for how in source.seen] == [NOW, 0]
+
+
+def test_a_held_decision_lists_anew_what_was_listed_before_the_crossing(source: Source) -> None:
+    """A runtime that measures layers as it lists them has only ones from before it; a decision would wait for `HELD_LISTING`."""
+    source.view, source.uids = RUNNING, ("u",)
+    observer = observer_of(source)
+    observer.observe(CALM)
+    crossed = replace(HELD.state, thresholds_first_observed_at={DISK: NOW + 1})
+    tested = (each for each in NEAR.findings if isinstance(each, ThresholdFinding) and each.threshold == DISK)
+    findings = tuple(replace(each, met=True) for each in tested)
+    for _ in range(2):
+        observer.observe(replace(HELD, now=NOW + 2, state=crossed, findings=findings))
+    assert len(source.asked) == 2
+
+
+def test_a_reading_that_is_held_up_is_of_the_time_at_which_it_had_read_the_disks(source: Source) -> None:
+    """A walk that began before the halt saw an empty layer; it must not count as newer than the crossing seen after it."""
+    source.disks_read_at = halted = NOW + 7 * SECOND
+    reading = observer_of(source).observe(REQUEST)
+    assert (reading.now, reading.wall) == (halted, WALL + 7 * SECOND)
+    crossed = synchronize(State(), observe(4 * GI, disk=40), CONFIG, reading.now).state
+    assert crossed.thresholds_first_observed_at[DISK] == halted
+
+
+@pytest.mark.parametrize(("took", "later"), [(BESIDE, 0), (BESIDE + 1, BESIDE + 1)])
+def test_measurements_beside_the_listing_count_after_a_crossing_unless_it_took_long(
+    source: Source, took: int, later: int
+) -> None:
+    source.disks_read_at = NOW + took
+    assert observer_of(source).observe(replace(REQUEST, disk_crossed=True)).now == NOW + later
+
+
+def test_a_reading_without_the_disks_is_of_the_time_at_which_it_began(source: Source) -> None:
+    source.disks_read_at = NOW - SECOND
+    assert observer_of(source).observe(REQUEST).now == NOW
 
 
 def test_a_pod_that_had_only_ended_containers_is_listed_anew(source: Source) -> None:

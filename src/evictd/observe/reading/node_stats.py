@@ -106,6 +106,8 @@ class NodeStatsReader:
         """The processes that the kernel killed."""
         self._oomd = OomdReader(roots)
         self._last_disks: tuple[FilesystemReadings, tuple[Problem, ...]] | None = None
+        self.disks_read_at = 0
+        """By `clock`, when the last reading of the filesystems had ended."""
         self.recent_fill = RecentFill(stop_time, collect_time)
         """The readings of memory, PIDs and disks, of the cycles and of the threshold watch."""
 
@@ -251,7 +253,7 @@ class NodeStatsReader:
             info, of_disks = None if runtime is None else runtime.image_fs, Problems()
             has_any = runtime is not None or bool(has_runtime)
             read = self._layout.read(info, self._clock(), of_disks, has_runtime=has_any)
-            self._last_disks = read, of_disks.found()
+            self._last_disks, self.disks_read_at = (read, of_disks.found()), self._clock()
         filesystems, found = self._last_disks
         problems.extend(found)
         reading = self._memory.node(self._roots.node_cgroup, problems)

@@ -13,6 +13,10 @@ cycles of the next second: a listing takes up to 60 ms, and a disk may be full w
 
 On a calm cycle neither the runtime nor the pods are read, but the node's own signals (`core.eviction.calm`). Where these turn out
 to be near a threshold, everything is read in the same cycle. A pod that comes or goes is seen by its cgroup.
+
+The time of a reading is the one at which it had read the filesystems. Where it is held up before that, a pod may be measured,
+fill the disk, and be found small by a measurement that seems younger than the crossing. The kubelet too takes the time after its
+observations (`managerImpl.synchronize`).
 """
 
 from collections.abc import Collection, Sequence
@@ -29,7 +33,7 @@ from evictd.core.model.observation import Observation, Outcomes, Problem, signal
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import EvictdError, SourceKind
 from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.disk_usage.walk_age import DiskFill, WalkAge, crossed_at
@@ -47,6 +51,9 @@ OLDEST_LISTING = 15 * SECOND
 load."""
 HELD_LISTING = 1 * SECOND
 """The same age while a decision for a disk is held: the kubelet's own view of its pods is as old (`plegRelistPeriod`)."""
+
+BESIDE = 100 * MILLISECOND
+"""How long a reading may take that a crossing of a disk began, for measurements from its begin on to count as newer than that."""
 
 
 @frozen
@@ -150,9 +157,10 @@ class NodeObserver:
             *self._problems(request, observation),
         )
         seen = replace(observation, problems=problems, own_pods=self._source.own_pods, api_pods_standalone=refused)
+        later = self._later(request)
         reading = Reading(
-            now=request.now,
-            wall=request.wall,
+            now=request.now + later,
+            wall=request.wall + later,
             observation=seen,
             view=view,
             lifecycles=None
@@ -190,7 +198,14 @@ class NodeObserver:
         seen = replace(found, problems=problems)
         if pods_needed(state, seen, request.config, read_at=read_at, now=request.now):
             return None
-        return Reading(now=request.now, wall=request.wall, observation=seen, view=view)
+        later = self._later(request)
+        return Reading(now=request.now + later, wall=request.wall + later, observation=seen, view=view)
+
+    def _later(self, request: ObserveRequest) -> int:
+        """Return by how much the filesystems were read later than the reading began; zero where they were not read."""
+        later = max(0, self._stats.disks_read_at - request.now)
+        # The crossing that began this reading is older than its measurements.
+        return 0 if request.disk_crossed and later <= BESIDE else later
 
     def _problems(self, request: ObserveRequest, observation: Observation) -> tuple[Problem, ...]:
         """Return the problems of a reading that do not come from the runtime or the pods' source."""
@@ -256,6 +271,10 @@ class NodeObserver:
         """Whether the last listing suffices while a decision for a hard threshold of a disk is held."""
         if not is_held(request.state, request.config) or request.now - last.time > HELD_LISTING:
             return False
+        if last.time < crossed_at(request.findings, request.state):
+            return (
+                False  # the layers that it was listed with are older than the crossing, so nothing is decided by them
+            )
         return last.current and last.stats is not None and self._same_pods_run(last)
 
     def _same_pods_run(self, last: RuntimeView) -> bool:
