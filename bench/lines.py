@@ -1,5 +1,6 @@
-"""Starts a process and reads the lines that it writes, with the time of each."""
+"""Starts a process and reads the lines that it writes, with the time of each; and counts those of evictd's log."""
 
+import re
 import subprocess
 import threading
 import time
@@ -35,6 +36,11 @@ class Lines:
         """Drop the lines read so far."""
         while not self._queue.empty():
             self._queue.get_nowait()
+
+
+def pressure_ends(log: Path) -> int:
+    """Return how often evictd has logged that a condition of the node ended."""
+    return len(re.findall('"report node conditions: [^"]* ended"', log.read_text()))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from statistics import median
 
 from bench.disk_filler import left
 from bench.harness import Result, summarize
-from bench.lines import Lines, started
+from bench.lines import Lines, pressure_ends, started
 from bench.report import loads, write_section
 from bench.suite_reaction import Fields, daemon, first_process, is_running
 from evictd_testnode.binaries import default_cache, find_binaries
@@ -395,5 +395,5 @@ def _until_calm(node: DisposableNode, pod: RunningPod, number: int) -> None:
     shutil.rmtree(pod.log_directory, ignore_errors=True)
     for volume in pod.volumes.values():
         shutil.rmtree(volume, ignore_errors=True)
-    if not wait_for(lambda: log.read_text().count("conditions: none") > number + 1, seconds=120, step_seconds=0.1):
+    if not wait_for(lambda: pressure_ends(log) > number, seconds=120, step_seconds=0.1):
         raise AssertionError(log.read_text()[-3000:])

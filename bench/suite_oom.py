@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 from bench.harness import Result, summarize
-from bench.lines import Lines, started
+from bench.lines import Lines, pressure_ends, started
 from bench.report import loads, write_section
 from bench.suite_reaction import Fields, daemon, find_earlyoom, first_process, is_running
 from evictd_testnode.binaries import default_cache, find_binaries
@@ -134,7 +134,7 @@ def _trials(node: DisposableNode, rate: int, mode: str, count: int) -> tuple[lis
                 trials.append(_trial(node, pod, rate, at_once="lead" not in mode))
             if mode != EARLYOOM:  # without a decision of evictd's there is nothing to wait for
                 log = node.folder / "evictd.log"
-                wait_for(lambda: log.read_text().count("conditions: none") > number + 1, seconds=15, step_seconds=0.1)  # noqa: B023
+                wait_for(lambda: pressure_ends(log) > number, seconds=15, step_seconds=0.1)  # noqa: B023
                 wait_for(lambda: not is_running(node, pod), seconds=60)  # noqa: B023
             node.remove_pod(pod)
     return trials, sum(not pids_of(f"{pod.cgroup_parent}/{pod.container_id}") for pod in innocents)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from bench.harness import Result, summarize
+from bench.lines import pressure_ends
 from bench.report import loads, write_section
 from bench.suite_reaction import Fields, daemon, is_running
 from evictd_testnode.binaries import default_cache, find_binaries
@@ -88,7 +89,7 @@ def _trials(node: DisposableNode, fields: Fields, count: int) -> tuple[list[int]
             ends.append(end)
             wait_for(lambda: not is_running(node, pod), seconds=90)  # noqa: B023
             log = node.folder / "evictd.log"
-            wait_for(lambda: log.read_text().count("conditions: none") > number + 1, seconds=15)  # noqa: B023
+            wait_for(lambda: pressure_ends(log) > number, seconds=15)  # noqa: B023
             node.remove_pod(pod)
     return peaks, stops, ends, int(not pids_of(f"{innocent.cgroup_parent}/{innocent.container_id}"))
 

@@ -23,7 +23,7 @@ from statistics import median
 
 from bench.filler import left_on_machine
 from bench.harness import Result, summarize
-from bench.lines import Lines, started
+from bench.lines import Lines, pressure_ends, started
 from bench.report import loads, write_section
 from evictd.errors import EvictdError
 from evictd_testnode.binaries import default_cache, find_binaries
@@ -229,7 +229,7 @@ def _filler(*arguments: str, cgroups: tuple[Path, ...] = ()) -> Iterator[Lines]:
 def _until_calm(node: DisposableNode, pod: RunningPod, number: int) -> None:
     """Wait until the pod has stopped, and evictd has observed that the pressure is over."""
     log = node.folder / "evictd.log"
-    if not wait_for(lambda: log.read_text().count("conditions: none") > number + 1, seconds=60, step_seconds=0.1):
+    if not wait_for(lambda: pressure_ends(log) > number, seconds=60, step_seconds=0.1):
         raise AssertionError(log.read_text())
     if not wait_for(lambda: not is_running(node, pod), seconds=60):
         raise AssertionError(f"{pod.name} runs on")
