@@ -72,6 +72,12 @@ def test_a_misspelt_option_of_evictd_itself_gets_the_one_that_was_meant(capsys: 
     assert capsys.readouterr().err.endswith("unrecognized arguments: --verison; did you mean --version?\n")
 
 
+def test_a_file_without_its_option_is_answered_with_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", __file__])
+    assert capsys.readouterr().err.endswith(f"unrecognized arguments: {__file__}; did you mean --config {__file__}?\n")
+
+
 @pytest.mark.parametrize("arguments", [["bogus"], ["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
 def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

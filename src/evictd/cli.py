@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 
 from evictd import __version__
@@ -108,8 +109,8 @@ def _run(arguments: list[str]) -> int:
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
         command = f"evictd {name}".strip()
-        near = most_similar(unknown[0].partition("=")[0], _options(parser, name), similarity=0.7)
-        remedy = f"did you mean {near}?" if near else f"see {command} --help"
+        meant = _meant(unknown[0], _options(parser, name))
+        remedy = f"did you mean {meant}?" if meant else f"see {command} --help"
         text = f"{command}: error: unrecognized arguments: {' '.join(unknown)}; {remedy}"
         parser.exit(ExitCode.USAGE, printable(text) + "\n")
     if module is None:  # argparse has already refused everything but a missing command
@@ -190,6 +191,13 @@ def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
     (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
     known = commands.choices.get(command) if command else parser
     return tuple(option for action in known._actions for option in action.option_strings) if known else ()
+
+
+def _meant(unknown: str, options: tuple[str, ...]) -> str:
+    """Return the arguments that an unknown one may have been meant as, empty if none is near."""
+    if unknown.startswith("-"):
+        return most_similar(unknown.partition("=")[0], options, similarity=0.7)
+    return f"--config {unknown}" if "--config" in options and Path(unknown).is_file() else ""
 
 
 def _lines(error: EvictdError) -> Sequence[str]:
