@@ -54,9 +54,9 @@ def test_nothing_is_to_do_where_the_owner_is_not_the_cause_or_lost_few_pods() ->
 def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_the_measured_pods() -> None:
     """The writer was told to be passed over, and "less use outside pods" was all that was proposed."""
     found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, host_filled=True, suspects=("default/writer",))
-    assert now_text(found) == (
-        "look at the hostPath volumes of default/writer: if they fill the disk, end the pod and delete the files in them"
-    )
+    look = "measure the hostPath volumes of default/writer with `du -xsh`: if they fill the disk"
+    assert now_text(found) == f"{look}, end the pod and delete the files in them"
+    assert now_text(replace(found, still_met=True)).startswith(f"the node is still short: {look}")
     assert left_to_do(replace(found, host_filled=False)) == ""
 
 

@@ -8,7 +8,7 @@ from evictd.render.status.headline import (
     headline,
 )
 from evictd.render.status.node_page import why_nothing
-from evictd.render.status.remedies import OwnFaultKind
+from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.timing import ends, time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI

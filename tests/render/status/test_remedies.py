@@ -4,19 +4,10 @@ from typing import Any
 
 import pytest
 
-from evictd.core.model.finding import NoActionReason
 from evictd.render.status.headline import headline
-from evictd.render.status.remedies import (
-    FAULT_REMEDIES,
-    LOWER_THRESHOLD,
-    REMEDIES,
-    OwnFaultKind,
-    grew_elsewhere,
-    host_path_remedy,
-    outside_pods,
-    remedies,
-    to_do,
-)
+from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind
+from evictd.render.status.remedies import grew_elsewhere, outside_pods, remedies, to_do
+from evictd.render.status.remedy_texts import LOWER_THRESHOLD, REMEDIES, host_path_remedy
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import approaching, blocked, calm, play, pressed, rehearsed
@@ -34,11 +25,6 @@ def stopped(reason: str, signal: str = "memory.available", **grown: int) -> list
     for kind in ("protected", "elsewhere"):
         held[kind] = {**held[kind], "grown": grown.get(kind, 0)}
     return remedies({**status, "signals": [{**memory, "signal": signal, "stopReason": reason, "attribution": held}]})
-
-
-def test_every_reason_and_every_fault_has_an_entry() -> None:
-    assert set(REMEDIES) == {reason.value for reason in NoActionReason}
-    assert set(FAULT_REMEDIES) == set(OwnFaultKind)
 
 
 def test_a_protected_pod_comes_second_where_what_grew_belongs_to_no_pod() -> None:

@@ -1,7 +1,8 @@
 """What evictd does before it evicts the pod that is next."""
 
 from evictd.render.status.headline import headline
-from evictd.render.status.remedies import OwnFaultKind, remedies
+from evictd.render.status.own_faults import OwnFaultKind
+from evictd.render.status.remedies import remedies
 from evictd.render.status.steps_before import steps_before
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot

@@ -12,7 +12,7 @@ from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import STALLS, Signal
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.status.remedies import OwnFaultKind
+from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot

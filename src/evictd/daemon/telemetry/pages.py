@@ -20,7 +20,7 @@ from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.node_view import NodeView, explanation_document
 from evictd.render.status.headline import OwnFault
 from evictd.render.status.node_page import CONTENT_SECURITY_POLICY, asset, node_page
-from evictd.render.status.remedies import OwnFaultKind
+from evictd.render.status.own_faults import OwnFaultKind
 
 NOTHING_YET = "no cycle has ended yet"
 

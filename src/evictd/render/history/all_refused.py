@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evictd.core.frozen import frozen
 from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.status.remedies import LOOK_AT_BUDGETS
+from evictd.render.status.remedy_texts import LOOK_AT_BUDGETS
 from evictd.render.text import clean, first_of
 
 _NAMED = 3

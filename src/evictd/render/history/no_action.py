@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.render.history.history import HistoryEvent
-from evictd.render.status.remedies import remedy_of
+from evictd.render.status.remedy_texts import remedy_of
 
 
 def no_action_remedy(event: HistoryEvent) -> str:

@@ -5,7 +5,7 @@ from evictd.core.model.signal import WITH_REQUEST
 from evictd.render.history.all_refused import guarded_remedy
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.incident import Incident
-from evictd.render.status.remedies import remedy_of
+from evictd.render.status.remedy_texts import remedy_of
 from evictd.render.text import amount_text, first_of
 
 _SEVERAL = 2

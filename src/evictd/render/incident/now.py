@@ -16,10 +16,11 @@ from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.summary import filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
 from evictd.render.status.owners import AGAIN, TWICE, mend_owner
-from evictd.render.status.remedies import LOWER_THRESHOLD, host_path_remedy, remedy_of
+from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 
 _NAMED = 3
+_SHORT = "the node is still short: "
 _NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
 """The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
 _ON_HOST: dict[Resource | None, str] = {
@@ -111,11 +112,11 @@ def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
 def left_to_do(found: Incident) -> str:
     """Return what is left to do; empty where nothing is known to be."""
     if found.host_filled and found.suspects:
-        return host_path_remedy(found.suspects)
+        return f"{_SHORT if found.still_met else ''}{host_path_remedy(found.suspects)}"
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _on_host(found)
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
-        what = "the node is still short: look at the host" if found.still_met else filled
+        what = f"{_SHORT}look at the host" if found.still_met else filled
         return f"{what}{f': {shown}' if shown else ''}"
     if (
         found.of_owner >= AGAIN
@@ -134,7 +135,7 @@ def left_to_do(found: Incident) -> str:
     if again and needed and blamed:
         return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
-        return f"the node is still short: {LOWER_THRESHOLD}"
+        return f"{_SHORT}{LOWER_THRESHOLD}"
     if found.host_filled:
         return ""
     if arriving := _of_arrivals(found):
@@ -148,7 +149,7 @@ def left_to_do(found: Incident) -> str:
         return "; ".join(filter(None, (growing, _clear_since(found), f"if it is short again, {held_back}")))
     if not (held_back or growing) and found.still_met:
         return _of_unknown_cause(found)
-    short = "the node is still short: " if held_back or (found.still_met and growing and found.protected_grower) else ""
+    short = _SHORT if held_back or (found.still_met and growing and found.protected_grower) else ""
     return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
 
 
@@ -163,7 +164,7 @@ def _of_unknown_cause(found: Incident) -> str:
         or not shown
     ):
         return ""
-    return f"the node is still short: look at the host: {shown}; or {LOWER_THRESHOLD}"
+    return f"{_SHORT}look at the host: {shown}; or {LOWER_THRESHOLD}"
 
 
 def _of_arrivals(found: Incident) -> str:

@@ -13,10 +13,10 @@ from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
 from evictd.render.status.last_reclaim import last_reclaim_text
+from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import nth_text
 from evictd.render.status.page_chart import eviction_marks, seconds_ago
 from evictd.render.status.proposed import asked_text, refused_lately
-from evictd.render.status.remedies import OwnFaultKind, tests_thresholds
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import brief_stop, goes_then, is_guarded_by_budget, past_its_budget, paused_until

@@ -32,12 +32,13 @@ from evictd.render.status.holders import filled, full_name, growers, held_by, me
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import last_eviction, last_eviction_text
 from evictd.render.status.nearest import nearest
+from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.page_decisions import page_decisions
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.page_notes import folded_notes
 from evictd.render.status.page_order import queue_view
-from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
+from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_card import Trend, signal_card
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.stopped import name_last, stop_text

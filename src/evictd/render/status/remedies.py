@@ -1,14 +1,12 @@
 """Says what a person can do about a shortage, from the document of `/statusz`, for the page and `evictd status`.
 
 What helps depends on the reason for which no pod is evicted and on who took what is short. Commands stand between backticks.
-Faults of evictd itself come first. Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third
-of the time of `status`.
+Faults of evictd itself come first (`own_faults`).
 """
 
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
 from typing import Any
 
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
@@ -16,8 +14,19 @@ from evictd.errors import ROOT_DIR_REMEDY, SourceKind
 from evictd.render.status.file_pages import fills_with_pages
 from evictd.render.status.grower import about_grower
 from evictd.render.status.leaving_pods import are_enough, is_too_little, leaves, may_have_grown
+from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
+from evictd.render.status.remedy_texts import (
+    LOOK_AT_BUDGETS,
+    LOWER_THRESHOLD,
+    OUTSIDE_PODS,
+    PAGE_CACHE,
+    REMEDIES,
+    host_path_remedy,
+    of_culprit,
+    remedy_of,
+)
 from evictd.render.status.several_growers import several_grew
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget
@@ -28,108 +37,21 @@ from evictd.render.text import clean, first_of
 
 Document = Mapping[str, Any]
 
-_OUTSIDE_PODS = {
-    Resource.MEMORY: "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)",
-    Resource.SWAP: "free swap outside pods (`systemd-cgtop -m` shows host services)",
-    Resource.EPHEMERAL_STORAGE: (
-        "free disk space outside pods (hostPath directories, deleted files that are open: `lsof +L1`, snapshots that no "
-        "image uses)"
-    ),
-    Resource.INODES: "remove files outside pods (hostPath directories, snapshots that no image uses)",
-    Resource.PIDS: "end processes outside pods (`systemd-cgtop -t` shows them by service)",
-    Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
-}
-"""What to do where no pod took what is short."""
-_LESSENED: Mapping[Resource | None, str] = {
-    Resource.PIDS: "let the protected pod start fewer processes and threads (podPidsLimit of the kubelet bounds each pod)",
-    Resource.INODES: "let the protected pod keep fewer files",
-}
-"""How a pod that may not go is made to take less, where no limit of a pod counts what is short."""
-_IF_STATIC = " (a static pod: change its manifest)"
-LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
 _MISSING = os.strerror(errno.ENOENT)
-_OUTSIDE, _LESSEN = "{outside}", "{lessen}"
 _NAMED = 3
 _LITTLE = 10
 """A pod that grew by less than this part of what is missing is no cause of it."""
-_MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
-
 _OVERDUE = (
     "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
     "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
 )
 _RECLAIMING = "Reclaiming"
 _NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
-_PAGE_CACHE = "NotShortOfMemory"
-LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
-"""What to do where a threshold is above its normal level, and no pod holds what is missing."""
-REMEDIES: Mapping[str, str] = {
-    "NoStats": "restore the readings that are reported as problems",
-    "ReclaimSufficed": "",
-    "NoRankFunction": "",
-    "NoActivePods": _OUTSIDE,
-    "PodsUnknown": "",
-    "NothingEvictable": f"move static or critical pods, or {_OUTSIDE}",
-    "NoPodMeasured": _MEASURE,
-    "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",
-    "FilesystemReadOnly": "repair the filesystem (`dmesg` shows why it is read-only)",
-    "ProtectedCulprit": f"{_LESSEN} or move it to another node{_IF_STATIC}",
-    "WaitingForVictim": "",
-    "WaitingForRelease": "",
-    "NothingHelps": _OUTSIDE,
-    "HeldBack": f"{LOOK_AT_BUDGETS} and at the owners that recreate their pods",
-    "UnmeasuredCulprit": _MEASURE,
-    "EvictionsDoNotHelp": _OUTSIDE,
-    "ThresholdNeverClear": f"{LOWER_THRESHOLD}, or move pods away",
-    _PAGE_CACHE: (
-        "set `memory.formula: MemAvailable`, which does not count page cache that the kernel can drop (docs/tuning.md); until "
-        "then MemoryPressure keeps new pods off this node"
-    ),
-    "EvictionLimitReached": "see which pods went (`evictd history`), then relieve the node or raise `evictionLimit`",
-    "LayoutUnknown": "restore the container runtime, which says where its images are",
-}
-"""What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
-
-
-class OwnFaultKind(Enum):
-    """Faults of evictd itself; a second sentence says what it still does."""
-
-    STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
-    NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
-    PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
-    LISTED_PODS = (
-        "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
-        "measured; only pods that the runtime listed before can be evicted, and no container or image can be removed"
-    )
-    CREDENTIALS = (
-        "The API server rejects evictd's credentials: conditions, taints and events are not written. Hard thresholds still "
-        "stop pods"
-    )
-
-
-FAULT_REMEDIES: Mapping[OwnFaultKind, str] = {
-    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state",
-    OwnFaultKind.NODE: "restore the readings that are named under Health",
-    **dict.fromkeys(
-        (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
-        "look whether the runtime runs (`systemctl status containerd`, or crio; `journalctl --unit containerd`) and restart it; "
-        "running pods stay",
-    ),
-    OwnFaultKind.CREDENTIALS: (
-        "delete evictd's pod, whose successor has a token of the new service account; with a systemd unit renew the kubeconfig"
-    ),
-}
-"""What to do about each fault."""
 _MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
 _END_DRY_RUN = (
     "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
     "`--set evictd.dryRun=false`)"
 )
-
-
-def tests_thresholds(faults: Iterable[OwnFaultKind]) -> bool:
-    """Whether evictd still tests the thresholds."""
-    return not {OwnFaultKind.STUCK, OwnFaultKind.NODE} & set(faults)
 
 
 def to_do(status: Document) -> str:
@@ -238,7 +160,7 @@ def _reason(entry: Document) -> str:
 def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mended: bool) -> str:
     """Return what to do about the reason for no eviction; empty where a pod that leaves is enough, or what grew is no pod's."""
     outside = outside_pods(entry)
-    remedy = _remedy(reason, _resource(entry))
+    remedy = remedy_of(reason, _resource(entry))
     grower = _grower(entry)[0]
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
         if culprit in {row["pod"] for row in leaving}:
@@ -246,7 +168,7 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
         return (
             budget_remedy(culprit)
             if is_guarded_by_budget(entry)
-            else _of_culprit(remedy, culprit, entry.get("stopPodGuard"))
+            else of_culprit(remedy, culprit, entry.get("stopPodGuard"))
         )
     if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
         return LOWER_THRESHOLD
@@ -277,12 +199,6 @@ def _missing(entry: Document) -> int:
     return int(max(limits, default=0) - entry["available"])
 
 
-def host_path_remedy(pods: Sequence[str]) -> str:
-    """Return what to do where pods have hostPath volumes, which are not measured, and what filled the disk belongs to no pod."""
-    names = first_of([clean(each) for each in pods], _NAMED)
-    return f"look at the hostPath volumes of {names}: if they fill the disk, end the pod and delete the files in them"
-
-
 def _stands_still(entry: Document) -> bool:
     """Whether nothing fills the supply, so that the threshold is above its normal level."""
     rate, held = entry.get("fillRate"), entry.get("attribution") or {}
@@ -290,26 +206,13 @@ def _stands_still(entry: Document) -> bool:
     return rate is not None and rate <= 0 and not any(held[kind]["grown"] > 0 for kind in kinds if kind in held)
 
 
-def _remedy(reason: str, resource: Resource | None) -> str:
-    """Return the remedy of a reason: a pod has no limit of PIDs or inodes. A newer daemon may have other reasons."""
-    outside = "" if resource is None else _OUTSIDE_PODS.get(resource, "")
-    lessen = _LESSENED.get(resource, "limit the protected pod")
-    return REMEDIES.get(reason, "").replace(_OUTSIDE, outside).replace(_LESSEN, lessen)
-
-
-def remedy_of(reason: str, resource: Resource | None, pod: str) -> str:
-    """Return what to do about a reason for which no pod is evicted; `pod` is the protected pod that is the cause, if known."""
-    remedy = _remedy(reason, resource)
-    return _named(remedy, pod) if pod else remedy
-
-
 def _before(entry: Document, status: Document) -> str:
     """Return what to do before enough pods are evicted; empty where the pod that grew the most is being evicted.
 
     Where the soft one before it is met by page cache alone, no pod is to be ended, nor where a pod leaves that holds enough.
     """
-    if entry["stopReason"] == _PAGE_CACHE or fills_with_pages(entry):
-        return REMEDIES[_PAGE_CACHE]
+    if entry["stopReason"] == PAGE_CACHE or fills_with_pages(entry):
+        return REMEDIES[PAGE_CACHE]
     if entry.get("leavesFirst"):
         return ""  # the end of a pod that was deleted relieves the node
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
@@ -335,7 +238,7 @@ def _before(entry: Document, status: Document) -> str:
         return f"{largest}{outside}{keeps}"
     if protected:
         guard = "" if first is None else first["protected"]
-        remedy = _of_culprit(_remedy("ProtectedCulprit", _resource(entry)), grower, guard)
+        remedy = of_culprit(remedy_of("ProtectedCulprit", _resource(entry)), grower, guard)
         return before_pods(status, entry, f"{remedy}: it grew the most{keeps}")
     return before_pods(status, entry, f"{about_grower(entry, grower)}{keeps}")
 
@@ -373,19 +276,9 @@ def _grower(entry: Document) -> tuple[str, bool]:
     )
 
 
-def _of_culprit(remedy: str, pod: str, guard: str | None) -> str:
-    """Return the remedy with the pod's name; its manifest only where it is a static pod, or where that is not known."""
-    known = remedy.replace(_IF_STATIC, " (change its manifest)" if guard == "static pod" else "") if guard else remedy
-    return _named(known, pod)
-
-
-def _named(remedy: str, pod: str) -> str:
-    return remedy.replace("the protected pod", clean(pod))
-
-
 def outside_pods(entry: Document) -> str:
     """Return what to do where no pod took what a signal measures."""
-    return _OUTSIDE_PODS[_resource(entry)]
+    return OUTSIDE_PODS[_resource(entry)]
 
 
 def _resource(entry: Document) -> Resource:

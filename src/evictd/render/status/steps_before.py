@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evictd.render.status.remedies import OwnFaultKind
+from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.text import clean, first_of
 
 Document = Mapping[str, Any]

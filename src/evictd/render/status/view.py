@@ -16,8 +16,9 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
+from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.proposed import asked_text
-from evictd.render.status.remedies import OwnFaultKind, tests_thresholds, to_do
+from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import stop_text

@@ -1,0 +1,91 @@
+"""Holds what a person can do about a shortage: by the reason for which no pod is evicted, and by what is short.
+
+Reasons are plain texts, the values of `NoActionReason`: importing the decisions takes a third of the time of `status`. Commands
+stand between backticks.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from evictd.core.model.signal import Resource
+from evictd.render.text import clean, first_of
+
+OUTSIDE_PODS = {
+    Resource.MEMORY: "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)",
+    Resource.SWAP: "free swap outside pods (`systemd-cgtop -m` shows host services)",
+    Resource.EPHEMERAL_STORAGE: (
+        "free disk space outside pods (hostPath directories, deleted files that are open: `lsof +L1`, snapshots that no "
+        "image uses)"
+    ),
+    Resource.INODES: "remove files outside pods (hostPath directories, snapshots that no image uses)",
+    Resource.PIDS: "end processes outside pods (`systemd-cgtop -t` shows them by service)",
+    Resource.IO: "end what stalls the node outside pods (`systemd-cgtop -i` shows it by service)",
+}
+"""What to do where no pod took what is short."""
+_LESSENED: Mapping[Resource | None, str] = {
+    Resource.PIDS: "let the protected pod start fewer processes and threads (podPidsLimit of the kubelet bounds each pod)",
+    Resource.INODES: "let the protected pod keep fewer files",
+}
+"""How a pod that may not go is made to take less, where no limit of a pod counts what is short."""
+_IF_STATIC = " (a static pod: change its manifest)"
+LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
+_OUTSIDE, _LESSEN = "{outside}", "{lessen}"
+_NAMED = 3
+_MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
+PAGE_CACHE = "NotShortOfMemory"
+"""The reason while page cache alone holds a threshold met."""
+LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
+"""What to do where a threshold is above its normal level, and no pod holds what is missing."""
+REMEDIES: Mapping[str, str] = {
+    "NoStats": "restore the readings that are reported as problems",
+    "ReclaimSufficed": "",
+    "NoRankFunction": "",
+    "NoActivePods": _OUTSIDE,
+    "PodsUnknown": "",
+    "NothingEvictable": f"move static or critical pods, or {_OUTSIDE}",
+    "NoPodMeasured": _MEASURE,
+    "ApiPodsStandalone": "set `cluster.kubeconfig`, or `allowApiPodsStandalone: true` to act without priorities and requests",
+    "FilesystemReadOnly": "repair the filesystem (`dmesg` shows why it is read-only)",
+    "ProtectedCulprit": f"{_LESSEN} or move it to another node{_IF_STATIC}",
+    "WaitingForVictim": "",
+    "WaitingForRelease": "",
+    "NothingHelps": _OUTSIDE,
+    "HeldBack": f"{LOOK_AT_BUDGETS} and at the owners that recreate their pods",
+    "UnmeasuredCulprit": _MEASURE,
+    "EvictionsDoNotHelp": _OUTSIDE,
+    "ThresholdNeverClear": f"{LOWER_THRESHOLD}, or move pods away",
+    PAGE_CACHE: (
+        "set `memory.formula: MemAvailable`, which does not count page cache that the kernel can drop (docs/tuning.md); until "
+        "then MemoryPressure keeps new pods off this node"
+    ),
+    "EvictionLimitReached": "see which pods went (`evictd history`), then relieve the node or raise `evictionLimit`",
+    "LayoutUnknown": "restore the container runtime, which says where its images are",
+}
+"""What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
+
+
+def remedy_of(reason: str, resource: Resource | None, pod: str = "") -> str:
+    """Return what to do about a reason for which no pod is evicted; `pod` is the protected pod that is the cause, if known.
+
+    A pod has no limit of PIDs or inodes. A newer daemon may have other reasons: they have no remedy here.
+    """
+    outside = "" if resource is None else OUTSIDE_PODS.get(resource, "")
+    lessen = _LESSENED.get(resource, "limit the protected pod")
+    text = REMEDIES.get(reason, "").replace(_OUTSIDE, outside).replace(_LESSEN, lessen)
+    return _named(text, pod) if pod else text
+
+
+def of_culprit(remedy: str, pod: str, guard: str | None) -> str:
+    """Return the remedy with the pod's name; its manifest only where it is a static pod, or where that is not known."""
+    known = remedy.replace(_IF_STATIC, " (change its manifest)" if guard == "static pod" else "") if guard else remedy
+    return _named(known, pod)
+
+
+def _named(remedy: str, pod: str) -> str:
+    return remedy.replace("the protected pod", clean(pod))
+
+
+def host_path_remedy(pods: Sequence[str]) -> str:
+    """Return what to do where pods have hostPath volumes, which are not measured, and what filled the disk belongs to no pod."""
+    names = first_of([clean(each) for each in pods], _NAMED)
+    look = f"measure the hostPath volumes of {names} with `du -xsh`"
+    return f"{look}: if they fill the disk, end the pod and delete the files in them"
