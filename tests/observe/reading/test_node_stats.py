@@ -15,7 +15,7 @@ from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems, Outcomes, Problem, signal_observations
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container
-from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal, StallScope
+from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import of_bytes, of_count
 from evictd.observe.disk_usage.cache import DiskUsageCache
@@ -23,13 +23,13 @@ from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.walk_age import WalkAge
 from evictd.observe.filesystems.filesystem import FilesystemReader
-from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
+from evictd.observe.reading.node_stats import HELD_UP, NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd_testnode.cgroups import group
 from tests import real_cgroups
 from tests.measured import at_once
 from tests.observe.runtime_double import container, stats, view
-from tests.trees import PROC, Tree, plant, v1_node, v2_node
+from tests.trees import PROC, Tree, plant, v1_node, v2, v2_node
 
 Clock = Callable[[], int]
 
@@ -369,51 +369,6 @@ def test_memory_is_read_once_more_where_the_rate_is_old(tmp_path: Path) -> None:
     assert first.memory.fill_rate == 0
 
 
-def pressure(full: str, some: str = "9.00") -> str:
-    """A PSI file."""
-    lines = (f"{name} avg10={avg} avg60=1.00 avg300=0.00 total=7\n" for name, avg in (("some", some), ("full", full)))
-    return "".join(lines)
-
-
-def test_stalls_are_read_for_the_signals_that_have_a_threshold(tmp_path: Path, clock: Clock) -> None:
-    """And the pods' own only while there are any; without PSI, as on cgroup v1, the signals are absent."""
-    base = plant(tmp_path / "cgroup", v2_node(systemd=True))
-    pods = base / "kubepods.slice"
-    own = pods / "kubepods-burstable.slice/kubepods-burstable-poda_b.slice/memory.pressure"
-    wanted = {Signal.PODS_MEMORY_FULL_10, Signal.NODE_IO_SOME_60}
-    with observer(tmp_path, clock, tree={}, proc={**PROC, "pressure": {"io": pressure("3.00")}}) as node:
-        (pods / "memory.pressure").write_text(pressure("31.20"))
-        own.write_text(pressure("40.00"))
-        stalling = node.observe([POD], view(container("c1", "main")), stalls=wanted)
-        (pods / "memory.pressure").write_text(pressure("0.00"))
-        calm = node.observe([POD], view(container("c1", "main")), stalls=wanted)
-        unasked = node.observe([POD], view(container("c1", "main")))
-    assert stalling.node is not None
-    signals = signal_observations(stalling.node)
-    assert signals[Signal.PODS_MEMORY_FULL_10].available == of_count(10_000 - 3120)
-    assert signals[Signal.NODE_IO_SOME_60].available == of_count(10_000 - 100)
-    assert Signal.NODE_MEMORY_FULL_10 not in signals
-    assert Signal.PODS_IO_FULL_10 not in signals
-    [measured] = stalling.pod_stats.values()
-    assert measured.memory is not None
-    assert measured.memory.psi is not None
-    assert measured.memory.psi.full is not None
-    assert measured.memory.psi.full.avg10 == 40.0
-    [measured] = calm.pod_stats.values()
-    assert measured.memory is not None
-    assert measured.memory.psi is None
-    assert unasked.node is not None
-    assert not STALLS.keys() & signal_observations(unasked.node).keys()
-
-
-def test_cgroup_v1_has_no_stalls_of_the_pods(tmp_path: Path, clock: Clock) -> None:
-    with observer(tmp_path, clock, tree=v1_node()) as node:
-        found = node.observe([POD], view(container("c1", "main")), stalls=set(STALLS))
-    assert found.node is not None
-    seen = signal_observations(found.node)
-    assert not any(STALLS[signal].scope is StallScope.PODS for signal in seen if signal in STALLS)
-
-
 @pytest.mark.parametrize(
     "tree", [v2_node(systemd=True), v2_node(systemd=False), v1_node()], ids=["systemd", "cgroupfs", "v1"]
 )
@@ -438,6 +393,34 @@ def test_filesystems_are_not_asked_where_they_need_not_be_read_anew(tmp_path: Pa
     assert again.problems == first.problems
     assert again.node.memory != first.node.memory, "with the time of its own reading"
     assert anew.node.fs is None
+
+
+def test_a_shortage_that_ends_while_the_pods_are_read_is_not_in_the_reading(tmp_path: Path) -> None:
+    """The kernel killed the hog while evictd was halted: the pods' numbers had another one as the largest."""
+    now = count(1)
+    moments = [0]
+
+    class Halted(Cache):
+        """Is asked after the node was read and before the pods' cgroups are."""
+
+        def set_requests(self, requests: object, *, active: object, age: WalkAge | None = None) -> None:
+            plant(tmp_path / "cgroup", {"memory.stat": "anon 5\nfile 0\nkernel 5\ninactive_file 0\n"})
+            moments[0] += halt
+
+    observer(tmp_path, now.__next__, tree=v2(anon=9 << 30, below={"kubepods": v2(0)})).close()
+    roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
+    short = dict[int, bool]()
+    for halt in (HELD_UP // 2, 2 * HELD_UP):
+        plant(tmp_path / "cgroup", {"memory.stat": f"anon {9 << 30}\nfile 0\nkernel 5\ninactive_file 0\n"})
+        with NodeStatsReader(
+            roots, ObserveOptions(), clock=lambda: next(now) + moments[0], disk_usage=Halted()
+        ) as node:
+            found = node.observe().node
+        assert found is not None
+        assert found.memory is not None
+        assert found.memory.available_bytes is not None
+        short[halt] = found.memory.available_bytes < 10 << 30
+    assert short == {HELD_UP // 2: True, 2 * HELD_UP: False}
 
 
 def test_the_time_at_which_the_disks_were_read_is_later_than_the_reading_of_each(tmp_path: Path, clock: Clock) -> None:

@@ -13,10 +13,11 @@ from typing import Self
 from evictd.config.settings import Settings
 from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula, Policy, memory_formula
-from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, signal_observations
+from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem
 from evictd.core.model.pod import Pod
-from evictd.core.model.signal import DISK_SIGNALS, STALLS, Filesystem, Signal, StalledResource
-from evictd.core.model.stats import FsStats, IOStats, MemoryStats, NodeStats, RlimitStats
+from evictd.core.model.signal import DISK_SIGNALS, Filesystem, Signal
+from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, RlimitStats
+from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import PodsCgroup, find_hierarchy, pod_cgroups, pod_uids
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
@@ -38,10 +39,13 @@ from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
 from evictd.observe.reading.absent import absent_signals
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
+from evictd.observe.reading.stalls import stalled_resources, with_stalls
 from evictd.observe.runtime.runtime_view import RuntimeView
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 
 _ANY = frozenset(Filesystem)
+HELD_UP = 1 * SECOND
+"""How long the pods may take to be read, in nanoseconds, before the node is read once more."""
 
 
 @frozen
@@ -161,10 +165,15 @@ class NodeStatsReader:
         problems = self._begin(runtime, formula)
         pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
         with self._walks_paused():
-            node, filesystems, absent = self._node(runtime, problems, has_runtime=has_runtime, disks_anew=disks_anew)
-            node = self._with_stalls(node, stalls, problems)
+            node, filesystems, absent = self._node(
+                runtime, problems, has_runtime=has_runtime, disks_anew=disks_anew, stalls=stalls
+            )
+            read_at = self._clock()
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
+            if self._clock() - read_at > HELD_UP:
+                # What made the node short may have ended meanwhile, and the pods' numbers would blame another one.
+                node, *_ = self._node(runtime, problems, has_runtime=has_runtime, disks_anew=False, stalls=stalls)
             node = self._with_fresh_rates(node)
             self._files.end_cycle()
         seen_now = disks_anew and node.fs is not None  # else the disk may hang
@@ -246,7 +255,13 @@ class NodeStatsReader:
         self._mounts.close()
 
     def _node(
-        self, runtime: RuntimeView | None, problems: Problems, *, has_runtime: bool | None, disks_anew: bool = True
+        self,
+        runtime: RuntimeView | None,
+        problems: Problems,
+        *,
+        has_runtime: bool | None,
+        disks_anew: bool = True,
+        stalls: Collection[Signal] = (),
     ) -> tuple[NodeStats, Filesystems, frozenset[Signal]]:
         """Read the node's own numbers; with them its layout, and the signals that it is known not to have."""
         if self._last_disks is None or disks_anew:
@@ -274,6 +289,7 @@ class NodeStatsReader:
             collect_time=self.recent_fill.collect_time(),
             gauges=self._memory.gauges(reading, pods_cgroup, problems),
         )
+        node = with_stalls(node, stalls, self._memory, problems, pods=self.kubepods.path, now=self._clock())
         swap = reading.meminfo.get("SwapTotal")
         return node, filesystems.layout, absent_signals(node, swap, no_runtime=filesystems.no_runtime)
 
@@ -291,7 +307,7 @@ class NodeStatsReader:
             runtime=runtime,
             pods_cgroup=self.kubepods.path,
             disks=disks,
-            stalled=_stalled(node, stalls),
+            stalled=stalled_resources(node, stalls),
             swap=node.swap is not None,
             most_memory=self._memory.most,
         )
@@ -304,25 +320,6 @@ class NodeStatsReader:
             return pids
         self.recent_fill.add(Signal.PID_AVAILABLE, pids.max_pid - pids.current, self._clock())
         return replace(pids, fill_rate=self.recent_fill.rate(Signal.PID_AVAILABLE))
-
-    def _with_stalls(self, node: NodeStats, wanted: Iterable[Signal], problems: Problems) -> NodeStats:
-        """Add how long tasks stalled for the resources of these signals."""
-        resources = {STALLS[signal].resource for signal in wanted}
-        if StalledResource.MEMORY in resources:
-            psi = {
-                cgroup: self._memory.stalls(StalledResource.MEMORY, cgroup, problems)
-                for cgroup in (None, self.kubepods.path)
-            }
-            node = replace(
-                node,
-                memory=node.memory and replace(node.memory, psi=psi[None]),
-                pods_memory=node.pods_memory and replace(node.pods_memory, psi=psi[self.kubepods.path]),
-            )
-        if StalledResource.IO in resources:
-            read = IOStats(time=self._clock(), psi=self._memory.stalls(StalledResource.IO, None, problems))
-            of_pods = self.kubepods.path and self._memory.stalls(StalledResource.IO, self.kubepods.path, problems)
-            node = replace(node, io=read, pods_io=replace(read, psi=of_pods) if of_pods else None)
-        return node
 
     def _with_fill_rate(self, signal: Signal, memory: MemoryStats | None) -> MemoryStats | None:
         if memory is None or memory.available_bytes is None:
@@ -386,13 +383,3 @@ class NodeStatsReader:
         for disk in found.values():
             problems.extend(disk.problems)
         return found
-
-
-def _stalled(node: NodeStats, wanted: Collection[Signal]) -> frozenset[StalledResource]:
-    """Return the resources that tasks have stalled for lately, by the signals that have a threshold."""
-    seen = signal_observations(node) if wanted else {}
-    return frozenset(
-        STALLS[signal].resource
-        for signal in wanted
-        if signal in seen and seen[signal].available < seen[signal].capacity
-    )
