@@ -5,29 +5,25 @@ from evictd.core.model.signal import WITH_REQUEST
 from evictd.render.history.all_refused import guarded_remedy
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.incident import Incident
-from evictd.render.status.remedy_texts import remedy_of
+from evictd.render.status.remedy_texts import limit_remedy
 from evictd.render.text import amount_text, first_of
 
 _SEVERAL = 2
-_RELIEVE = "relieve the node"
 _NAMED = 3
 """How many pods that a budget guards are named."""
 
 
 def held_back_text(found: Incident) -> str:
     """Write what held further evictions back, as a clause; empty where nothing is known to."""
-    if _limit(found) is not None:
+    if _reached_limit(found):
         return "evictionLimit held further evictions back"
     return f"a disruption budget refused {first_of(pods, _NAMED)}" if (pods := _guarded(found)) else ""
 
 
 def held_back_remedy(found: Incident) -> str:
     """Return what to do about that, as a clause; empty where nothing is known to hold evictions back."""
-    if (limit := _limit(found)) is not None:
-        remedy = remedy_of(str(limit.evidence.get("reason")), found.resource, "")
-        return (
-            remedy.replace(_RELIEVE, f"{requests}, move pods away") if (requests := _requests_text(found)) else remedy
-        )
+    if _reached_limit(found):
+        return limit_remedy(f"{requests}, move pods away") if (requests := _requests_text(found)) else limit_remedy()
     return guarded_remedy(pods) if (pods := _guarded(found)) else ""
 
 
@@ -44,11 +40,11 @@ def _requests_text(found: Incident) -> str:
     return f"raise the requests of {found.event.owner} (its pods use {most}{amount_text(used, resource)} and {request})"
 
 
-def _limit(found: Incident) -> HistoryEvent | None:
-    """Return the event by which `evictionLimit` was reached after the eviction."""
+def _reached_limit(found: Incident) -> bool:
+    """Whether `evictionLimit` was reached after the eviction."""
     reached = NoActionReason.EVICTION_LIMIT_REACHED.value
     known = (each for each in found.after if each.kind is EventKind.NO_ACTION and _concerns(each, found))
-    return next((each for each in known if each.evidence.get("reason") == reached), None)
+    return any(each.evidence.get("reason") == reached for each in known)
 
 
 def _concerns(event: HistoryEvent, found: Incident) -> bool:

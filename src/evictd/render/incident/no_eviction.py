@@ -41,9 +41,8 @@ def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
     conditions = [each for each in events[events.index(last) :] if each.kind is EventKind.CONDITIONS]
     if not conditions or conditions[-1].evidence.get("conditions"):
         return ""
-    return f"\nnow: nothing to do: {conditions[-1].text} at {clock_text(conditions[-1].at)}".replace(
-        " ends at", " ended at"
-    )
+    over = conditions[-1]
+    return f"\nnow: nothing to do: {over.text.removesuffix(' ends')} ended at {clock_text(over.at)}"
 
 
 def _of_deletion(events: Sequence[HistoryEvent]) -> str:

@@ -35,6 +35,13 @@ PAGE_CACHE = "NotShortOfMemory"
 """The reason while page cache alone holds a threshold met."""
 LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on this node)"
 """What to do where a threshold is above its normal level, and no pod holds what is missing."""
+
+
+def limit_remedy(relieve: str = "relieve the node") -> str:
+    """Return what to do once `evictionLimit` is reached; `relieve` is what relieves the node."""
+    return f"see which pods went (`evictd history`), then {relieve} or raise `evictionLimit`"
+
+
 REMEDIES: Mapping[str, str] = {
     "NoStats": "restore the readings that are reported as problems",
     "ReclaimSufficed": "",
@@ -57,7 +64,7 @@ REMEDIES: Mapping[str, str] = {
         "set `memory.formula: MemAvailable`, which does not count page cache that the kernel can drop (docs/tuning.md); until "
         "then MemoryPressure keeps new pods off this node"
     ),
-    "EvictionLimitReached": "see which pods went (`evictd history`), then relieve the node or raise `evictionLimit`",
+    "EvictionLimitReached": limit_remedy(),
     "LayoutUnknown": "restore the container runtime, which says where its images are",
 }
 """What to do by the reason for which no pod is evicted; empty where evictd goes on by itself."""
