@@ -15,8 +15,8 @@ from evictd.core.model.config import MemoryFormula, Policy
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem
 from evictd.core.model.resources import EPHEMERAL_STORAGE, Container
-from evictd.core.model.signal import Signal
-from evictd.core.model.state import State, Victim
+from evictd.core.model.signal import Filesystem, Signal
+from evictd.core.model.state import Collection, Reclaiming, State, Victim
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
@@ -421,6 +421,22 @@ def test_a_reading_that_is_held_up_is_of_the_time_at_which_it_had_read_the_disks
     assert (reading.now, reading.wall) == (halted, WALL + 7 * SECOND)
     crossed = synchronize(State(), observe(4 * GI, disk=40), CONFIG, reading.now).state
     assert crossed.thresholds_first_observed_at[DISK] == halted
+
+
+@pytest.mark.parametrize(
+    "awaiting",
+    [
+        State(in_flight=(Victim(uid="u", cause=None),)),
+        State(leaving=(Victim(uid="u", cause=None),)),
+        State(collections={Filesystem.NODEFS: Collection(begun=1, until=NOW)}),
+        State(page_cache=Collection(begun=1, until=NOW)),
+        State(phase=Reclaiming(threshold=DISK, due=(DISK,), before=observe(GI))),
+    ],
+)
+def test_a_reading_is_of_its_begin_while_an_outcome_is_awaited(source: Source, awaiting: State) -> None:
+    """A runtime that lists for seconds made a victim overdue that had ended meanwhile: another pod would go in its place."""
+    source.disks_read_at = NOW + 7 * SECOND
+    assert observer_of(source).observe(replace(REQUEST, state=awaiting)).now == NOW
 
 
 @pytest.mark.parametrize(("took", "later"), [(BESIDE, 0), (BESIDE + 1, BESIDE + 1)])

@@ -16,7 +16,8 @@ to be near a threshold, everything is read in the same cycle. A pod that comes o
 
 The time of a reading is the one at which it had read the filesystems. Where it is held up before that, a pod may be measured,
 fill the disk, and be found small by a measurement that seems younger than the crossing. The kubelet too takes the time after its
-observations (`managerImpl.synchronize`).
+observations (`managerImpl.synchronize`). While the end of a pod or of a collection is awaited, the time is that of the begin, as
+the outcomes are: they must not be overdue by a time at which it was not looked whether they have ended.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,7 +32,7 @@ from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memo
 from evictd.core.model.finding import Finding
 from evictd.core.model.observation import Observation, Outcomes, Problem, signal_observations
 from evictd.core.model.signal import Filesystem
-from evictd.core.model.state import State
+from evictd.core.model.state import PhaseName, State
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import EvictdError, SourceKind
@@ -202,7 +203,9 @@ class NodeObserver:
         return Reading(now=request.now + later, wall=request.wall + later, observation=seen, view=view)
 
     def _later(self, request: ObserveRequest) -> int:
-        """Return by how much the filesystems were read later than the reading began; zero where they were not read."""
+        """Return by how much the reading's time is later than its begin: until the filesystems were read, where they were."""
+        if _awaits_outcome(request.state):
+            return 0
         later = max(0, self._stats.disks_read_at - request.now)
         # The crossing that began this reading is older than its measurements.
         return 0 if request.disk_crossed and later <= BESIDE else later
@@ -290,6 +293,11 @@ class NodeObserver:
             memory_capacity=self._stats.memory_capacity,
         )
         return replace(found, problems=(*found.problems, *manifests.problems))
+
+
+def _awaits_outcome(state: State) -> bool:
+    """Whether the end of a pod, a collection or a reclaim of page cache is awaited, so that the time of its outcome counts."""
+    return bool(state.victims) or state.drops_page_cache or state.activity is not PhaseName.WATCHING
 
 
 def thresholds_never_met(
