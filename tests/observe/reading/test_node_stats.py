@@ -1,6 +1,7 @@
 """One observation of a whole node."""
 
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -415,12 +416,34 @@ def test_a_shortage_that_ends_while_the_pods_are_read_is_not_in_the_reading(tmp_
         with NodeStatsReader(
             roots, ObserveOptions(), clock=lambda: next(now) + moments[0], disk_usage=Halted()
         ) as node:
-            found = node.observe().node
+            found = node.observe(near=()).node
         assert found is not None
         assert found.memory is not None
         assert found.memory.available_bytes is not None
         short[halt] = found.memory.available_bytes < 10 << 30
     assert short == {HELD_UP // 2: True, 2 * HELD_UP: False}
+
+
+@pytest.mark.parametrize("near", [(Filesystem.NODEFS,), ()])
+def test_a_disk_near_its_threshold_is_read_after_the_volumes_of_removed_pods(
+    tmp_path: Path, clock: Clock, near: tuple[Filesystem, ...]
+) -> None:
+    """One that was removed between the two was neither awaited nor counted as free, and a pod went for its bytes."""
+    observer(tmp_path, clock).close()
+    plant(tmp_path / "kubelet", ORPHAN)
+    volume = tmp_path / "kubelet/pods/u9"
+    there = list[bool]()
+
+    def removed_after(path: str) -> os.statvfs_result:
+        there.append(volume.exists())
+        shutil.rmtree(volume, ignore_errors=True)
+        return os.statvfs(path)
+
+    roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
+    reader = FilesystemReader(statvfs=removed_after)
+    with NodeStatsReader(roots, ObserveOptions(), clock=clock, filesystems=reader) as node:
+        assert node.observe(near=near).orphaned_volumes == {}
+    assert there == ([True, False] if near else [True])
 
 
 def test_the_time_at_which_the_disks_were_read_is_later_than_the_reading_of_each(tmp_path: Path, clock: Clock) -> None:

@@ -171,13 +171,15 @@ class NodeStatsReader:
             read_at = self._clock()
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
-            if self._clock() - read_at > HELD_UP:
-                # What made the node short may have ended meanwhile, and the pods' numbers would blame another one.
-                node, *_ = self._node(runtime, problems, has_runtime=has_runtime, disks_anew=False, stalls=stalls)
+            seen_now = disks_anew and node.fs is not None  # else the disk may hang
+            orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
+            # What made the node short may have ended meanwhile, and the pods' numbers would blame another one: a volume of a
+            # removed pod that is not there any more has been freed, and after a halt the kernel may have killed a process.
+            disks_again = seen_now and bool(near)
+            if disks_again or self._clock() - read_at > HELD_UP:
+                node, *_ = self._node(runtime, problems, has_runtime=has_runtime, disks_anew=disks_again, stalls=stalls)
             node = self._with_fresh_rates(node)
             self._files.end_cycle()
-        seen_now = disks_anew and node.fs is not None  # else the disk may hang
-        orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
         return Observation(
             node=node,
             pods=tuple(pods),
