@@ -17,7 +17,6 @@ from evictd.core.model.observation import Filesystems, Observation, Outcomes, Pr
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, RlimitStats
-from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import PodsCgroup, find_hierarchy, pod_cgroups, pod_uids
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
@@ -37,6 +36,7 @@ from evictd.observe.pods.kubelet_folder import AllocatedPods, VolumeFolders
 from evictd.observe.pods.orphaned_volumes import OrphanedVolumes
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
 from evictd.observe.reading.absent import absent_signals
+from evictd.observe.reading.more_available import more_available
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 from evictd.observe.reading.stalls import stalled_resources, with_stalls
@@ -44,8 +44,6 @@ from evictd.observe.runtime.runtime_view import RuntimeView
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 
 _ANY = frozenset(Filesystem)
-HELD_UP = 1 * SECOND
-"""How long the pods may take to be read, in nanoseconds, before the node is read once more."""
 
 
 @frozen
@@ -168,16 +166,15 @@ class NodeStatsReader:
             node, filesystems, absent = self._node(
                 runtime, problems, has_runtime=has_runtime, disks_anew=disks_anew, stalls=stalls
             )
-            read_at = self._clock()
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             seen_now = disks_anew and node.fs is not None  # else the disk may hang
             orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
-            # What made the node short may have ended meanwhile, and the pods' numbers would blame another one: a volume of a
-            # removed pod that is not there any more has been freed, and after a halt the kernel may have killed a process.
-            disks_again = seen_now and bool(near)
-            if disks_again or self._clock() - read_at > HELD_UP:
-                node, *_ = self._node(runtime, problems, has_runtime=has_runtime, disks_anew=disks_again, stalls=stalls)
+            # Of a shortage that began or ended while the pods were read, their numbers do not tell whose it is.
+            again, *_ = self._node(
+                runtime, problems, has_runtime=has_runtime, disks_anew=seen_now and bool(near), stalls=stalls
+            )
+            node = more_available(node, again)
             node = self._with_fresh_rates(node)
             self._files.end_cycle()
         return Observation(
