@@ -274,10 +274,9 @@ class NodeObserver:
         """Whether the last listing suffices while a decision for a hard threshold of a disk is held."""
         if not is_held(request.state, request.config) or request.now - last.time > HELD_LISTING:
             return False
+        # The layers that it was listed with may be older than the crossing, and nothing is decided by those.
         if last.time < crossed_at(request.findings, request.state):
-            return (
-                False  # the layers that it was listed with are older than the crossing, so nothing is decided by them
-            )
+            return False
         return last.current and last.stats is not None and self._same_pods_run(last)
 
     def _same_pods_run(self, last: RuntimeView) -> bool:
