@@ -143,8 +143,9 @@ def static(node: RealNode, load: Load) -> Iterator[None]:
         eventually(lambda: gone(node, f"{load.name}-{NAME}"), BOUND)
 
 
-def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode) -> None:
-    """Such a pod is listed no more a second or two before the kubelet has removed its volumes."""
+@pytest.mark.parametrize("place", ["/scratch", ""], ids=["volume", "layer"])
+def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode, place: str) -> None:
+    """Such a pod is listed no more a second or two before the kubelet has removed its volumes, and its container is dead."""
     admin, before = node.plane.admin, PRESSURES[NODEFS].available(node)
 
     def left() -> int:
@@ -152,7 +153,7 @@ def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode) -> Non
 
     with daemon(node, {}, **hard(node)) as recorded, pods(node, [*NEIGHBOURS, BYSTANDER]):
         for number in range(8):
-            hog = disk(f"hog-{number}", 800)
+            hog = disk(f"hog-{number}", 800, place=place)
             admin.must("POST", objects.PODS, hog.manifest())
             eventually(lambda: left() < before - 500 * MI, BOUND)
             objects.remove(admin, f"{objects.PODS}/{hog.name}")

@@ -35,6 +35,7 @@ from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, Skip
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from tests.core.eviction import test_backoff as of_backoff
 from tests.core.eviction import test_freshness as of_freshness
+from tests.core.eviction import test_leaving as of_leaving
 from tests.core.eviction import test_standard as stories
 from tests.core.eviction import test_synchronize as of_synchronize
 from tests.laws import test_fairness as fairness
@@ -426,6 +427,14 @@ FAULTS = [
         name="is_read_only",
         faulty=always(value=False),
         law=lambda: progress.test_no_pod_goes_for_a_filesystem_that_cannot_be_written("nodefs.available"),
+    ),
+    Fault(
+        point=35,
+        what="what a pod that was deleted by force leaves is not collected",
+        place=standard,
+        name="without_tried",
+        faulty=then(lambda _, collections, __: collections),
+        law=of_leaving.test_what_a_pod_deleted_by_force_has_left_is_collected_before_another_goes,
     ),
 ]
 NEVER_THERE = [

@@ -7,8 +7,8 @@ import pytest
 
 from evictd.core.eviction.collecting import (
     COLLECT_AGAIN,
-    COLLECTED_INODES_TIMEOUT,
     COLLECTION_TIMEOUT,
+    UNMEASURED_TIMEOUT,
     may_collect_again,
     still_frees,
 )
@@ -51,18 +51,26 @@ def test_freed_bytes_are_waited_for_within_a_bound() -> None:
     assert owes(ENDED, None, 6)
     assert not owes(ENDED, 110, 6)
     assert not owes(ENDED, 100, 5 + COLLECTION_TIMEOUT)
-    assert not owes(replace(ENDED, freed=0), 100, 6)
+    assert not owes(replace(ENDED, freed=0, removed=0), 100, 6)
     assert not owes(replace(ENDED, ended_at=None), 100, 6)
 
 
 def test_inodes_of_what_was_removed_are_waited_for_within_a_bound() -> None:
     """How many they are is not known: not until they show, and not where inodes run out meanwhile."""
-    last = 5 + COLLECTED_INODES_TIMEOUT
+    last = 5 + UNMEASURED_TIMEOUT
     assert owes(ENDED, 200, last - 1, inodes=True)
     assert not owes(ENDED, 200, last, inodes=True)
     assert not owes(ENDED, 200, last - 1, inodes=True, presses=True)
     assert not owes(replace(ENDED, removed=0), 100, 6, inodes=True)
     assert not still_frees(ENDED, Signal.MEMORY_AVAILABLE, 100, presses=False, now=6)
+
+
+def test_bytes_of_a_container_that_was_not_measured_are_waited_for_as_inodes_are() -> None:
+    """A layer of 800 MiB, of a container that had just ended: it was removed, and a pod was evicted 50 ms later."""
+    unmeasured, last = replace(ENDED, freed=0), 5 + UNMEASURED_TIMEOUT
+    assert owes(unmeasured, 100, last - 1)
+    assert not owes(unmeasured, 100, last)
+    assert not owes(unmeasured, 100, last - 1, presses=True)
 
 
 def test_a_pod_stays_whose_disk_a_removed_container_relieves() -> None:

@@ -8,7 +8,7 @@ import pytest
 from evictd.core.eviction.leaving import worth_shortening
 from evictd.core.model.decision import EvictPod, Wait
 from evictd.core.model.finding import NoAction, NoActionReason
-from evictd.core.model.observation import Filesystems
+from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
@@ -17,6 +17,7 @@ from tests.playbook import DEDICATED, NO_COLLECTING, SINGLE, Playbook, config, p
 OLD = pod("old", memory="8Gi", grace=60)
 SIDECAR = pod("sidecar", memory="64Mi")
 SHORT = "500Mi of 8Gi"
+NOTHING = (ReclaimOutcome(action=Reclaim.CONTAINERS), ReclaimOutcome(action=Reclaim.IMAGES))
 
 
 def rolling_update(**thresholds: object) -> Playbook:
@@ -84,6 +85,32 @@ def test_no_pod_goes_for_the_volumes_of_a_removed_pod() -> None:
     (wait,) = (each for each in book.step.decisions if isinstance(each, Wait))
     assert wait.nanoseconds <= SECOND
     book.at("2s", nodefs="50Gi of 100Gi").does_nothing()
+
+
+def collected_beside_a_removed_pod() -> Playbook:
+    """A disk whose collectors found nothing while the pod that filled it was still ending, deleted by force."""
+    uses = [usage(SIDECAR, volumes={"data": "1Gi"}, logs="0", rootfs="1Gi", memory="80Mi")]
+    book = Playbook(config(hard={"nodefs.available": "10Gi"}), pods=[SIDECAR], usage=uses)
+    book.at("0s", orphaned={"hog": "0s"}, **FULL).conditions("DiskPressure")
+    book.reclaims("containers", "images").does_nothing()
+    for now in (1, 2, 3):
+        book.at(f"{now}s", orphaned={"hog": "0s"}, reclaimed=NOTHING, **FULL).does_nothing()
+    return book
+
+
+def test_what_a_pod_deleted_by_force_has_left_is_collected_before_another_goes() -> None:
+    """Its dead container, with a layer of 800 MiB, was there only after the collection: three neighbours went."""
+    book = collected_beside_a_removed_pod()
+    book.at("4s", **FULL).reclaims("containers", "images").does_nothing()
+    book.at("5s", nodefs="50Gi of 100Gi", reclaimed=NOTHING).does_nothing()
+
+
+def test_it_is_collected_once_and_not_while_a_volume_stays() -> None:
+    book = collected_beside_a_removed_pod()
+    book.at("4s", **FULL).reclaims("containers", "images").does_nothing()
+    book.at("5s", reclaimed=NOTHING, **FULL).evicts("sidecar")
+    stays = collected_beside_a_removed_pod()
+    stays.at("10s", orphaned={"hog": "0s"}, reclaimed=NOTHING, **FULL).evicts("sidecar")
 
 
 def test_a_volume_that_is_not_removed_is_waited_for_ten_seconds() -> None:

@@ -3,7 +3,8 @@
 A device is collected once until none of its thresholds is due. A victim that is gone leaves dead containers and images, so it
 allows another round everywhere (docs/faults.md, 2); one over a limit of its own does so only within `OWN_LIMITS_TIMEOUT`. A
 collection at work is always kept, so that its deadline stays (fault 21), but its collectors may have listed the containers before
-the victim of this device ended: once it has ended it rules out no other one.
+the victim of this device ended: once it has ended it rules out no other one. The same holds while the volumes of removed pods are
+awaited: a pod that was deleted by force leaves its dead container, with the layer, after the crossing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +27,9 @@ COLLECT_AGAIN = 10 * MINUTE
 runs every five minutes, and what has become unused since needs its minimum age."""
 COLLECTION_TIMEOUT = 2 * SECOND
 """How long evictd waits for the bytes of a collection: a runtime needs half a second, and a writer goes on meanwhile."""
-COLLECTED_INODES_TIMEOUT = 1 * SECOND
-"""How long evictd waits for the inodes of a collection. No runtime says how many there are, so no reading shows the last of them;
-containerd deletes the files of a removed container some 100 ms after its answer."""
+UNMEASURED_TIMEOUT = 1 * SECOND
+"""How long evictd waits for the inodes of a collection, and for bytes that were not measured, as of a layer whose container has
+just ended. No reading shows the last of them: containerd deletes the files of a removed container 100 ms after its answer."""
 RECLAIM_TIMEOUT = 60 * SECOND
 """How long collectors may hold up an eviction: a runtime that removes hundreds of images takes most of a minute."""
 
@@ -71,31 +72,35 @@ def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[Rec
     return tuple(outcome for outcome in found if waited and outcome.device in {*waited, None})
 
 
-def may_collect_again(collection: Collection, supply: Signal, now: int) -> bool:
+def may_collect_again(collection: Collection, supply: Signal, now: int, *, removing: bool = False) -> bool:
     """Whether a device is collected anew: it was never tried for this supply, or long ago.
 
     A device that is short for hours gathers new dead containers and unused images. Collectors that hang are not asked at once.
+    `removing`: volumes of removed pods are still there. What counts as tried for nothing because of them is tried after them.
     """
     if collection.is_under_way(now):
         return False
     untried = collection.ended_at is not None and supply not in collection.tried
+    untried &= bool(collection.tried) or not removing
     return untried or now - collection.begun >= COLLECT_AGAIN
 
 
 def still_frees(
     collection: Collection | None, signal: Signal, available: int | None, *, presses: bool, now: int
 ) -> bool:
-    """Whether what its collectors freed may not show yet, within a bound: bytes until they do, inodes unless time `presses`."""
+    """Whether what collectors freed may not show yet, within a bound: known bytes until they do, others unless time `presses`."""
     if collection is None or collection.ended_at is None:
         return False
     since = now - collection.ended_at
     match SIGNALS[signal].resource:
         case Resource.EPHEMERAL_STORAGE:
             before = collection.available_before
+            if collection.freed == 0:
+                return collection.removed > 0 and since < UNMEASURED_TIMEOUT and not presses
             shown = available is not None and before is not None and available >= before + collection.freed
-            return collection.freed > 0 and since < COLLECTION_TIMEOUT and not shown
+            return since < COLLECTION_TIMEOUT and not shown
         case Resource.INODES:
-            return collection.removed > 0 and since < COLLECTED_INODES_TIMEOUT and not presses
+            return collection.removed > 0 and since < UNMEASURED_TIMEOUT and not presses
         case _:
             return False
 
@@ -129,6 +134,14 @@ def kept_collections(
         elif not (for_pressure or (gone and device not in long_short) or (device in seen and device not in short)):
             kept[device] = collection
     return kept
+
+
+def without_tried(collections: Mapping[Filesystem, Collection], device: Filesystem) -> Mapping[Filesystem, Collection]:
+    """Return the collections, of which that of a device counts as tried for nothing."""
+    known = collections.get(device)
+    return (
+        collections if known is None or not known.tried else {**collections, device: replace(known, tried=frozenset())}
+    )
 
 
 def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesystem]:

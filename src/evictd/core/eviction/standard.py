@@ -57,6 +57,7 @@ from evictd.core.eviction.collecting import (
     outruns_collectors,
     still_frees,
     unused_reclaim,
+    without_tried,
 )
 from evictd.core.eviction.draft import Draft
 from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, with_pause
@@ -222,7 +223,8 @@ class _Cycle:
         now, known = self.draft.now, self.state.collections.get(device)
         supply = supply_of(threshold.signal, self.layout)
         lost = known is not None and known.is_under_way(now) and is_lost(device, known, self.observation.outcomes, now)
-        if known is not None and not lost and not may_collect_again(known, supply, now):
+        removing = bool(self.observation.orphaned_volumes)
+        if known is not None and not lost and not may_collect_again(known, supply, now, removing=removing):
             return False
         self.state = self.draft.announced(threshold, self.state)
         self.draft.decisions.append(decision)
@@ -250,6 +252,8 @@ class _Cycle:
     def owed(self, threshold: Threshold) -> bool:
         """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
         if self._noted(waiting_for_volumes(threshold, self.observation, self.state, self.layout, self.draft.now)):
+            if (device := device_of(threshold.signal, self.layout)) is not None:
+                self.state = with_fields(self.state, collections=without_tried(self.state.collections, device))
             return True
         if (collection := self._collection(threshold)) is None and not self.state.victims:
             return False
