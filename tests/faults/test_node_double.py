@@ -14,6 +14,19 @@ OVERTAKING_SECONDS = 0.3
 """How long a writer is held up: another one that does not wait for it has finished by then."""
 
 
+def hold_up(node: FakeNode, other: threading.Thread, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let another thread run within a write of this one, as far as it does not wait for it."""
+    write = node.write
+
+    def slow_write(path: str, content: str) -> None:
+        if threading.current_thread() is not other:
+            other.start()
+            other.join(OVERTAKING_SECONDS)
+        write(path, content)
+
+    monkeypatch.setattr(node, "write", slow_write)
+
+
 def test_pod_that_ends_while_the_loop_writes_leaves_the_node_calm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -21,15 +34,7 @@ def test_pod_that_ends_while_the_loop_writes_leaves_the_node_calm(
     node = FakeNode(tmp_path)
     node.press()
     ending = threading.Thread(target=node.end, args=["hog"])
-    write = node.write
-
-    def slow_write(path: str, content: str) -> None:
-        if threading.current_thread() is not ending:
-            ending.start()
-            ending.join(OVERTAKING_SECONDS)
-        write(path, content)
-
-    monkeypatch.setattr(node, "write", slow_write)
+    hold_up(node, ending, monkeypatch)
     node.refresh()
     ending.join()
     assert f"anon {CALM:020}" in (tmp_path / MEMORY).read_text()
@@ -42,15 +47,7 @@ def test_fault_that_begins_while_a_pod_ends_is_not_written_over(
     run: Any = SimpleNamespace(node=node)
     fault = content(MEMORY, "a fault")(run)
     beginning = threading.Thread(target=fault.__enter__)
-    write = node.write
-
-    def slow_write(path: str, text: str) -> None:
-        if threading.current_thread() is not beginning:
-            beginning.start()
-            beginning.join(OVERTAKING_SECONDS)
-        write(path, text)
-
-    monkeypatch.setattr(node, "write", slow_write)
+    hold_up(node, beginning, monkeypatch)
     node.end("hog")
     beginning.join()
     assert (tmp_path / MEMORY).read_text() == "a fault"

@@ -80,8 +80,8 @@ def may_collect_again(collection: Collection, supply: Signal, now: int, *, remov
     """
     if collection.is_under_way(now):
         return False
-    untried = collection.ended_at is not None and supply not in collection.tried
-    untried &= bool(collection.tried) or not removing
+    awaits_volumes = removing and not collection.tried
+    untried = collection.ended_at is not None and supply not in collection.tried and not awaits_volumes
     return untried or now - collection.begun >= COLLECT_AGAIN
 
 
@@ -139,9 +139,7 @@ def kept_collections(
 def without_tried(collections: Mapping[Filesystem, Collection], device: Filesystem) -> Mapping[Filesystem, Collection]:
     """Return the collections, of which that of a device counts as tried for nothing."""
     known = collections.get(device)
-    return (
-        collections if known is None or not known.tried else {**collections, device: replace(known, tried=frozenset())}
-    )
+    return collections if known is None else {**collections, device: replace(known, tried=frozenset())}
 
 
 def devices_of(signals: Iterable[Signal], layout: Layout) -> frozenset[Filesystem]:

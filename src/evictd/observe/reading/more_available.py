@@ -6,53 +6,56 @@ node may also grow between the two, while evictd is halted: then the pods' numbe
 another pod would go.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, RlimitStats, SwapStats
 
-_Memory = TypeVar("_Memory", MemoryStats, SwapStats)
+_Stats = TypeVar("_Stats")
 
 
 def more_available(first: NodeStats, second: NodeStats) -> NodeStats:
     """Return the second reading, with each amount of the first that is larger or could be read then alone."""
     return replace(
         second,
-        memory=_memory(first.memory, second.memory),
-        pods_memory=_memory(first.pods_memory, second.pods_memory),
+        memory=_larger(first.memory, second.memory, _bytes),
+        pods_memory=_larger(first.pods_memory, second.pods_memory, _bytes),
         fs=_fs(first.fs, second.fs),
         image_fs=_fs(first.image_fs, second.image_fs),
         container_fs=_fs(first.container_fs, second.container_fs),
-        rlimit=_pids(first.rlimit, second.rlimit),
-        swap=_memory(first.swap, second.swap),
+        rlimit=_larger(first.rlimit, second.rlimit, _pids),
+        swap=_larger(first.swap, second.swap, _bytes),
     )
 
 
-def _memory(first: _Memory | None, second: _Memory | None) -> _Memory | None:
-    if first is None or first.available_bytes is None:
+def _larger(first: _Stats | None, second: _Stats | None, available: Callable[[_Stats], int | None]) -> _Stats | None:
+    """Return the statistic with more available; of one that was not read, the other."""
+    before = None if first is None else available(first)
+    after = None if second is None else available(second)
+    if before is None:
         return second
-    if second is None or second.available_bytes is None:
-        return first
-    return first if first.available_bytes > second.available_bytes else second
+    return first if after is None or before > after else second
+
+
+def _bytes(stats: MemoryStats | SwapStats) -> int | None:
+    return stats.available_bytes
+
+
+def _pids(stats: RlimitStats) -> int | None:
+    return None if stats.max_pid is None or stats.current is None else stats.max_pid - stats.current
+
+
+def _amount(amount: int) -> int:
+    return amount
 
 
 def _fs(first: FsStats | None, second: FsStats | None) -> FsStats | None:
+    """Return the later reading, with the larger of the bytes and the larger of the inodes: each is an amount of its own."""
     if first is None or second is None:
         return second or first
     return replace(
         second,
-        available_bytes=_larger(first.available_bytes, second.available_bytes),
-        inodes_free=_larger(first.inodes_free, second.inodes_free),
+        available_bytes=_larger(first.available_bytes, second.available_bytes, _amount),
+        inodes_free=_larger(first.inodes_free, second.inodes_free, _amount),
     )
-
-
-def _pids(first: RlimitStats | None, second: RlimitStats | None) -> RlimitStats | None:
-    if first is None or first.max_pid is None or first.current is None:
-        return second
-    if second is None or second.max_pid is None or second.current is None:
-        return first
-    return first if first.max_pid - first.current > second.max_pid - second.current else second
-
-
-def _larger(first: int | None, second: int | None) -> int | None:
-    return max((each for each in (first, second) if each is not None), default=None)

@@ -7,6 +7,7 @@ has a time limit, and nothing is decided here.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -163,19 +164,15 @@ class NodeStatsReader:
         problems = self._begin(runtime, formula)
         pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
         with self._walks_paused():
-            node, filesystems, absent = self._node(
-                runtime, problems, has_runtime=has_runtime, disks_anew=disks_anew, stalls=stalls
-            )
+            read = partial(self._node, runtime, problems, has_runtime=has_runtime, stalls=stalls)
+            node, filesystems, absent = read(disks_anew=disks_anew)
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             seen_now = disks_anew and node.fs is not None  # else the disk may hang
             orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
             # Of a shortage that began or ended while the pods were read, their numbers do not tell whose it is.
-            again, *_ = self._node(
-                runtime, problems, has_runtime=has_runtime, disks_anew=seen_now and bool(near), stalls=stalls
-            )
-            node = more_available(node, again)
-            node = self._with_fresh_rates(node)
+            again, *_ = read(disks_anew=seen_now and bool(near))
+            node = self._with_fresh_rates(more_available(node, again))
             self._files.end_cycle()
         return Observation(
             node=node,
