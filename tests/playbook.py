@@ -15,7 +15,15 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent, ReportConditions, Wait
 from evictd.core.model.finding import Finding, NoAction, NoActionReason
-from evictd.core.model.observation import EvictionAnswer, Filesystems, Observation, Outcomes, Reclaim, ReclaimOutcome
+from evictd.core.model.observation import (
+    EvictionAnswer,
+    Filesystems,
+    Observation,
+    Outcomes,
+    Reclaim,
+    ReclaimOutcome,
+    RemovedPod,
+)
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.signal import Filesystem, Signal
@@ -288,13 +296,13 @@ class Playbook:
         page_cache: ReclaimOutcome | None = None,
         unused_images: int | None = None,
         drops_page_cache: bool = True,
-        orphaned: Mapping[str, str] | None = None,
+        removed: Mapping[str, RemovedPod] | None = None,
         **numbers: Any,
     ) -> Self:
         """Show the node at a time; victims of earlier steps are gone unless `gone` says which ones are.
 
         Pods are measured at this time, unless their statistics say when. Unless evictd was `absent`, it has looked since the last
-        step and seen nothing new. `orphaned` has by uid since when the volumes of a removed pod have been seen.
+        step and seen nothing new. `removed` has by uid the pods that are listed no more.
         """
         self.finish()
         now = parse_duration(time)
@@ -318,7 +326,7 @@ class Playbook:
             outcomes=outcomes,
             own_pods=frozenset(own),
             drops_page_cache=drops_page_cache,
-            orphaned_volumes={uid: parse_duration(since) for uid, since in (orphaned or {}).items()},
+            removed_pods=removed or {},
         )
         self.step = synchronize(self.state, observation, self.config, now)
         self.state = self.step.state

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
-from evictd.core.model.observation import Filesystems, Observation
+from evictd.core.model.observation import Filesystems, Observation, RemovedPod
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.signal import SIGNALS, Signal
@@ -169,8 +169,21 @@ def node_stats(draw: st.DrawFn, time: int) -> NodeStats:
 
 
 pod_counts, reading_counts, pauses = st.integers(0, 5), st.integers(1, 6), st.integers(0, 60)
-orphans = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 20), max_size=2)
-"""By uid the seconds for which the volumes of a removed pod have been seen."""
+seconds_ago = st.integers(0, 20).map(lambda seconds: seconds * SECOND)
+
+
+@st.composite
+def removed_pods(draw: st.DrawFn, time: int) -> RemovedPod:
+    """A pod that is listed no more: it runs, has volumes, or is gone."""
+    gone = draw(st.one_of(st.none(), seconds_ago))
+    return RemovedPod(
+        first_seen=max(time - draw(seconds_ago), 0),
+        runs=gone is None and draw(st.booleans()),
+        has_volumes=gone is None and draw(st.booleans()),
+        gone_at=None if gone is None else max(time - gone, 0),
+    )
+
+
 filesystems = st.builds(Filesystems, dedicated_image_fs=st.booleans(), split_container_fs=st.booleans())
 
 
@@ -182,7 +195,7 @@ def observations(draw: st.DrawFn, time: int, layout: Filesystems, active: tuple[
         pods=active,
         pod_stats={pod.uid: draw(pod_stats(pod)) for pod in active if not draw(one_in_ten)},
         filesystems=layout,
-        orphaned_volumes={uid: max(time - seconds * SECOND, 0) for uid, seconds in draw(orphans).items()},
+        removed_pods=draw(st.dictionaries(st.sampled_from("xyz"), removed_pods(time), max_size=2)),
     )
 
 

@@ -143,9 +143,11 @@ def static(node: RealNode, load: Load) -> Iterator[None]:
         eventually(lambda: gone(node, f"{load.name}-{NAME}"), BOUND)
 
 
-@pytest.mark.parametrize("place", ["/scratch", ""], ids=["volume", "layer"])
-def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode, place: str) -> None:
-    """Such a pod is listed no more a second or two before the kubelet has removed its volumes, and its container is dead."""
+@pytest.mark.parametrize(
+    ("place", "volumes"), [("/scratch", True), ("", True), ("", False)], ids=["volume", "layer", "layer-alone"]
+)
+def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode, place: str, *, volumes: bool) -> None:
+    """Such a pod is listed no more two or three seconds before its container is dead and the kubelet has removed what it held."""
     admin, before = node.plane.admin, PRESSURES[NODEFS].available(node)
 
     def left() -> int:
@@ -154,13 +156,21 @@ def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode, place:
     with daemon(node, {}, **hard(node)) as recorded, pods(node, [*NEIGHBOURS, BYSTANDER]):
         for number in range(8):
             hog = disk(f"hog-{number}", 800, place=place)
-            admin.must("POST", objects.PODS, hog.manifest())
+            admin.must("POST", objects.PODS, hog.manifest() if volumes else without_volumes(hog))
             eventually(lambda: left() < before - 500 * MI, BOUND)
             objects.remove(admin, f"{objects.PODS}/{hog.name}")
             eventually(lambda: left() > before - 200 * MI, BOUND)
         assert [name for name in chosen(recorded) if not name.startswith("hog-")] == []
         calm_again(node)
         assert undisturbed(node, BYSTANDER.name)
+
+
+def without_volumes(load: Load) -> Json:
+    """The manifest of a pod of which the kubelet's directory has no volume."""
+    manifest = load.manifest()
+    manifest["spec"]["volumes"] = []
+    del manifest["spec"]["containers"][0]["volumeMounts"]
+    return manifest
 
 
 def test_a_budget_of_zero_costs_no_neighbour(node: RealNode) -> None:

@@ -21,6 +21,7 @@ from evictd.core.eviction import (
     chooser,
     collecting,
     freshness,
+    leaving,
     rank,
     reclaim,
     standard,
@@ -435,6 +436,14 @@ FAULTS = [
         name="without_tried",
         faulty=then(lambda _, collections, __: collections),
         law=of_leaving.test_what_a_pod_deleted_by_force_has_left_is_collected_before_another_goes,
+    ),
+    Fault(
+        point=36,
+        what="only the volumes of a pod that was deleted by force are awaited",
+        place=leaving,
+        name="_may_release",
+        faulty=lambda right: lambda pod, *arguments, **named: pod.has_volumes and right(pod, *arguments, **named),
+        law=of_leaving.test_a_layer_that_its_runtime_removes_is_waited_for_a_second,
     ),
 ]
 NEVER_THERE = [

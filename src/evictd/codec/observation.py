@@ -61,7 +61,7 @@ _FORM = Form(
         Pod: View(encode=encode_pod, decode=decode_pod),
         Observation: View(
             apart=frozenset({"node", "pod_stats", "outcomes"}),
-            brief=frozenset({"drops_page_cache", "orphaned_volumes", "pods_read"}),
+            brief=frozenset({"drops_page_cache", "pods_read", "removed_pods"}),
         ),
         _Statistics: View(brief=frozenset({"hidden", "collect_time"})),
         Outcomes: View(brief=frozenset({"reclaimed", "page_cache", "unused_images"})),

@@ -1,4 +1,4 @@
-"""Pods that another component deleted are victims in flight, and the volumes of removed pods come back."""
+"""Pods that another component deleted are victims in flight, and what pods that are listed no more hold comes back."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,11 +8,11 @@ import pytest
 from evictd.core.eviction.leaving import worth_shortening
 from evictd.core.model.decision import EvictPod, Wait
 from evictd.core.model.finding import NoAction, NoActionReason
-from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome
+from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, RemovedPod
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
-from tests.playbook import DEDICATED, NO_COLLECTING, SINGLE, Playbook, config, pod, usage
+from tests.playbook import DEDICATED, NO_COLLECTING, SINGLE, SPLIT, Playbook, config, pod, usage
 
 OLD = pod("old", memory="8Gi", grace=60)
 SIDECAR = pod("sidecar", memory="64Mi")
@@ -65,9 +65,11 @@ def test_only_as_many_are_shortened_as_give_back_what_is_missing() -> None:
     assert [v.uid for v in worth_shortening(victims, victims[1:], Signal.MEMORY_AVAILABLE, 5)] == ["a"]
 
 
-# --- the volumes of pods that are listed no more ----------------------------------------------------------------------------
+# --- pods that are listed no more --------------------------------------------------------------------------------------------
 
 FULL: dict[str, Any] = {"nodefs": "5Gi of 100Gi"}
+LEFT = RemovedPod(first_seen=0, has_volumes=True)
+RUNS = RemovedPod(first_seen=0, runs=True)
 
 
 def short_of_disk(signal: str = "nodefs.available", layout: Filesystems = SINGLE) -> Playbook:
@@ -79,9 +81,9 @@ def short_of_disk(signal: str = "nodefs.available", layout: Filesystems = SINGLE
 
 def test_no_pod_goes_for_the_volumes_of_a_removed_pod() -> None:
     book = short_of_disk()
-    book.at("0s", orphaned={"hog": "0s"}, **FULL).conditions("DiskPressure").does_nothing()
+    book.at("0s", removed={"hog": LEFT}, **FULL).conditions("DiskPressure").does_nothing()
     (waiting,) = book.findings(NoAction)
-    assert (waiting.why, waiting.detail) == (NoActionReason.WAITING_FOR_RELEASE, "the volumes of removed pods (hog)")
+    assert (waiting.why, waiting.detail) == (NoActionReason.WAITING_FOR_RELEASE, "removed pods (hog)")
     (wait,) = (each for each in book.step.decisions if isinstance(each, Wait))
     assert wait.nanoseconds <= SECOND
     book.at("2s", nodefs="50Gi of 100Gi").does_nothing()
@@ -91,10 +93,10 @@ def collected_beside_a_removed_pod() -> Playbook:
     """A disk whose collectors found nothing while the pod that filled it was still ending, deleted by force."""
     uses = [usage(SIDECAR, volumes={"data": "1Gi"}, logs="0", rootfs="1Gi", memory="80Mi")]
     book = Playbook(config(hard={"nodefs.available": "10Gi"}), pods=[SIDECAR], usage=uses)
-    book.at("0s", orphaned={"hog": "0s"}, **FULL).conditions("DiskPressure")
+    book.at("0s", removed={"hog": LEFT}, **FULL).conditions("DiskPressure")
     book.reclaims("containers", "images").does_nothing()
     for now in (1, 2, 3):
-        book.at(f"{now}s", orphaned={"hog": "0s"}, reclaimed=NOTHING, **FULL).does_nothing()
+        book.at(f"{now}s", removed={"hog": LEFT}, reclaimed=NOTHING, **FULL).does_nothing()
     return book
 
 
@@ -110,23 +112,23 @@ def test_it_is_collected_once_and_not_while_a_volume_stays() -> None:
     book.at("4s", **FULL).reclaims("containers", "images").does_nothing()
     book.at("5s", reclaimed=NOTHING, **FULL).evicts("sidecar")
     stays = collected_beside_a_removed_pod()
-    stays.at("10s", orphaned={"hog": "0s"}, reclaimed=NOTHING, **FULL).evicts("sidecar")
+    stays.at("10s", removed={"hog": LEFT}, reclaimed=NOTHING, **FULL).evicts("sidecar")
 
 
 def test_a_volume_that_is_not_removed_is_waited_for_ten_seconds() -> None:
     """A kubelet keeps one that is busy for days (kubernetes#60987)."""
     book = short_of_disk()
     for now in range(10):
-        book.at(f"{now}s", orphaned={"hog": "0s"}, **FULL)
+        book.at(f"{now}s", removed={"hog": LEFT}, **FULL)
         book.left.clear()
-    book.at("10s", orphaned={"hog": "0s"}, **FULL).evicts("sidecar")
+    book.at("10s", removed={"hog": LEFT}, **FULL).evicts("sidecar")
 
 
 def test_pods_that_end_one_after_another_hold_a_threshold_up_for_a_minute() -> None:
     """Jobs of five seconds each, say: the wait for one is not renewed by the next without end."""
     book, evicted_at = short_of_disk(), None
     for now in range(0, 120, 5):
-        book.at(f"{now}s", orphaned={f"job-{now}": f"{now}s"}, **FULL)
+        book.at(f"{now}s", removed={f"job-{now}": replace(LEFT, first_seen=now * SECOND)}, **FULL)
         if any(isinstance(each, EvictPod) for each in book.left):
             evicted_at = now
             break
@@ -144,7 +146,7 @@ def test_pods_that_end_one_after_another_hold_a_threshold_up_for_a_minute() -> N
 )
 def test_volumes_on_another_device_hold_nothing_up(signal: str, layout: Filesystems, numbers: dict[str, Any]) -> None:
     book = short_of_disk(signal, layout)
-    book.at("0s", orphaned={"hog": "0s"}, **numbers)
+    book.at("0s", removed={"hog": LEFT}, **numbers)
     book.conditions("MemoryPressure" if "memory" in numbers else "DiskPressure").evicts("sidecar")
 
 
@@ -152,5 +154,64 @@ def test_the_volumes_of_a_victim_count_in_the_ledger_alone() -> None:
     """Its deadline is that of its grace, and what it was measured to hold is known."""
     book = short_of_disk()
     book.at("0s", **FULL).conditions("DiskPressure").evicts("sidecar")
-    book.at("1s", gone=["sidecar"], orphaned={"sidecar": "1s"}, **FULL).does_nothing()
+    book.at("1s", gone=["sidecar"], removed={"sidecar": replace(LEFT, first_seen=SECOND)}, **FULL).does_nothing()
     assert [each.detail for each in book.findings(NoAction)] == ["default/sidecar"]
+
+
+@pytest.mark.parametrize(
+    ("signal", "layout", "numbers"),
+    [
+        ("nodefs.available", SINGLE, FULL),
+        ("imagefs.available", DEDICATED, {"nodefs": "50Gi of 100Gi", "imagefs": "5Gi of 100Gi"}),
+        ("memory.available", SINGLE, {"memory": "5Gi of 100Gi"}),
+    ],
+)
+def test_no_pod_goes_while_a_removed_pod_runs(signal: str, layout: Filesystems, numbers: dict[str, Any]) -> None:
+    """It has two seconds to end after its deletion by force, and holds a layer, logs and memory until then."""
+    book = short_of_disk(signal, layout)
+    book.at("0s", removed={"hog": RUNS}, **numbers)
+    book.conditions("MemoryPressure" if "memory" in numbers else "DiskPressure").does_nothing()
+    assert [each.detail for each in book.findings(NoAction)] == ["removed pods (hog)"]
+    book.at("9s", removed={"hog": RUNS}, **numbers).does_nothing()
+    book.at("10s", removed={"hog": RUNS}, **numbers).evicts("sidecar")
+
+
+def test_a_disk_of_images_alone_waits_for_no_removed_pod() -> None:
+    book = short_of_disk("imagefs.available", SPLIT)
+    book.at("0s", removed={"hog": RUNS}, nodefs="50Gi of 100Gi", imagefs="5Gi of 100Gi").conditions("DiskPressure")
+    assert "removed pods (hog)" not in [each.detail for each in book.findings(NoAction)]
+
+
+def test_memory_that_runs_out_is_not_waited_for() -> None:
+    book = short_of_disk("memory.available")
+    book.at("0s", removed={"hog": RUNS}, memory="5Gi of 100Gi", fill_rate=50 << 30)
+    book.conditions("MemoryPressure").evicts("sidecar")
+
+
+def test_a_layer_that_its_runtime_removes_is_waited_for_a_second() -> None:
+    """The kubelet had removed the container: the collection found nothing, and three neighbours went for its 800 MiB."""
+    book = collected_beside_a_removed_pod()
+    gone = {"hog": RemovedPod(first_seen=0, gone_at=4 * SECOND)}
+    book.at("4s", removed=gone, **FULL).reclaims("containers", "images").does_nothing()
+    book.at("4100ms", removed=gone, reclaimed=NOTHING, **FULL).does_nothing()
+    assert [each.detail for each in book.findings(NoAction)] == ["removed pods (hog)"]
+    book.at("4900ms", removed=gone, **FULL).does_nothing()
+    book.at("5s", removed=gone, **FULL).evicts("sidecar")
+
+
+def test_it_is_not_waited_for_where_the_disk_is_full_within_that_second_nor_for_memory() -> None:
+    gone = {"hog": RemovedPod(first_seen=0, gone_at=0)}
+    book = short_of_disk()
+    book.at("0s", removed=gone, nodefs_rate=50 << 30, **FULL)
+    book.conditions("DiskPressure").evicts("sidecar")
+    book = short_of_disk("memory.available")
+    book.at("0s", removed=gone, memory="5Gi of 100Gi").conditions("MemoryPressure").evicts("sidecar")
+
+
+def test_what_evictd_has_stopped_counts_in_the_ledger_alone_although_its_bytes_have_shown() -> None:
+    book = short_of_disk()
+    book.at("0s", **FULL).conditions("DiskPressure").evicts("sidecar")
+    book.pods = (*book.pods, replace(SIDECAR, name="other", uid="other"))
+    book.usage["other"] = book.usage["sidecar"]
+    gone = {"sidecar": RemovedPod(first_seen=SECOND, gone_at=SECOND)}
+    book.at("1s", gone=["sidecar"], removed=gone, nodefs="7Gi of 100Gi").evicts("other")

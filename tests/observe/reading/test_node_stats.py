@@ -207,7 +207,7 @@ def test_a_mount_that_hangs_does_not_stop_the_observation(tmp_path: Path, clock:
             assert found.node is not None
             assert found.node.fs is None
             assert found.node.memory is not None
-            assert found.orphaned_volumes == {}, "the directories of a disk that does not answer are not opened"
+            assert found.removed_pods == {}, "the directories of a disk that does not answer are not opened"
         free.set()
 
 
@@ -436,7 +436,7 @@ def test_a_disk_near_its_threshold_is_read_after_the_volumes_of_removed_pods(
     roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
     reader = FilesystemReader(statvfs=removed_after)
     with NodeStatsReader(roots, ObserveOptions(), clock=clock, filesystems=reader) as node:
-        assert node.observe(near=near).orphaned_volumes == {}
+        assert node.observe(near=near).removed_pods == {}
     assert there == ([True, False] if near else [True])
 
 
@@ -456,6 +456,6 @@ def test_volumes_of_removed_pods_are_looked_for_where_pods_and_disks_are_read(tm
     with observer(tmp_path, clock) as node:
         plant(tmp_path / "kubelet", ORPHAN)
         found = node.observe([POD])
-        assert list(found.orphaned_volumes) == ["u9"]
-        assert node.observe_node(found).orphaned_volumes == {}
-        assert node.observe([POD], disks_anew=False).orphaned_volumes == {}
+        assert list(found.removed_pods) == ["u9"]
+        assert node.observe_node(found).removed_pods == {}
+        assert node.observe([POD], disks_anew=False).removed_pods == {}

@@ -3,8 +3,8 @@
 A device is collected once until none of its thresholds is due. A victim that is gone leaves dead containers and images, so it
 allows another round everywhere (docs/faults.md, 2); one over a limit of its own does so only within `OWN_LIMITS_TIMEOUT`. A
 collection at work is always kept, so that its deadline stays (fault 21), but its collectors may have listed the containers before
-the victim of this device ended: once it has ended it rules out no other one. The same holds while the volumes of removed pods are
-awaited: a pod that was deleted by force leaves its dead container, with the layer, after the crossing.
+the victim of this device ended: once it has ended it rules out no other one. The same holds while removed pods are awaited: a pod
+that was deleted by force leaves its dead container, with the layer, after the crossing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,12 +76,12 @@ def may_collect_again(collection: Collection, supply: Signal, now: int, *, remov
     """Whether a device is collected anew: it was never tried for this supply, or long ago.
 
     A device that is short for hours gathers new dead containers and unused images. Collectors that hang are not asked at once.
-    `removing`: volumes of removed pods are still there. What counts as tried for nothing because of them is tried after them.
+    `removing`: removed pods still hold something. What counts as tried for nothing because of them is tried after them.
     """
     if collection.is_under_way(now):
         return False
-    awaits_volumes = removing and not collection.tried
-    untried = collection.ended_at is not None and supply not in collection.tried and not awaits_volumes
+    awaits_pods = removing and not collection.tried
+    untried = collection.ended_at is not None and supply not in collection.tried and not awaits_pods
     return untried or now - collection.begun >= COLLECT_AGAIN
 
 

@@ -4,14 +4,16 @@ The old pod of a rolling update, or one that a user deleted, gives back what it 
 evicted meanwhile would be lost for nothing. So what leaving pods hold is owed like a victim's until their own deadline, and a
 hard threshold shortens them first, as many as give back what is missing (kubernetes#122297).
 
-A pod that was deleted by force (`gracePeriodSeconds: 0`) is listed no more, nor does it run, when its kubelet begins to remove
-its volumes. What these hold is not known, so a threshold of their disk waits for them as for a victim of an unknown amount.
+A pod that was deleted by force (`gracePeriodSeconds: 0`) is listed no more, although its containers run for two seconds more (the
+kubelet's `minimumGracePeriodInSeconds`) and its volumes and layers are removed after that. What it holds is not known, so it is
+waited for as a victim of an unknown amount is. The last of it is a layer, which no listing shows any more: containerd gives back
+its bytes 100 to 200 ms after the kubelet has removed the container.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.collecting import due_since
+from evictd.core.eviction.collecting import UNMEASURED_TIMEOUT, due_since
 from evictd.core.eviction.ledger import (
     OWN_LIMITS_TIMEOUT,
     RELEASE_TIMEOUT,
@@ -21,8 +23,9 @@ from evictd.core.eviction.ledger import (
     shortened,
 )
 from evictd.core.eviction.reclaim import DEVICES, Layout, device_of
+from evictd.core.eviction.time_left import is_pressing
 from evictd.core.model.finding import NoAction, NoActionReason
-from evictd.core.model.observation import Observation
+from evictd.core.model.observation import Observation, RemovedPod, SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import State, Victim
@@ -79,22 +82,34 @@ def worth_shortening(
     return worth
 
 
-def waiting_for_volumes(
-    threshold: Threshold, observation: Observation, state: State, layout: Layout, now: int
+def waiting_for_removed_pods(
+    threshold: Threshold, seen: SignalObservation, observation: Observation, state: State, *, layout: Layout, now: int
 ) -> NoAction | None:
-    """Return that a threshold waits for the volumes of pods that are listed no more; `None` if it does not.
+    """Return that a threshold waits for what pods that are listed no more hold; `None` if it does not. `seen` is its signal.
 
     Each is waited for as long as for the bytes of a victim that is gone: a kubelet may fail to remove a volume, and then keeps it
-    for days. Pods that come and end one after another hold a threshold up no longer than those over limits of their own.
+    for days. Pods that come and end one after another hold a threshold up no longer than those over limits of their own. Memory
+    that runs out is not waited for, and neither is a layer where the disk will be full within the second that it may take.
     """
-    orphaned = observation.orphaned_volumes
-    if not orphaned or device_of(threshold.signal, layout) is not DEVICES[layout][Filesystem.NODEFS]:
+    if not observation.removed_pods:
         return None
-    latest, followed = due_since(threshold, state) + OWN_LIMITS_TIMEOUT, {victim.uid for victim in state.victims}
-    uids = [
-        uid for uid, seen in orphaned.items() if seen < latest and now - seen < RELEASE_TIMEOUT and uid not in followed
-    ]
+    latest = due_since(threshold, state) + OWN_LIMITS_TIMEOUT
+    followed = {victim.uid for victim in state.victims} | observation.outcomes.cleaned_up
+    pressing = is_pressing(threshold, seen)
+    new = {uid: pod for uid, pod in observation.removed_pods.items() if uid not in followed and pod.first_seen < latest}
+    uids = [uid for uid, pod in new.items() if _may_release(pod, threshold.signal, layout, now=now, pressing=pressing)]
     if not uids:
         return None
-    detail = f"the volumes of removed pods ({', '.join(sorted(uids))})"
+    detail = f"removed pods ({', '.join(sorted(uids))})"
     return NoAction(why=NoActionReason.WAITING_FOR_RELEASE, threshold=threshold, detail=detail)
+
+
+def _may_release(pod: RemovedPod, signal: Signal, layout: Layout, *, now: int, pressing: bool) -> bool:
+    """Whether a removed pod may give back something for this signal within the time that it is given."""
+    device, nodefs = device_of(signal, layout), DEVICES[layout][Filesystem.NODEFS]
+    if device not in {None, nodefs, DEVICES[layout][Filesystem.CONTAINERFS]}:
+        return False  # images alone
+    if pod.gone_at is not None:
+        return device is not None and now - pod.gone_at < UNMEASURED_TIMEOUT and not pressing
+    holds = (pod.runs and not (pressing and device is None)) or (pod.has_volumes and device is nodefs)
+    return holds and now - pod.first_seen < RELEASE_TIMEOUT

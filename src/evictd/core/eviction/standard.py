@@ -64,7 +64,7 @@ from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, 
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.eviction.leaving import follow_leaving, waiting_for_volumes, worth_shortening
+from evictd.core.eviction.leaving import follow_leaving, waiting_for_removed_pods, worth_shortening
 from evictd.core.eviction.ledger import (
     amounts_owed,
     available_supplies,
@@ -223,7 +223,7 @@ class _Cycle:
         now, known = self.draft.now, self.state.collections.get(device)
         supply = supply_of(threshold.signal, self.layout)
         lost = known is not None and known.is_under_way(now) and is_lost(device, known, self.observation.outcomes, now)
-        removing = bool(self.observation.orphaned_volumes)
+        removing = self.observation.removes_pods
         if known is not None and not lost and not may_collect_again(known, supply, now, removing=removing):
             return False
         self.state = self.draft.announced(threshold, self.state)
@@ -251,18 +251,21 @@ class _Cycle:
 
     def owed(self, threshold: Threshold) -> bool:
         """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
-        if self._noted(waiting_for_volumes(threshold, self.observation, self.state, self.layout, self.draft.now)):
-            if (device := device_of(threshold.signal, self.layout)) is not None:
+        seen, device, now = self._seen(threshold), device_of(threshold.signal, self.layout), self.draft.now
+        if self._noted(
+            waiting_for_removed_pods(threshold, seen, self.observation, self.state, layout=self.layout, now=now)
+        ):
+            if device is not None and self.observation.removes_pods:
                 self.state = with_fields(self.state, collections=without_tried(self.state.collections, device))
             return True
         if (collection := self._collection(threshold)) is None and not self.state.victims:
             return False
-        supply, now = supply_of(threshold.signal, self.layout), self.draft.now
+        supply = supply_of(threshold.signal, self.layout)
         available = self.available.get(supply)
         owes = still_frees(collection, threshold.signal, available, presses=self._cannot_wait(threshold), now=now)
         pending = ["node-level reclaim"] if owes else []
         # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
-        pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, self._seen(threshold))
+        pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, seen)
         in_time = (v for v in self.state.victims if concerns(v, supply) and not is_late(v, threshold, self.state))
         waited_for = [v for v in in_time if supply_released_at(v, supply) is None or not pressing]
         found = amounts_owed(waited_for, supply, available, now)

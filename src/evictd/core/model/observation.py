@@ -121,6 +121,19 @@ class Problem:
 
 
 @frozen
+class RemovedPod:
+    """A pod that is listed no more, while its kubelet ends it or removes what it held. Times are of the cycles' clock."""
+
+    first_seen: int
+    runs: bool = False
+    """Whether its sandbox is ready, or one of its containers may run."""
+    has_volumes: bool = False
+    """Whether it has a volume on nodefs. Its kubelet removes it a second or two after the pod's end."""
+    gone_at: int | None = None
+    """When neither was found any more. Its kubelet then removes its containers, and the runtime their layers a moment later."""
+
+
+@frozen
 class Observation:
     """The node, its pods and their usage at one time."""
 
@@ -143,9 +156,13 @@ class Observation:
     """Whether the pods were read; else `pods` and `pod_stats` are those of the last reading of them (`core.eviction.calm`)."""
     drops_page_cache: bool = False
     """Whether the kernel can be asked to drop page cache of pods (`memory.reclaim`)."""
-    orphaned_volumes: Mapping[str, int] = field(default_factory=dict)
-    """By uid of each pod that is listed no more and still has a volume on nodefs: `now` at which that was first seen. Its kubelet
-    removes the volume a second or two after the pod's end."""
+    removed_pods: Mapping[str, RemovedPod] = field(default_factory=dict)
+    """By uid the pods that are listed no more and hold something, or did so a moment ago."""
+
+    @property
+    def removes_pods(self) -> bool:
+        """Whether a pod that is listed no more holds something still."""
+        return any(pod.gone_at is None for pod in self.removed_pods.values())
 
     @property
     def memory_capacity(self) -> int | None:

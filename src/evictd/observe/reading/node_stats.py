@@ -34,14 +34,14 @@ from evictd.observe.filesystems.layout import FilesystemReadings, LayoutReader
 from evictd.observe.filesystems.mounts import MountTable
 from evictd.observe.oomd import OomdReader
 from evictd.observe.pods.kubelet_folder import AllocatedPods, VolumeFolders
-from evictd.observe.pods.orphaned_volumes import OrphanedVolumes
 from evictd.observe.pods.pod_usage import PodUsageReader, UsageSources
+from evictd.observe.pods.removed_pods import RemovedPods
 from evictd.observe.reading.absent import absent_signals
 from evictd.observe.reading.more_available import more_available
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 from evictd.observe.reading.stalls import stalled_resources, with_stalls
-from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.observe.runtime.runtime_view import RuntimeView, running_uids
 from evictd.observe.threshold_watch.recent_fill import RecentFill
 
 _ANY = frozenset(Filesystem)
@@ -102,7 +102,7 @@ class NodeStatsReader:
         self._pods = PodUsageReader(self.cgroups, policy=options.policy)
         self._volumes = VolumeFolders(roots.kubelet_dir)
         self._allocated = AllocatedPods(roots.kubelet_dir)
-        self._orphaned = OrphanedVolumes(roots.kubelet_dir)
+        self._removed = RemovedPods(roots.kubelet_dir)
         self.kubepods = PodsCgroup(self.cgroups, options.cgroup_root, options.pods_cgroup)
         """The cgroup of all pods."""
         self.kernel_kills = KernelKills(roots.proc, self.cgroups, self._files, self.kubepods)
@@ -169,7 +169,9 @@ class NodeStatsReader:
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             seen_now = disks_anew and node.fs is not None  # else the disk may hang
-            orphaned = self._orphaned.read([pod.uid for pod in pods], self._clock(), problems) if seen_now else {}
+            running = None if runtime is None else running_uids(runtime)
+            listed = [pod.uid for pod in pods]
+            removed = self._removed.read(listed, running, self._clock(), problems) if seen_now else {}
             # Of a shortage that began or ended while the pods were read, their numbers do not tell whose it is.
             again, *_ = read(disks_anew=seen_now and bool(near))
             node = self._with_fresh_rates(more_available(node, again))
@@ -178,7 +180,7 @@ class NodeStatsReader:
             node=node,
             pods=tuple(pods),
             pod_stats=usage,
-            orphaned_volumes=orphaned,
+            removed_pods=removed,
             filesystems=filesystems,
             outcomes=outcomes,
             problems=problems.found(),
@@ -204,7 +206,7 @@ class NodeStatsReader:
             last,
             node=node,
             pods_read=False,
-            orphaned_volumes={},
+            removed_pods={},
             filesystems=filesystems,
             outcomes=outcomes,
             problems=problems.found(),
