@@ -18,6 +18,7 @@ from tests.shortages import row, shortage
         ({"a": 10, "b": 30}, 100, "b"),
         ({"a": 20, "b": 30}, 100, "a"),
         ({"a": 45, "b": 40, "c": 60}, 100, "a"),
+        ({"a": 40, "b": 40, "c": 40, "d": 600}, 660, "a"),
     ],
     ids=[
         "small ones before a large one",
@@ -28,6 +29,7 @@ from tests.shortages import row, shortage
         "none reaches it, twice as much",
         "none reaches it",
         "none is dropped for a smaller one",
+        "equal ones go in their order",
     ],
 )
 def test_the_first_that_is_needed_goes(held: dict[str, int], missing: int, victim: str) -> None:

@@ -75,7 +75,7 @@ def test_a_refused_eviction_is_no_eviction() -> None:
     marks = chart_of_incident("42-budget-of-one").marks
     assert [mark.text for mark in marks if mark.kind is MarkKind.EVICTION] == ["evict default/batch-0"]
     (refusals,) = [mark for mark in marks if mark.kind is MarkKind.REFUSAL]
-    assert refusals.text.startswith("refused: default/batch-2 and 1073 more until 19m5")
+    assert refusals.text.startswith("refused: default/batch-1 and 1073 more until 19m5")
 
 
 def test_a_signal_that_stays_calm_has_no_panel() -> None:

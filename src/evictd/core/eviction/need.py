@@ -10,8 +10,8 @@ A pod whose end would relieve the node for less than two minutes only delays the
 that exceeds its request and makes at least half of all growth, holds twice as much, and alone holds what is missing. Else pods
 of low priority over their requests went one by one before a leak of high priority, each for a minute.
 
-No pod is dropped for one that holds less. Where all candidates together do not hold the amount, the list is all of them, and a
-pod is dropped only for one that holds at least twice as much.
+No pod is dropped for one that holds no more: equal pods go in their order. Where all candidates together do not hold the amount,
+the list is all of them, and a pod is dropped only for one that holds at least twice as much.
 
 A pod that exceeds its request is dropped for one within its request only where all that exceed theirs do not hold the amount,
 and only for one that makes at least half of all growth: the cause itself (law Fairness). Pods that `ranking.prefer` names are
@@ -87,7 +87,7 @@ def _first_at_least(left: RankedPod, listed: list[RankedPod], shortage: Shortage
     """Return the first pod of the list that holds at least as much as the first one left: none is dropped for a smaller one."""
     held = shortage.held[left.uid]
     return next(
-        row for row in listed if row is left or (shortage.held[row.uid] > held and row.uid not in shortage.recreated)
+        row for row in listed if row is left or (shortage.held[row.uid] >= held and row.uid not in shortage.recreated)
     )
 
 
