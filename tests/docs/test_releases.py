@@ -1,0 +1,34 @@
+"""docs/releases.md: an upgrade as the page says it reaches one node first, and misses no note of the change log."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.manifests import CHART, DEPLOY, documents
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/releases.md").read_text(encoding="utf-8")
+
+
+def test_an_upgrade_in_a_cluster_replaces_the_pod_of_one_node_until_another_is_deleted() -> None:
+    """The page said "one node first" of `helm upgrade`, which replaces the pods of a tenth of the nodes, and goes on."""
+    steps = re.findall(r"^    (helm upgrade|kubectl .* delete pod) .*?(?:--set (\S+))?$", PAGE, re.MULTILINE)
+    assert [step for step, _ in steps] == ["helm upgrade", "kubectl --namespace evictd delete pod", "helm upgrade"]
+    assert [given for _, given in steps] == ["updateStrategy.type=OnDelete", "", ""]
+    helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    (values,) = documents(CHART / "values.yaml")
+    values["updateStrategy"]["type"] = "OnDelete"
+    with helm.Chart.load(str(CHART)) as chart:
+        text = chart.render(values, name="evictd", namespace="evictd")["evictd/templates/daemonset.yaml"]
+    assert yaml.safe_load(text)["spec"]["updateStrategy"]["type"] == "OnDelete"
+
+
+def test_kustomize_upgrades_one_node_first_too() -> None:
+    (line,) = re.findall(r'^ +(\[\{"op": .*\}\])$', PAGE, re.MULTILINE)
+    (patch,) = yaml.safe_load(line)
+    (daemon_set,) = documents(DEPLOY / "base/daemonset.yaml")
+    assert (patch["op"], patch["path"]) == ("replace", "/spec/updateStrategy")
+    assert daemon_set["spec"]["updateStrategy"]["type"] == "RollingUpdate"
+    assert patch["value"] == {"type": "OnDelete"}
