@@ -1,0 +1,50 @@
+"""docs/rollout.md: each step leaves the node with a threshold in time, and keeps new pods off a node that is short."""
+
+import json
+import re
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import yaml
+
+from evictd.cli import main
+from tests.deploy.manifests import CHART, DEPLOY, documents
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+
+
+def merged(below: Any, above: Any) -> Any:
+    """Merge values as Helm does: maps by key, a null takes a key away, anything else replaces."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    names = [*below, *(name for name in above if name not in below)]
+    made = {name: merged(below.get(name), above.get(name, below.get(name))) for name in names}
+    return {name: value for name, value in made.items() if value is not None}
+
+
+def test_small_nodes_keep_the_thresholds_of_tuning_when_evictd_acts_instead_of_the_kubelet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only larger nodes had thresholds in `my-values.yaml`: step 5 left a small one 100Mi, and no soft threshold."""
+    (block,) = re.findall(r"^    kubelet:\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    small, changed = re.subn(r"(memory\.available: )\w+(.*?# below 4 GiB (\w+))", r"\g<1>\g<3>\g<2>", dedent(block))
+    assert changed == 2
+    values = [documents(CHART / f"values{name}.yaml")[0]["kubelet"] for name in ("", "-instead-of-kubelet")]
+    kubelet = merged(merged(*values), yaml.safe_load(small)["kubelet"])
+    path, configz = tmp_path / "config.yaml", tmp_path / "kubelet.json"
+    head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    path.write_text(yaml.safe_dump(head | kubelet))
+    tuning = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
+    of_tuning = [re.findall(rf"^\| {kind} \| (\w+) \|", tuning, re.MULTILINE)[0] for kind in ("hard", "soft")]
+    set_here = [kubelet[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")]
+    assert set_here == of_tuning
+    (drop_in,) = documents(DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml")
+    raised = {"systemReserved": {"memory": "200Mi"}}  # 100Mi of step 3, and 100Mi of the drop-in
+    configz.write_text(json.dumps({"kubeletconfig": drop_in | raised}))
+    main(["check", str(path), "--kubelet-config", str(configz), "--memory-capacity", "2Gi"])
+    found = "".join(capsys.readouterr())
+    assert "RequestsMeetThreshold" not in found
+    assert "KubeletActsFirst" not in found
