@@ -48,3 +48,20 @@ def test_small_nodes_keep_the_thresholds_of_tuning_when_evictd_acts_instead_of_t
     found = "".join(capsys.readouterr())
     assert "RequestsMeetThreshold" not in found
     assert "KubeletActsFirst" not in found
+
+
+def test_a_unit_may_set_taints_before_the_kubelet_stops_to_reject_pods() -> None:
+    """Its file has `taints: false`: with the kubelet's thresholds at 0% nothing kept new pods off a node that is short."""
+    cluster = (ROOT / "docs/cluster.md").read_text(encoding="utf-8")
+    assert "sed -i 's/taints: true/taints: false/' /etc/evictd/config.yaml" in cluster
+    (row,) = re.findall(r"^\| 5 \| (.*?) \|", PAGE.partition("## With the systemd unit")[2], re.MULTILINE)
+    first, dropped, _ = row.partition("drop-in")
+    assert dropped
+    assert "](cluster.md#rights)" in first
+    assert "`taints: true`" in first
+    rights = cluster.partition("\n## Rights\n")[2].partition("\n## ")[0]
+    assert "sudo systemctl restart evictd" in rights, "`cluster.*` takes effect at a start only"
+    (promise,) = re.findall(
+        r"^\| new pods while .*$", (ROOT / "docs/from-the-kubelet.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert "`taints: true`" in promise
