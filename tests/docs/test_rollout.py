@@ -65,3 +65,11 @@ def test_a_unit_may_set_taints_before_the_kubelet_stops_to_reject_pods() -> None
         r"^\| new pods while .*$", (ROOT / "docs/from-the-kubelet.md").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert "`taints: true`" in promise
+
+
+def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
+    """The page removed the label alone: the pod's stop leaves condition and taint to a next start, which does not come."""
+    (step,) = re.findall(r"^## 4\. .*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
+    back = step.partition("**Back.**")[2]
+    found = re.findall(r"^    (.*?) *(?:#.*)?$", back, re.MULTILINE)
+    assert found == ["kubectl label node NODE pool-", "evictd cleanup --expired --all"]
