@@ -1,0 +1,34 @@
+"""docs/cluster.md: what it says of rights and budgets is what the chart and evictd do."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.manifests import CHART, documents
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def text_of(name: str) -> str:
+    return " ".join((DOCS / name).read_text(encoding="utf-8").split())
+
+
+def test_the_value_that_removes_a_rule_leaves_the_configuration_and_the_page_says_what_it_costs() -> None:
+    """The page offered the value in the place of `podTermination: Delete`, and did not say that budgets count no more."""
+    helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    (values,) = documents(CHART / "values.yaml")
+    values["evictd"]["cluster"]["podTermination"] = "Delete"
+    with helm.Chart.load(str(CHART)) as chart:
+        before, after = (
+            chart.render(values | {"evictionAPI": each}, name="evictd", namespace="evictd") for each in (True, False)
+        )
+        del values["evictd"]["cluster"]["podTermination"]
+        with pytest.raises(helm.errors.HelmValuesError, match="missing property 'podTermination'"):
+            chart.render(values | {"evictionAPI": False}, name="evictd", namespace="evictd")
+    assert [path for path in before if before[path] != after[path]] == ["evictd/templates/rbac.yaml"]
+    rights = text_of("cluster.md").partition("## Rights")[2].partition("## ")[0]
+    assert (
+        "set `podTermination: Delete` and remove the rule (the chart's `evictionAPI: false` does only this, and needs that)"
+        in rights
+    )
+    assert "Soft evictions then ignore budgets." in rights
