@@ -32,3 +32,14 @@ def test_the_value_that_removes_a_rule_leaves_the_configuration_and_the_page_say
         in rights
     )
     assert "Soft evictions then ignore budgets." in rights
+
+
+@pytest.mark.parametrize("name", ["troubleshooting.md", "tuning.md", "from-the-kubelet.md"])
+def test_a_budget_holds_a_soft_eviction_only_beside_a_kubelet(name: str) -> None:
+    """`Auto` is `Status` without a kubelet, and that asks for no budget."""
+    line = next(
+        line
+        for line in (DOCS / name).read_text(encoding="utf-8").splitlines()
+        if "cluster.md#how-a-pod-is-evicted" in line and "soft" in line
+    )
+    assert "beside a kubelet" in line
