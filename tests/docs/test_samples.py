@@ -284,10 +284,10 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
     )
     memory, disk = capacities
     command = (
-        f"evictd check {begin[2:-2]} --memory-capacity {memory} --nodefs-capacity {disk} --imagefs-capacity {disk}"
+        f"--kubelet-config kubelet.json --memory-capacity {memory} --nodefs-capacity {disk} --imagefs-capacity {disk}"
     )
-    assert f"    {command}\n" in text_of("tuning.md")
-    assert main(["check", str(path), "--kubelet-config", str(kubelet), *command.split()[3:], "--output", "json"]) == 0
+    assert f"    evictd check {begin[2:-2]} {command}\n" in text_of("tuning.md")
+    assert main(["check", str(path), *command.replace(kubelet.name, str(kubelet)).split(), "--output", "json"]) == 0
     found = "".join(capsys.readouterr())
     assert '"KubeletActsFirst"' not in found
     assert '"RequestsMeetThreshold"' not in found

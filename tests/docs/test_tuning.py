@@ -46,6 +46,22 @@ def test_the_second_complete_file_fits_a_smaller_node_with_one_line_changed(
     assert reclaim.value() == pytest.approx(int(disk) * 10**7, rel=0.1)
 
 
+@pytest.mark.parametrize(("name", "memory", "amount"), [("small", "2Gi", "100Mi"), ("large", "64Gi", "924Mi")])
+def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserved(
+    name: str, memory: str, amount: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its command left out the kubelet of the node, and compared with this machine's, or with none."""
+    (block,) = re.findall(rf"^    # {name}.yaml: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    path, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
+    path.write_text(dedent(block))
+    kubelet.write_text(json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD)}}))
+    main(["check", str(path), "--kubelet-config", str(kubelet), "--memory-capacity", memory])
+    assert f"raise systemReserved of the kubelet by {amount}, " in "".join(capsys.readouterr())
+    assert f"by {amount} on the " in PAGE
+    assert re.search(rf"^    evictd check {name}\.yaml --kubelet-config kubelet\.json ", PAGE, re.MULTILINE)
+    assert "\n    kubectl get --raw /api/v1/nodes/NODE/proxy/configz > kubelet.json" in PAGE
+
+
 def test_the_complete_file_without_a_kubelet_is_a_dry_run_without_a_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
