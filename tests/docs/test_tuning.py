@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from textwrap import dedent
 
@@ -9,9 +11,11 @@ import pytest
 
 from evictd.cli import main
 from evictd.config.file import load
+from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 
-PAGE = (Path(__file__).parents[2] / "docs/tuning.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
 
 LINES = re.findall(r"^    (evictionMinimumReclaim: .*?) +# (\d+) GiB.*?(\d+) GB$", PAGE, re.MULTILINE)
 """For each size between the two complete files the line that replaces that of the second, memory and disk."""
@@ -75,10 +79,26 @@ def test_the_complete_file_without_a_kubelet_is_a_dry_run_without_a_finding(
 
 def test_the_sample_for_a_small_node_is_a_dry_run_and_names_the_threshold_of_the_page() -> None:
     """It evicted as soon as it was installed, and did not say why its threshold on memory is lower than the page's."""
-    path = Path(__file__).parents[2] / "config/small-edge.yaml"
+    path = ROOT / "config/small-edge.yaml"
     assert load(path).evictd.dry_run
     (hard,) = re.findall(r"^\| hard \| (\w+) \|", PAGE, re.MULTILINE)
     assert f"Where no kubelet runs take {hard} (docs/tuning.md)" in path.read_text(encoding="utf-8")
+
+
+def test_the_file_for_one_gib_without_a_kubelet_has_the_thresholds_of_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page took the sample as it is, whose hard threshold on memory is that of a kubelet's limit on all pods."""
+    (edit,) = re.findall(r"^    (sed .*) config/small-edge\.yaml > edge\.yaml$", PAGE, re.MULTILINE)
+    words = [*shlex.split(edit), str(ROOT / "config/small-edge.yaml")]
+    (path := tmp_path / "edge.yaml").write_text(
+        subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    )
+    thresholds = [each for each in load(path).eviction.thresholds if each.signal is Signal.MEMORY_AVAILABLE]
+    table = {kind: re.findall(rf"^\| {kind} \| (\w+) \|", PAGE, re.MULTILINE)[0] for kind in ("hard", "soft")}
+    assert {"hard" if each.hard else "soft": str(each.value.quantity) for each in thresholds} == table
+    assert main(["check", str(path), "--memory-capacity=1Gi", "--nodefs-capacity=8G", "--imagefs-capacity=8G"]) == 0
+    assert "no findings\ndryRun: true" in "".join(capsys.readouterr())
 
 
 def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
