@@ -32,3 +32,17 @@ def test_kustomize_upgrades_one_node_first_too() -> None:
     assert (patch["op"], patch["path"]) == ("replace", "/spec/updateStrategy")
     assert daemon_set["spec"]["updateStrategy"]["type"] == "RollingUpdate"
     assert patch["value"] == {"type": "OnDelete"}
+
+
+@pytest.mark.parametrize(
+    "setting", ["memory.formula", "150Mi", "admission-policy.yaml", "evictd-probe", "EvictdNotReady"]
+)
+def test_the_notes_have_what_an_upgrade_to_this_version_changes_on_most_nodes(setting: str) -> None:
+    """They had two of the notes of the change log, and did not say that there are more."""
+    notes = PAGE.partition("## Notes for each version")[2]
+    assert "**Before you upgrade**" in notes
+    assert "`CHANGELOG.md`" in notes
+    assert setting in notes
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (latest,) = re.findall(r"^## \[0\.3\.0\].*?(?=^### Added)", changes, re.MULTILINE | re.DOTALL)
+    assert "### Before you upgrade" in latest
