@@ -17,3 +17,25 @@ def test_the_table_of_privileges_has_each_folder_of_the_node() -> None:
     table = PAGE.partition("| Privilege | For | Without |")[2].partition("\n\n")[0]
     named = [row.split("|")[1] for row in table.splitlines() if row.startswith("| `/")]
     assert [path for path in paths if not any(f"`{path}`" in cell for cell in named)] == []
+
+
+def test_the_other_accounts_may_do_what_the_page_says() -> None:
+    """The cleanup's account may also delete the DaemonSet, and that of the metrics proxy was not named."""
+    text = " ".join(PAGE.partition("## What a stolen token may do")[2].partition("\n## ")[0].split())
+    roles = [each for each in documents(DEPLOY / "cleanup/rbac.yaml") if each["kind"].endswith("Role")]
+    granted = {
+        (name, verb) for role in roles for rule in role["rules"] for name in rule["resources"] for verb in rule["verbs"]
+    }
+    assert granted == {
+        *(("nodes", verb) for verb in ("get", "list", "patch")),
+        ("nodes/status", "patch"),
+        *(("daemonsets", verb) for verb in ("get", "delete")),
+    }
+    for part in ("read all nodes", "remove evictd's taints and conditions", "delete evictd's DaemonSet"):
+        assert part in text
+    (proxy,) = (
+        each["roleRef"]["name"]
+        for each in documents(DEPLOY / "components/metrics/proxy-account.yaml")
+        if each["kind"] == "ClusterRoleBinding"
+    )
+    assert f"(`{proxy}`)" in text
