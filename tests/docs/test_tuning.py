@@ -60,7 +60,7 @@ def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserve
     path.write_text(dedent(block))
     kubelet.write_text(json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD)}}))
     main(["check", str(path), "--kubelet-config", str(kubelet), "--memory-capacity", memory])
-    assert f"raise systemReserved of the kubelet by {amount}, " in "".join(capsys.readouterr())
+    assert f"raise systemReserved of the kubelet by {amount}, " in " ".join("".join(capsys.readouterr()).split())
     assert f"by {amount} on the " in PAGE
     assert re.search(rf"^    evictd check {name}\.yaml --kubelet-config kubelet\.json ", PAGE, re.MULTILINE)
     assert "\n    kubectl get --raw /api/v1/nodes/NODE/proxy/configz > kubelet.json" in PAGE
