@@ -10,6 +10,7 @@ from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import PodSource
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from tests.playbook import DEDICATED, SINGLE, SPLIT, Playbook, config, empty_dir, node, pod, usage
 
@@ -44,6 +45,23 @@ def test_what_grew_is_counted_from_a_minute_before_the_crossing() -> None:
     assert (held.protected.held, held.protected.grown) == (GI, 0)
     assert held.elsewhere.grown == 4 * GI - 130 * MI
     assert growth_text(held) == "of 3.9Gi that filled memory in the last 40s, pods took 30Mi; 3.87Gi belong to no pod"
+
+
+def test_what_a_pod_took_that_came_within_the_minute_is_counted_from_its_first_measurement() -> None:
+    """The time began before the pod: what it took until its first measurement was not in the amount."""
+    hog = pod("hog")
+    story = book(left="6Gi")
+    story.pods = (WEB, STATIC, hog)
+    story.usage["hog"] = usage(hog, memory="100Mi")
+    story.at("20s", memory="6044Mi of 8Gi")
+    story.usage["hog"] = usage(hog, memory="6044Mi")
+    story.at("40s", memory="100Mi of 8Gi")
+    held = attribution(story)
+    assert (held.over, held.grower, held.grower_grown) == (20 * SECOND, "default/hog", 5944 * MI)
+    story.left = []
+    story.at("45s", memory="100Mi of 8Gi")
+    began, read = story.state.crossings[Signal.MEMORY_AVAILABLE].at, story.state.holdings[Signal.MEMORY_AVAILABLE].at
+    assert began == read - 25 * SECOND, "as long as it is short"
 
 
 def test_what_grew_beside_a_pod_that_was_not_measured_belongs_to_no_measured_pod() -> None:

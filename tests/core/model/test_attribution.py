@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.core.model.attribution import Attribution, Share, growth_text, holders_text
+from evictd.core.model.attribution import Attribution, Share, growth_began, growth_text, holders_text
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 
@@ -105,3 +105,10 @@ def test_a_disk_of_its_own_has_another_name_than_that_of_the_node() -> None:
     }
     for signal, text in disks.items():
         assert text in growth_text(replace(HOST, signal=signal))
+
+
+def test_growth_began_where_all_but_a_hundredth_is_counted_from() -> None:
+    assert growth_began([(0, 1), (99, 7), (3, 9)]) == 7
+    assert growth_began([(1, 3), (199, 7)]) == 7, "less than a hundredth"
+    assert growth_began([(1, 3), (1, 4), (100, 7)]) == 4, "a hundredth together"
+    assert growth_began([(0, 1), (-4, 2)]) is None

@@ -38,6 +38,12 @@ def test_the_pod_that_grew_in_the_minute_before_is_named() -> None:
     )
 
 
+def test_a_pod_that_came_within_the_minute_is_counted_from_its_first_measurement() -> None:
+    assert filled_at_begin(begun(arrived={"uid-hog": NOW - 8 * SECOND})) == (
+        "Of 4Gi that filled memory since 00:59:52, pods took 4Gi (all of it default/hog); nothing else grew."
+    )
+
+
 def test_what_belongs_to_no_pod_is_named_as_such() -> None:
     level = RecordedLevel(20 * GI, 20 * GI, 16 * GI, NOW - 50 * SECOND)
     text = filled_at_begin(begun(lowest_before={"uid-hog": 5 * GI}, lowest={}, elsewhere=level))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from evictd.core.eviction.holdings import owed_by_ended
 from evictd.core.eviction.ledger import SUPPLY_OF, bytes_of, is_asked_for
 from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
-from evictd.core.model.attribution import Attribution, Crossing, Share
+from evictd.core.model.attribution import Attribution, Crossing, Share, growth_began
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
@@ -48,8 +48,10 @@ def _crossing(holdings: SupplyHoldings, observation: Observation) -> Crossing:
         {**pods, **{uid: each.lowest_of_both for uid, each in holdings.growing.items()}} if holdings.growing else pods
     )
     unmeasured = (pod.uid for pod in observation.pods if pod.uid not in pods)
+    levels = (*holdings.growing.values(), holdings.unmeasured, elsewhere)
+    began = growth_began((level.grown, level.since) for level in levels if level is not None)
     return Crossing(
-        at=holdings.since if elsewhere is None else min(holdings.since, elsewhere.since),
+        at=min(holdings.since, holdings.since if elsewhere is None else elsewhere.since) if began is None else began,
         pods=lowest,
         parts=holdings.parts,
         unmeasured_pods=frozenset(unmeasured if len(pods) < len(observation.pods) else ()),

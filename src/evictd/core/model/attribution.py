@@ -5,7 +5,7 @@ memory, PIDs or swap, have in common (`core.eviction.ledger.supply_of`); amounts
 nanoseconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from evictd.core.frozen import frozen
@@ -39,7 +39,7 @@ class Crossing:
     """The holdings of a supply when it became short. Each is the lowest of about the minute before, so growth shows the cause."""
 
     at: int
-    """`now` at which that minute began."""
+    """`now` at which the growth of that minute began (`growth_began`), or the minute where nothing grew."""
     pods: Mapping[str, int] = field(default_factory=dict)
     """By uid: the pods that were measured."""
     parts: Mapping[str, int] = field(default_factory=dict)
@@ -122,6 +122,20 @@ class Attribution:
     def grower_alone(self) -> bool:
         """Whether one pod took all that filled the supply, but for a hundredth."""
         return bool(self.main_grower) and (self.filled - self.grower_grown) * _NOTABLE < self.filled
+
+
+def growth_began(grown: Iterable[tuple[int, int]]) -> int | None:
+    """Return since when all grew but a hundredth, of amounts with the time since which each is counted; `None`: nothing grew.
+
+    A pod that came within the minute is counted from its first measurement on: where it alone grew, that is the begin.
+    """
+    known = sorted((since, amount) for amount, since in grown if amount > 0)
+    total, sum_of_first = sum(amount for _, amount in known), 0
+    for since, amount in known:
+        sum_of_first += amount
+        if sum_of_first * _NOTABLE >= total:
+            return since
+    return None
 
 
 def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> str:

@@ -3,11 +3,11 @@
 An eviction has this in its findings. Where the deletion of images is enough no pod is evicted, and no finding has it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel
 from evictd.codec.times import parse_time
-from evictd.core.model.attribution import Attribution, Share
+from evictd.core.model.attribution import Attribution, Share, growth_began
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence
@@ -79,7 +79,7 @@ def _attribution(record: JournalRecord, signal: Signal, held: RecordedHoldings) 
     return Attribution(
         signal=signal,
         used=sum(held.used.values()),
-        over=record.now - min(_begins(held)),
+        over=record.now - _begin(held, grown),
         evictable=pods,
         protected=nothing,
         leaving=nothing,
@@ -90,9 +90,11 @@ def _attribution(record: JournalRecord, signal: Signal, held: RecordedHoldings) 
     )
 
 
-def _begins(held: RecordedHoldings) -> Iterator[int]:
-    yield held.since
-    yield from (each.since for each in (held.unmeasured, held.elsewhere) if each is not None)
+def _begin(held: RecordedHoldings, grown: Mapping[str, int]) -> int:
+    levels = [each for each in (held.unmeasured, held.elsewhere) if each is not None]
+    of_pods = ((amount, held.arrived.get(uid, held.since)) for uid, amount in grown.items())
+    began = growth_began((*of_pods, *((each.used - each.lowest_of_both, each.since) for each in levels)))
+    return min([held.since, *(each.since for each in levels)]) if began is None else began
 
 
 def _share(level: RecordedLevel | None) -> Share:
