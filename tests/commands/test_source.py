@@ -99,7 +99,10 @@ def test_an_unknown_kind_is_named_with_what_may_be_meant(tmp_path: Path, kind: s
     assert str(caught.value) == f"{path}: kind: {kind}: is neither a scenario nor a world; {remedy}"
 
 
-@pytest.mark.parametrize(("kind", "remedy"), [("List", "--pods"), ("KubeletConfiguration", "evictd check")])
+@pytest.mark.parametrize(
+    ("kind", "remedy"),
+    [("List", "--pods"), ("Pod", "with --summary FILE or --prometheus FILE"), ("KubeletConfiguration", "evictd check")],
+)
 def test_another_kind_of_file_is_named_with_what_reads_it(tmp_path: Path, kind: str, remedy: str) -> None:
     """The fault was an unknown field `apiVersion`."""
     path = tmp_path / "file.yaml"

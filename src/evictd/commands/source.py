@@ -45,7 +45,8 @@ _KINDS = (SCENARIO, WORLD)
 """What a story may be."""
 _OF_A_WORLD = frozenset({"duration", "node", "owners", "host", "apiServer", "faults", "watch", "seed"})
 """Fields that a world has and a scenario has not."""
-_PODS, _CHECK = "give it to `evictd simulate --pods`", "`evictd check` reads it, and --config decides by it"
+_PODS = "give it to `evictd simulate --pods`, with --summary FILE or --prometheus FILE for what the node and its pods use"
+_CHECK = "`evictd check` reads it, and --config decides by it"
 _REMEDIES: Mapping[object, str] = {
     "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,
 }  # fmt: skip
