@@ -232,7 +232,9 @@ def test_a_directory_in_place_of_a_story_is_answered_with_its_files_and_an_unkno
 ) -> None:
     """`config/worlds: Is a directory` and `nosuchfile: No such file or directory` left a newcomer without a next step."""
     for name in ("b.yaml", "a.yaml", "notes.txt"):
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text("kind: World" if name == "b.yaml" else "steps: []")
+    (tmp_path / "config.yaml").write_text("kind: KubeletConfiguration")
+    (tmp_path / "latin.json").write_bytes(b"\xff")
     with pytest.raises(InputError) as caught:
         read_story(tmp_path)
     assert caught.value.problems == (

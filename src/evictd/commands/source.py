@@ -6,6 +6,7 @@ gives another one; `--policy` overrides either's.
 
 import argparse
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,14 +21,14 @@ from evictd.codec.resource_names import resource_problems
 from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
+from evictd.commands.no_file import refuse_directory, with_examples
 from evictd.config.build import with_options
-from evictd.config.file import STANDARD_INPUT, documents_of, load, read_text, shown_path
+from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.config.flags import Flags
 from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.errors import InputError, did_you_mean, missing_package
-from evictd.render.text import first_of
 from evictd.world.file import WorldFile, decode_world
 from evictd.world.model import World
 
@@ -43,9 +44,12 @@ _HEAD = 200
 
 _KINDS = (SCENARIO, WORLD)
 """What a story may be."""
+_SAYS_STORY = re.compile(rf"""^\W*kind\W+({"|".join(_KINDS)})\b|^\W*steps\W*:""", re.MULTILINE)
 _OF_A_WORLD = frozenset({"duration", "node", "owners", "host", "apiServer", "faults", "watch", "seed"})
 """Fields that a world has and a scenario has not."""
-_PODS = "give it to `evictd simulate --pods`, with --summary FILE or --prometheus FILE for what the node and its pods use"
+_PODS = (
+    "give it to `evictd simulate --pods`, with --summary FILE or --prometheus FILE for what the node and its pods use"
+)
 _CHECK = "`evictd check` reads it, and --config decides by it"
 _REMEDIES: Mapping[object, str] = {
     "List": _PODS, "PodList": _PODS, "Pod": _PODS, "KubeletConfiguration": _CHECK, "EvictdConfiguration": _CHECK,
@@ -134,17 +138,19 @@ def read_story(path: Path) -> Story:
 
 def _story_text(path: Path) -> str:
     """Read the file of a story; a directory is answered with its files, and a file that is not there with the examples."""
-    if path.is_dir():
-        files = sorted(str(each) for each in path.iterdir() if each.suffix in {".yaml", ".yml", ".json"})
-        raise InputError(
-            f"{path}: is a directory; {f'give one of its files: {first_of(files)}' if files else _EXAMPLES}"
-        )
+    refuse_directory(path, _is_story, _EXAMPLES)
     try:
         return read_text(path, max_bytes=MAX_BYTES)
     except InputError as error:
-        if path == STANDARD_INPUT or path.exists() or any("did you mean" in each for each in error.problems):
-            raise
-        raise InputError(tuple(f"{each}; {_EXAMPLES}" for each in error.problems)) from error
+        raise with_examples(error, path, _EXAMPLES) from error
+
+
+def _is_story(path: Path) -> bool:
+    """Whether a file says that it is a scenario or a world."""
+    try:
+        return bool(_SAYS_STORY.search(read_text(path, max_bytes=MAX_BYTES)))
+    except InputError:
+        return False
 
 
 def _decoded_scenario(document: Mapping[str, Any]) -> Scenario:

@@ -1,0 +1,38 @@
+"""A path that is a directory, or that is not there, is answered with the files that may be meant."""
+
+from pathlib import Path
+
+import pytest
+
+from evictd.commands.no_file import refuse_directory, with_examples
+from evictd.errors import InputError
+
+EXAMPLES = "examples are elsewhere"
+
+
+def refusal(path: Path, meant: str) -> str:
+    with pytest.raises(InputError) as caught:
+        refuse_directory(path, lambda file: meant in file.read_text(), EXAMPLES)
+    return str(caught.value).replace(str(path), "DIR")
+
+
+def test_a_directory_is_answered_with_the_files_that_are_meant_or_with_its_directories_that_have_some(
+    tmp_path: Path,
+) -> None:
+    """`simulate config` named five configurations, of which none can be simulated."""
+    for name, text in (("b.yaml", "kind: A"), ("a.json", "kind: A"), ("x.yaml", ""), ("inner/c.yaml", "kind: B")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "notes.txt").write_text("kind: A kind: C")
+    assert refusal(tmp_path, "kind: A") == "DIR: is a directory; give one of its files: DIR/a.json, DIR/b.yaml"
+    assert refusal(tmp_path, "kind: B") == "DIR: is a directory; give a file of DIR/inner"
+    assert refusal(tmp_path, "kind: C") == f"DIR: is a directory; {EXAMPLES}"
+    refuse_directory(tmp_path / "notes.txt", lambda _: False, EXAMPLES)
+
+
+def test_a_file_that_is_not_there_is_answered_with_the_examples(tmp_path: Path) -> None:
+    fault, near = InputError("f: No such file or directory"), InputError("f: did you mean g?")
+    assert with_examples(fault, tmp_path / "f", EXAMPLES).problems == (f"f: No such file or directory; {EXAMPLES}",)
+    assert with_examples(near, tmp_path / "f", EXAMPLES) is near
+    assert with_examples(fault, tmp_path, EXAMPLES) is fault, "what is there has another fault"
+    assert with_examples(fault, Path("-"), EXAMPLES) is fault
