@@ -388,3 +388,20 @@ def test_without_a_file_the_thresholds_are_those_of_explain(node: Path, capsys: 
     assert "dryRun: false: a file with these thresholds and without `dryRun: true` evicts pods" in printed
     assert outcome("--root", str(node), "--eviction-hard=pid.available<5%", "--output=json") is ExitCode.DONE
     assert [one["signal"] for one in json.loads(capsys.readouterr().out)["thresholds"]] == ["pid.available"]
+
+
+def test_a_directory_is_answered_with_its_files_and_a_file_that_is_not_there_with_an_example(tmp_path: Path) -> None:
+    """`Is a directory` and `No such file or directory` left a newcomer without a next step."""
+    path = write(tmp_path, COMPLETE)
+    with pytest.raises(InputError) as caught:
+        outcome(str(tmp_path))
+    assert caught.value.problems == (f"{tmp_path}: is a directory; give one of its files: {path}",)
+    with pytest.raises(InputError) as caught:
+        outcome(str(tmp_path / "nothing"))
+    (problem,) = caught.value.problems
+    assert problem.startswith(
+        f"{tmp_path / 'nothing'}: No such file or directory; the package has /etc/evictd/config.yaml"
+    )
+    with pytest.raises(InputError, match="bogus") as caught:
+        outcome(str(write(tmp_path, HEAD + "evictionHard: {bogus: 1Gi}\n")))
+    assert not any("the package has" in each for each in caught.value.problems)

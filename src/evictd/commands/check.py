@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from evictd.commands.no_file import refuse_directory, with_examples
 from evictd.commands.source import default_settings
 from evictd.config.file import drop_ins, load
-from evictd.config.flags import NO_FLAGS, from_args
+from evictd.config.flags import NO_FLAGS, Flags, from_args
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.kernel_share import below_kernel_share, kernel_share
 from evictd.config.lint import lint, misspelt, without_effect
@@ -43,6 +44,7 @@ _WITHOUT_FILE = (
     "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none "
     "and evicts no pod"
 )
+_EXAMPLES = "the package has /etc/evictd/config.yaml, a clone config/evictd.yaml; without FILE the kubelet's defaults are checked"
 _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
     "memory-capacity": (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE),
     "nodefs-capacity": (Signal.NODEFS_AVAILABLE,),
@@ -95,7 +97,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if not args.root.is_dir():
         raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")
     flags = from_args(args)
-    settings = load(args.file or (Path(args.config) if args.config else None), flags)
+    settings = _load(args.file or (Path(args.config) if args.config else None), flags)
     if args.syntax:
         return ExitCode.DONE
     if settings.source is None and flags.config_dir is None and not settings.eviction.thresholds:
@@ -104,6 +106,16 @@ def run(args: argparse.Namespace) -> ExitCode:
     report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
     write_report(report, args.output)
     return ExitCode.NO if any(one.severity is Severity.ERROR for one in report.findings) else ExitCode.DONE
+
+
+def _load(path: Path | None, flags: Flags) -> Settings:
+    """Load the configuration; a directory is answered with its files, and a file that is not there with an example."""
+    if path is not None:
+        refuse_directory(path, lambda _: True, _EXAMPLES)
+    try:
+        return load(path, flags)
+    except InputError as error:
+        raise (error if path is None else with_examples(error, path, _EXAMPLES)) from error
 
 
 def check(
