@@ -293,3 +293,17 @@ def test_an_unknown_field_says_whether_it_is_misspelt() -> None:
         (False, "a newer kubelet may know it"),
     ]
     assert made.warnings[:3] == tuple(f"{each.message}; {each.remedy}" for each in made.unknown_fields)
+
+
+def test_a_misspelt_map_of_thresholds_says_that_the_defaults_apply_only_where_they_do() -> None:
+    """`run` started on the default thresholds, and named only the field that it did not know."""
+    default: dict[str, object] = {
+        "evictonHard": {},
+        "evictionHard": {"memory.available": "100Mi", "pid.available": "5"},
+    }
+    layers = Layers(kubelet=default, hard_origins={"memory.available": Origin.DEFAULT, "pid.available": Origin.DEFAULT})
+    instead = "has no effect, so the default thresholds apply; did you mean evictionHard?"
+    assert instead in settings(layers, flags()).warnings[0]
+    assert instead not in settings(layers, flags("--eviction-hard=pid.available<9")).warnings[0]
+    assert instead not in build(default).warnings[0], "set as well"
+    assert instead not in build({"evictonHard": {}}).warnings[0], "of /configz, where no map means no thresholds"

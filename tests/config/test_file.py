@@ -69,7 +69,7 @@ def test_fields_of_newer_kubelets_are_accepted_with_a_warning(tmp_path: Path) ->
     ignored = "unknown field of KubeletConfiguration, which has no effect"
     settings = load(path)
     assert settings.warnings == (
-        f"{path}: evictionHarf: {ignored}; did you mean evictionHard?",
+        f"{path}: evictionHarf: {ignored}, so the default thresholds apply; did you mean evictionHard?",
         f"{path}: memorySwap.swapLimit: {ignored}; a newer kubelet may know it",
         f"{path}: readAheadLimit: {ignored}; a newer kubelet may know it",
     )

@@ -4,7 +4,7 @@ First the defaults of fields that are zero in the files, then the flags, then va
 together, each with the file or flag it came from.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferenc
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.errors import InputError, most_similar
 
+_HARD = "evictionHard"
 _MISSPELT = 0.85
 """Similarity (`difflib`) from which an unknown field is taken for a misspelt one."""
 
@@ -88,11 +89,19 @@ def is_unknown_to_us(problem: ConfigProblem) -> bool:
 
 def _unknown_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> UnknownField:
     source = _sources(layers, flags).get(_top(problem.path), layers.name)
+    instead = ", so the default thresholds apply" if problem.meant == _HARD and _has_defaults(layers, flags) else ""
     return UnknownField(
-        message=f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect",
+        message=f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect{instead}",
         remedy=problem.remedy if problem.meant else "a newer kubelet may know it",
         misspelt=bool(most_similar(problem.path.rpartition(".")[2], [problem.meant], similarity=_MISSPELT)),
     )
+
+
+def _has_defaults(layers: Layers, flags: Flags) -> bool:
+    """Whether every hard threshold is a default."""
+    hard = layers.kubelet.get(_HARD)
+    defaults = isinstance(hard, Mapping) and hard and hard.keys() <= layers.hard_origins.keys()
+    return bool(defaults) and "eviction_hard" not in flags.kubelet
 
 
 def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> None:
