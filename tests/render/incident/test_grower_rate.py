@@ -50,3 +50,11 @@ def test_what_pods_held_that_came_is_no_part_of_the_growth_of_another() -> None:
     assert grower_rate(found, grower) == FELL
     assert grower_rate(replace(found, arrivals=came), grower) == 60 * MI
     assert grower_rate(replace(found, arrivals=replace(came, held=MI)), grower) == FELL, "next to nothing"
+
+
+def test_a_pod_that_came_itself_and_grew_as_fast_as_the_signal_fell_has_the_same_rate() -> None:
+    """A report had `grew by 6.4Mi a second` beside a threshold `at 6.3Mi a second`."""
+    grower = Grower(pod="default/hog-old", rate=FELL * 105 // 100)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=(grower,), played=5 * MINUTE)
+    found = replace(incident(), verdict=verdict, arrivals=NewPods(before=1, over=MINUTE, held=1500 * MI))
+    assert grower_rate(found, grower) == FELL

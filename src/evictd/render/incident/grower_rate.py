@@ -6,6 +6,8 @@ from evictd.render.incident.verdict import Grower
 
 _NEARLY = 50
 """Two rates are the same if they differ by less than this part."""
+_SAME = 10
+"""One pod alone made the signal fall if their rates differ by less than this part."""
 _ALONE = 3
 """The rate of what alone grew may be wrong by this factor."""
 _TOGETHER = 4
@@ -20,7 +22,8 @@ def grower_rate(found: Incident, grower: Grower) -> int:
     """
     growers = () if found.verdict is None else found.verdict.growers
     total, fell = sum(each.rate for each in growers), found.rate or 0
-    if found.arrivals.held * SECOND * _NEARLY > max(fell, 0) * found.arrivals.over > 0:
+    all_of_it = len(growers) == 1 and abs(total - fell) * _SAME <= fell
+    if not all_of_it and found.arrivals.held * SECOND * _NEARLY > max(fell, 0) * found.arrivals.over > 0:
         return grower.rate  # the signal fell by what the pods held that came, too
     decided = found.event.evidence.get("because", {}).get("fillRate")
     if len(growers) == 1 and isinstance(decided, int) and abs(decided - fell) * _NEARLY <= fell:

@@ -34,8 +34,10 @@ def why_the_same(found: Incident, victim: IncidentRow, resource: Resource) -> st
     return f"{_NO_OTHER} and none had a lower priority"
 
 
-def _ending(pods: int) -> str:
-    return "it ends" if pods == 1 else f"these {pods} end ({EVICTION_TIME // SECOND} s each)"
+def _relieved_for(pods: int) -> str:
+    if pods == 1:
+        return "for which its end should relieve the node"
+    return f"for which the end of these {pods} should relieve the node ({EVICTION_TIME // SECOND} s each)"
 
 
 def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resource: Resource) -> str:
@@ -48,5 +50,5 @@ def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resourc
         return less
     seconds = EVICTION_TIME // SECOND * len(rows)
     growth = max(found.rate or 0, 0) * seconds
-    more = f"{less} plus {amount_text(growth, resource)} that grows in {seconds} s, while {_ending(len(rows))}"
+    more = f"{less} plus {amount_text(growth, resource)} that grows in {seconds} s, {_relieved_for(len(rows))}"
     return more if held < missing + growth else unknown
