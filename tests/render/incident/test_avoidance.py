@@ -441,8 +441,8 @@ def test_logs_are_answered_with_rotation_and_a_limit() -> None:
     said = avoidance(found)
     assert said.by[0].startswith("log rotation: containerLogMaxSize times containerLogMaxFiles")
     limit = (
-        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, before the node was short "
-        f"{SUM}"
+        "a limit of at most 4.48Gi of ephemeral-storage: it would have been evicted for that, before the node was so short "
+        f"that a pod had to go {SUM}"
     )
     assert said.by[1] == limit
     assert not any("rotation" in each for each in avoidance(replace(found, most_in="volumes")).by)

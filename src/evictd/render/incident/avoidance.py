@@ -267,7 +267,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if resource is Resource.MEMORY and (others := other_growers(found)):
         return _of_limits(found, victim, others, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        evicted = "it would have been evicted for that, before the node was short"
+        evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
     if found.in_memory:
         holds = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
