@@ -197,7 +197,7 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
         return 2, TimelineEvent(at=seconds, text="looks for dead containers and unused images", step=_RECLAIMS)
     if line.get("decision") == "EvictPod":
         left = event.partition(": ")[2].partition(",")[0]
-        why = f"{line['pod']}: {left}, nothing unused to remove"
+        why = f"{line['pod']}: nothing unused, {left} by then"
         return 3, TimelineEvent(
             at=seconds, text=f"evicts {why}", highlighted=True, step=_EVICTS, conclusion=f"evictd evicted {why}."
         )

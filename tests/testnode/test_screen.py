@@ -190,8 +190,8 @@ def test_the_end_repeats_which_pod_was_evicted_when_and_why() -> None:
     (blank, *lines) = conclusion_lines(view(15).events, 80)
     assert (blank, max(map(len, lines)) <= 80) == ("", True)
     assert " ".join(" ".join(lines).split()) == (
-        "Result: at 16.0 s evictd evicted default/log-shipper: 59.7Mi left, nothing unused to remove. Why this pod: it requests "
-        "none and uses 83Mi; default/database, the next, requests none and uses 9Mi; both have priority 0."
+        "Result: at 16.0 s evictd evicted default/log-shipper: nothing unused, 59.7Mi left by then. Why this pod: it "
+        "requests none and uses 83Mi; default/database, the next, requests none and uses 9Mi; both have priority 0."
     )
 
 

@@ -23,9 +23,9 @@ def test_an_eviction_is_highlighted_and_a_collection_is_in_the_timeline() -> Non
     )
     eviction = timeline_event(event=event, decision="EvictPod", pod="default/hog")
     assert eviction is not None
-    text = "evicts default/hog: 1Mi left, nothing unused to remove"
+    text = "evicts default/hog: nothing unused, 1Mi left by then"
     assert replace(eviction, step="", conclusion="") == TimelineEvent(at=2.5, text=text, highlighted=True)
-    assert eviction.conclusion == "evictd evicted default/hog: 1Mi left, nothing unused to remove."
+    assert eviction.conclusion == "evictd evicted default/hog: nothing unused, 1Mi left by then."
     looks = timeline_event(event="delete unused containers and images", decision="ReclaimNode")
     assert looks is not None
     assert looks.text == "looks for dead containers and unused images", "what it removed is said when it has"
