@@ -103,11 +103,15 @@ def test_a_pod_that_stays_within_its_request_is_the_rival() -> None:
 def test_the_excess_decides_at_equal_priority() -> None:
     assert said("a/hog", row("a/hog", 90 * MI), row("a/db", 50 * MI)) == (
         "Evicted a/hog (90Mi): it requests none and uses 90Mi; a/db, the next, requests none and uses 50Mi; "
-        "both have priority 0."
+        "both have priority 0, so the larger use decides."
     )
     assert said("a/hog", row("a/hog", 90 * MI, 30 * MI), row("a/db", 50 * MI, 10 * MI)) == (
         "Evicted a/hog (90Mi): it exceeds its request of 30Mi by 60Mi; a/db, the next, exceeds its request of 10Mi by 40Mi; "
-        "both have priority 0."
+        "both have priority 0, so the larger excess decides."
+    )
+    assert said("a/hog", row("a/hog", 90 * MI, 100 * MI), row("a/db", 50 * MI, 90 * MI)) == (
+        "Evicted a/hog (90Mi): it is 10Mi within its request of 100Mi; a/db, the next, is 40Mi within its request of 90Mi; "
+        "both have priority 0, so the smaller distance decides."
     )
 
 

@@ -58,7 +58,7 @@ LOG: tuple[dict[str, object], ...] = (
     },
     {
         "event": "Evicted default/log-shipper (83Mi): it requests none and uses 83Mi; default/database, the next, "
-        "requests none and uses 9Mi; both have priority 0.",
+        "requests none and uses 9Mi; both have priority 0, so the larger use decides.",
         "pod": "default/log-shipper",
         "uid": "u",
     },
@@ -191,7 +191,8 @@ def test_the_end_repeats_which_pod_was_evicted_when_and_why() -> None:
     assert (blank, max(map(len, lines)) <= 80) == ("", True)
     assert " ".join(" ".join(lines).split()) == (
         "Result: at 16.0 s evictd evicted default/log-shipper: nothing unused, 59.7Mi left by then. Why this pod: it "
-        "requests none and uses 83Mi; default/database, the next, requests none and uses 9Mi; both have priority 0."
+        "requests none and uses 83Mi; default/database, the next, requests none and uses 9Mi; both have priority 0, so the "
+        "larger use decides."
     )
 
 

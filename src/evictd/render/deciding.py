@@ -366,7 +366,7 @@ def _against(pod: Contender, rival: Contender, resource: Resource, *, nearest: b
         return _key(pod, rival, resource, theirs=f" of {named}")
     common = f"both it and {named} {'exceed' if pod.exceeds else 'are within'} their request"
     if _same_but_usage(pod, rival) and pod.usage - pod.request != rival.usage - rival.request:
-        both = f"both have priority {pod.priority}"
+        both = f"both have priority {pod.priority}, so the {_deciding_amount(pod, rival)} decides"
         name = f"{rival.name}, the next," if nearest else rival.name
         return f"it {_place(pod, resource)}; {name} {_place(rival, resource)}; {both}"
     return f"{common}, and {_key(pod, rival, resource, theirs='')}"
@@ -379,6 +379,13 @@ def _place(pod: Contender, resource: Resource) -> str:
     request = f"request of {amount_text(pod.request, resource)}"
     distance = _distance(pod, resource)
     return f"exceeds its {request} by {distance}" if pod.exceeds else f"is {distance} within its {request}"
+
+
+def _deciding_amount(pod: Contender, rival: Contender) -> str:
+    """Return which of the two amounts that `_place` writes makes a pod rank first."""
+    if not pod.exceeds:
+        return "smaller distance"
+    return "larger excess" if pod.request or rival.request else "larger use"
 
 
 def _same_but_usage(pod: Contender, rival: Contender) -> bool:

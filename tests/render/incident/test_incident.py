@@ -111,7 +111,8 @@ def test_what_is_around_it_is_told_and_the_events_are() -> None:
     assert reason == "Evicted"
     assert message == (
         "The node was low on resource: memory. Threshold quantity: 1Gi, available: 512Mi. Evicted default/hog-old (6Gi): it "
-        "requests none and uses 6Gi; default/web, the next, exceeds its request of 1Gi by 4Gi; both have priority 0."
+        "requests none and uses 6Gi; default/web, the next, exceeds its request of 1Gi by 4Gi; both have priority 0, so the "
+        "larger excess decides."
     )
 
 
