@@ -65,6 +65,21 @@ def test_a_misspelt_command_gets_the_one_that_was_meant(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "evictd: simulte: is no command; did you mean simulate?\n"
 
 
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [
+        ("version", "did you mean --version?"),
+        ("evict", "`evictd run` evicts pods, and `evictd explain` shows which would be first"),
+        ("xyz", "see `evictd --help`"),
+    ],
+)
+def test_a_word_that_is_no_command_is_not_answered_with_the_raw_list(
+    word: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word]) == ExitCode.USAGE
+    assert capsys.readouterr().err == f"evictd: {word}: is no command; {answer}\n"
+
+
 def test_a_misspelt_option_of_evictd_itself_gets_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
     """`--verison` was sent to the help, beside a misspelt command, which gets a suggestion."""
     with pytest.raises(SystemExit):
@@ -78,7 +93,7 @@ def test_a_file_without_its_option_is_answered_with_the_option(capsys: pytest.Ca
     assert capsys.readouterr().err.endswith(f"unrecognized arguments: {__file__}; did you mean --config {__file__}?\n")
 
 
-@pytest.mark.parametrize("arguments", [["bogus"], ["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
+@pytest.mark.parametrize("arguments", [["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
 def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)

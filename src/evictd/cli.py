@@ -44,6 +44,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 """By name: the module, which is imported on demand, and what the command does."""
 
+_OTHER_WORDS = {
+    "version": "did you mean --version?",
+    "evict": "`evictd run` evicts pods, and `evictd explain` shows which would be first",
+}
+"""Answers to words that are no command, and similar to none that is meant."""
 _WITHOUT_CONFIGURATION = frozenset({"status", "cleanup", "explain-alert"})
 """Commands that take none of the configuration's flags, and do not wait for its import."""
 _INTERRUPTED = 130
@@ -103,8 +108,10 @@ def _run(arguments: list[str]) -> int:
         from evictd.config.flags import explicit_booleans  # noqa: PLC0415
 
         arguments = explicit_booleans(arguments)
-    if name and module is None and (meant := did_you_mean(name, COMMANDS)):
+    if name and module is None and (meant := _OTHER_WORDS.get(name) or did_you_mean(name, COMMANDS)):
         raise InputError(f"{name}: is no command; {meant}")
+    if module is None and arguments[:1] == [name]:
+        raise InputError(f"{name}: is no command; see `evictd --help`")
     parser = _parser(name, module)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
