@@ -14,12 +14,12 @@ from evictd.core.units.quantity import NANO, of_count
 from tests.playbook import pod, threshold
 
 
-def row(name: str, used: int, *, request: int = 0) -> RankedPod:
+def row(name: str, used: int, *, request: int = 0, priority: int = 0) -> RankedPod:
     """A pod that uses so much and requested so much; the order of rows is up to the test."""
     return RankedPod(
         standing=Standing.EXCEEDS if used > request else Standing.WITHIN,
         preference=0,
-        priority=0,
+        priority=priority,
         place=RankPlace.MEASURED,
         deficit=(request - used) * NANO,
         namespace="default",
@@ -27,7 +27,7 @@ def row(name: str, used: int, *, request: int = 0) -> RankedPod:
         uid=name,
         usage=used,
         request=request * NANO,
-        pod=pod(name),
+        pod=pod(name, priority=priority),
     )
 
 

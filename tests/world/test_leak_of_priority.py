@@ -1,13 +1,13 @@
-"""A leak of high priority beside pods of low priority that do not grow: it alone goes."""
+"""Pods of low priority beside one of high priority: they stay where it leaks, and it stays where they fill the node."""
 
 import pytest
 
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.account import account_of
-from evictd.world.behaviours import Usage
+from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import Disk, NodeSpec
-from tests.playbook import config
+from evictd.world.model import Disk, NodeSpec, WorldPod
+from tests.playbook import config, pod
 from tests.world.worlds import GI, MI, evicted, hog, holder, world
 
 OF_MEMORY = ("memory.available", Usage.MEMORY, 300 * MI, 5 * MI)
@@ -27,3 +27,17 @@ def test_pods_over_their_requests_stay_where_a_leak_of_higher_priority_follows(
     )
     assert evicted(played) == ["hog"]
     assert account_of(played).relieved_at is not None
+
+
+def test_a_database_of_high_priority_stays_where_jobs_fill_the_node() -> None:
+    """At their rate no pods together lasted for 40 s, and the database went, as the only one that was twice as large."""
+    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=MINUTE, duration=40 * SECOND, rate=20 * MI)
+    jobs = [
+        WorldPod(pod=pod(f"job-{i}", memory="100Mi"), behaviours=(Hold(of=Usage.MEMORY, amount=50 * MI), grows))
+        for i in range(6)
+    ]
+    database = holder("db", 1200 * MI, priority=100)
+    node = NodeSpec(memory=3400 * MI)
+    played = play(world(*jobs, database, node=node, duration=5 * MINUTE), config(hard={"memory.available": "200Mi"}))
+    assert evicted(played) == ["job-0"]
+    assert account_of(played).regret == 0

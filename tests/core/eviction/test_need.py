@@ -40,6 +40,16 @@ def test_the_first_that_is_needed_goes(held: dict[str, int], missing: int, victi
     assert all(each.instead == chosen.pod for each in dropped)
 
 
+@pytest.mark.parametrize(("priority", "leaks", "victim"), [(0, False, "db"), (100, False, "a"), (100, True, "db")])
+def test_where_none_suffices_a_pod_of_higher_priority_goes_first_only_if_it_is_the_cause(
+    priority: int, leaks: bool, victim: str
+) -> None:
+    """Jobs grew by 120Mi a second together, and the database went for them: it alone was twice as large as each."""
+    held = {"a": 30, "b": 30, "db": 100}
+    rows = [row("a", 30), row("b", 30), row("db", 100, priority=priority)]
+    assert needed(rows, shortage(held, missing=1000, grown={"db": 60} if leaks else {}))[0].name == victim
+
+
 @pytest.mark.parametrize("held", [0, -(1 << 63)])
 def test_the_only_candidate_goes_whatever_it_holds(held: int) -> None:
     """An amount beyond 63 bits in a recorded summary counts as negative, as with the kubelet."""

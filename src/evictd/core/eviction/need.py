@@ -11,7 +11,8 @@ that exceeds its request and makes at least half of all growth, holds twice as m
 of low priority over their requests went one by one before a leak of high priority, each for a minute.
 
 No pod is dropped for one that holds no more: equal pods go in their order. Where all candidates together do not hold the amount,
-the list is all of them, and a pod is dropped only for one that holds at least twice as much.
+the list is all of them, and a pod is dropped only for one that holds at least twice as much, and that is of no higher priority
+or makes at least half of all growth: else a database went for the jobs that filled the node.
 
 A pod that exceeds its request is dropped for one within its request only where all that exceed theirs do not hold the amount,
 and only for one that makes at least half of all growth: the cause itself (law Fairness). Pods that `ranking.prefer` names are
@@ -107,6 +108,12 @@ def _without_small(listed: list[RankedPod], amount: int, shortage: Shortage) -> 
 
 
 def _without_halves(listed: list[RankedPod], shortage: Shortage) -> list[RankedPod]:
-    """Return the largest pod, and those that hold more than half as much; the largest may hold nothing."""
-    most = max(shortage.held[row.uid] for row in listed)
-    return [row for row in listed if shortage.held[row.uid] * LARGER > most or shortage.held[row.uid] == most]
+    """Return the pods that hold more than half as much as each pod that they may be dropped for; the largest may hold nothing."""
+    held = shortage.held
+    growing = {row.uid for row in listed if shortage.mostly_grows(row.uid)}
+
+    def most_for(row: RankedPod) -> int:
+        others = (each for each in listed if each.priority <= row.priority or each.uid in growing)
+        return max(held[each.uid] for each in others)
+
+    return [row for row in listed if held[row.uid] * LARGER > (most := most_for(row)) or held[row.uid] == most]
