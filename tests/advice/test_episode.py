@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.advice.episode import Episode, shortages_of
+from evictd.advice.episode import Episode, longest_wait, shortages_of
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
 from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
@@ -118,3 +118,10 @@ def test_the_end_of_the_condition_ends_a_shortage() -> None:
     assert [each.again for each in node_evidence("n", [*both, calm, *later]).episodes] == [False, False]
     short = replace(calm, conditions=frozenset({"MemoryPressure"}))
     assert [each.again for each in node_evidence("n", [*both, short, *later]).episodes] == [False, True]
+
+
+def test_only_a_decision_for_a_disk_waits_until_pods_are_measured() -> None:
+    waits = {each for each in Signal if longest_wait(each)}
+    assert {Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE} <= waits
+    assert not waits & {Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}
+    assert longest_wait(Signal.NODEFS_INODES_FREE) == 10 * SECOND

@@ -1,10 +1,11 @@
 """How high a soft threshold for memory has to be."""
 
 from evictd.advice.evidence import NodeEvidence
-from evictd.advice.soft import soft_need
+from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
 from evictd.config.kernel_share import below_kernel_share
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
 from tests.playbook import threshold
 
 GI, MI = 1 << 30, 1 << 20
@@ -32,3 +33,8 @@ def test_it_is_above_what_the_check_calls_never_met() -> None:
 
 def test_a_disk_has_no_such_part() -> None:
     assert soft_need(Signal.NODEFS_AVAILABLE, [node(8, 128)], MI) == MI
+
+
+def test_a_decision_for_a_disk_waits_until_pods_are_measured() -> None:
+    assert time_to_hard(MEMORY, 30) == SOFT_GRACE + 30 * SECOND
+    assert time_to_hard(Signal.NODEFS_INODES_FREE, 30) == SOFT_GRACE + (10 + 30) * SECOND

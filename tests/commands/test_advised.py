@@ -27,6 +27,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "evictionMaxPodGracePeriod": 30,
     },
 }
+DISKS = {"nodefs.inodesFree": ("volumeInodes", "300"), "nodefs.available": ("volume", "20Mi")}
+"""What is taken by the signal, and how fast."""
 EVERY = {"10Mi": 25, "100Mi": 10, "300Mi": 10}
 """Minutes from one leak to the next, by the rate of each."""
 
@@ -102,3 +104,36 @@ def test_what_is_claimed_of_the_proposal_holds_where_it_is_set(
     left = [each.available - each.used for each in episodes]
     if memory["enough"] == memory["evictions"]:
         assert min(left) >= least, f"{after['config']}: {[each >> 20 for each in left]}"
+
+
+@pytest.mark.parametrize("signal", list(DISKS))
+def test_the_soft_threshold_that_is_proposed_leaves_a_pod_its_grace_period(
+    signal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The soft one for inodes left out that the decision waits until pods are measured: the grace of 30s was cut to 1s."""
+    of, rate = DISKS[signal]
+    fills = {
+        "name": "fills",
+        "owner": "ReplicaSet/fills",
+        "volumes": [{"name": "d"}],
+        "behaviours": [{"grow": {"of": of, "rate": rate}}, {"ignoresTerm": {}}],
+    }
+    disk = {"capacity": "20Gi", "inodes": 200000, "inodesUsed": 30000}
+    config = {"evictionHard": {"nodefs.available": "10%", "nodefs.inodesFree": "5%"}}
+    before = {
+        "kind": "World",
+        "name": "disk",
+        "config": config,
+        "duration": "2h20m",
+        "node": {"memory": "2Gi", "nodefs": disk},
+        "pods": [fills],
+        "owners": [{"name": "ReplicaSet/fills", "delay": "10s"}],
+    }
+    first = played(before, tmp_path / "first", capsys)
+    [advised] = [each for each in first["signals"] if each["signal"] == signal]
+    assert advised["soft"], f"{advised}"
+    played({**before, "config": applied(config, first)}, tmp_path / "second", capsys)
+    lines = (tmp_path / "second" / "j" / "journal.jsonl").read_bytes().splitlines()
+    episodes = node_evidence("n", [decode_reading(line) for line in lines]).episodes
+    assert len(episodes) > 3
+    assert not [each for each in episodes if each.hard or each.shortened]

@@ -110,7 +110,7 @@ class Episode:
     @property
     def shows_hard(self) -> bool:
         """Whether it shows how much a hard eviction needs: a soft one for a disk does not show the wait for a measurement."""
-        return self.known and (self.hard or SIGNALS[self.signal].resource not in _WAITED_FOR)
+        return self.known and (self.hard or not longest_wait(self.signal))
 
     @property
     def used_if_hard(self) -> int:
@@ -142,6 +142,11 @@ class Episode:
         if self.too_late and (hard <= self.limit or not self.available):
             return False  # where nothing was left at the decision, how much is needed is not known
         return hard >= self.needed
+
+
+def longest_wait(signal: Signal) -> int:
+    """Return how long a decision for a signal waits at most until pods are measured; 0 where it waits for none."""
+    return MEASURED_EVERY if SIGNALS[signal].resource in _WAITED_FOR else 0
 
 
 def episode_of(

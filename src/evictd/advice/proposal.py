@@ -37,7 +37,7 @@ from collections.abc import Iterable, Sequence
 from evictd.advice.episode import Episode, shortages_of
 from evictd.advice.evidence import NodeEvidence, OutsidePods
 from evictd.advice.missing import MissingThreshold, missing_thresholds
-from evictd.advice.soft import soft_need
+from evictd.advice.soft import soft_need, time_to_hard
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -48,8 +48,6 @@ LEAST_EVICTIONS = 5
 For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
-SOFT_GRACE = 30 * SECOND
-"""The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 _POD_GRACE = 30
@@ -269,7 +267,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     others = [episode for episode in every if episode is not neediest]
     limits = [node.hard[signal] for node in nodes if all_of[node.node] and signal in node.hard]
     rate = _quantile(filter(None, (max(e.rate for e in by_node[name]) for name in worst)), cover)
-    soft = round_up(soft_need(signal, nodes, hard + rate * (SOFT_GRACE // SECOND + pod_grace)))
+    soft = round_up(soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND))
     has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
     back = [node.came_back[signal] for node in nodes if node.came_back.get(signal, 0) > 0]
     came_back = round_up(_quantile(back, cover)) if back else 0

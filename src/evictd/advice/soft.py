@@ -1,4 +1,4 @@
-"""Says how high a soft threshold for memory has to be to be met before the hard one.
+"""Says how high a soft threshold has to be to be met before the hard one, and how long before it.
 
 With `memory.formula: Auto` a hard threshold goes by the kernel's own estimate, a soft one counts what no process can allocate as
 available. One that is not above that amount is never met (`config.never_met`, `config.kernel_share`).
@@ -6,9 +6,19 @@ available. One that is not above that amount is never met (`config.never_met`, `
 
 from collections.abc import Sequence
 
+from evictd.advice.episode import longest_wait
 from evictd.advice.evidence import NodeEvidence
 from evictd.config.kernel_share import kernel_share
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
+
+SOFT_GRACE = 30 * SECOND
+"""The grace period that is advised for a soft threshold: three cycles, so that one high reading does not count."""
+
+
+def time_to_hard(signal: Signal, pod_grace: int) -> int:
+    """Return how long before the hard threshold the soft one has to be met, so that a pod has its grace period in seconds."""
+    return SOFT_GRACE + longest_wait(signal) + pod_grace * SECOND
 
 
 def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int) -> int:

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
     LEAST_EVICTIONS,
     LEAST_READINGS,
-    SOFT_GRACE,
     Advice,
     Reservation,
     SignalAdvice,
 )
+from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
@@ -247,9 +247,11 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
 def _soft_lines(each: SignalAdvice) -> Iterator[str]:
     """Say what the soft threshold rests on, or why none is proposed."""
     if each.soft is not None:
+        wait = longest_wait(each.signal)
+        until_measured = f", up to {duration_text(wait)} until pods are measured," if wait else ""
         yield (
             f"soft {signal_amount(each.soft, each.signal)}: at {signal_amount(each.rate, each.signal)} a second, "
-            f"{duration_text(SOFT_GRACE)} and evictionMaxPodGracePeriod pass before the hard threshold is met"
+            f"{duration_text(SOFT_GRACE)}{until_measured} and evictionMaxPodGracePeriod pass before the hard threshold is met"
         )
     elif each.kept_soft is None:
         fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
