@@ -16,7 +16,7 @@ from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, WorldPod
 from evictd.world.oracle import IdealEnds
 from tests.playbook import config, pod
-from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, quiet, world
+from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, jobs_beside_a_database, quiet, world
 
 
 def test_who_takes_without_bound_is_a_culprit_unless_the_world_says_otherwise() -> None:
@@ -69,6 +69,16 @@ def test_a_smaller_pod_that_relieves_the_node_as_well_stands_in_for_a_larger_one
         Verdict.INNOCENT,
         Verdict.INNOCENT,
     ]
+
+
+@pytest.mark.parametrize("priority", [0, 100])
+def test_a_pod_of_higher_priority_is_not_needed_where_one_that_was_passed_over_was_enough(priority: int) -> None:
+    """`no pod was evicted without need` was said of a database of priority 100, although one of six jobs was enough."""
+    run = play(jobs_beside_a_database(priority), config(hard={"memory.available": "200Mi"}))
+    (loss,) = account_of(run).losses
+    assert (loss.slot, loss.instead_of) == ("default/db", "default/job-0")
+    assert loss.verdict is (Verdict.INNOCENT if priority else Verdict.NEEDED)
+    assert loss.why == ("default/job-0 of lower priority was enough" if priority else "")
 
 
 def test_a_pod_that_holds_more_but_does_not_suffice_stands_in_for_none() -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evictd.core.units.duration import MINUTE
-from evictd.world.behaviours import Grow, Hold, Usage
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.world.behaviours import Burst, Grow, Hold, Usage
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import NodeSpec, World, WorldPod
@@ -33,6 +33,14 @@ def world(*pods: WorldPod, memory: int = 4 * GI, node: NodeSpec | None = None, *
     """A world of five minutes on a node of 4Gi."""
     duration = more.pop("duration", 5 * MINUTE)
     return World(name="test", node=node or NodeSpec(memory=memory), pods=pods, duration=duration, **more)
+
+
+def jobs_beside_a_database(priority: int) -> World:
+    """Six jobs that grow at the same time beside a database of this priority: the end of one of them is enough."""
+    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=60 * SECOND, duration=40 * SECOND, rate=20 * MI)
+    holds = Hold(of=Usage.MEMORY, amount=50 * MI)
+    jobs = (WorldPod(pod=pod(f"job-{i}", memory="100Mi"), behaviours=(holds, grows)) for i in range(6))
+    return world(holder("db", 1200 * MI, memory="1Gi", priority=priority), *jobs, memory=3500 * MI)
 
 
 def ends(run: Run) -> list[tuple[str, EndCause]]:

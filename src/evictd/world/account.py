@@ -6,7 +6,8 @@ a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where 
 **Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
 (`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if it can replace a pod
 of the observer's set that was never lost, because the set with the one for the other relieves the node to the world's end too.
-It replaces that one, and one only, so the size of the set is the number of pods that are excused. A culprit that takes without
+It replaces that one, and one only, so the size of the set is the number of pods that are excused. It does not replace a pod of
+lower priority that the policy passed over as unnecessary because of it: that one was enough. A culprit that takes without
 bound is not replaced: to end another pod in its place helps only until the culprit has taken that too. A kill replaces none,
 because the container is started again, and a protected pod none, because the observer may not end it. A successor that is lost
 again is one more loss.
@@ -27,6 +28,7 @@ from itertools import pairwise
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import PodSkipped
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import format_duration
 from evictd.world.behaviours import Usage, takes_without_bound
@@ -70,7 +72,9 @@ class Loss:
     why: str = ""
     """Why the end of an innocent was not needed."""
     instead_of: str = ""
-    """Full name of the pod that the observer would have ended, where the end of this one was needed in its place."""
+    """Full name of the pod that the observer would have ended, where the end of this one was needed in its place.
+
+    Of an innocent the pod of lower priority that was enough."""
 
 
 @frozen
@@ -202,9 +206,10 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
         """Return the pod of the set that this one can replace."""
         if loss.cause == OOM_KILLED or relieves is None or loss.slot not in specs or loss.slot in protected:
             return None
-        open_slots = sorted(chosen - lost - endless)
+        open_slots = sorted(chosen - lost - endless, key=lambda slot: ((loss.uid, slot) in passed_over, slot))
         return next((slot for slot in open_slots if relieves(chosen - {slot} | {loss.slot})), None)
 
+    passed_over = frozenset(_passed_over(run))
     tried = set[str]()
     """Pods that a replacement was sought for: a successor of one is one more loss."""
 
@@ -219,13 +224,24 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
             return replace(loss, verdict=Verdict.NEEDED)
         if loss.slot not in tried:
             tried.add(loss.slot)
-            if (slot := replaced_by(loss)) is not None:
+            slot = replaced_by(loss)
+            if slot is not None and (loss.uid, slot) in passed_over:
+                return replace(loss, why=f"{slot} of lower priority was enough", instead_of=slot)
+            if slot is not None:
                 chosen = chosen - {slot} | {loss.slot}
                 return replace(loss, verdict=Verdict.NEEDED, instead_of=slot)
         return replace(loss, why=why_not_needed)
 
     why_not_needed = _why_not_needed(run.world, ideal)
     return tuple(judged(loss) for loss in losses)
+
+
+def _passed_over(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield the uid of each pod that went instead of one of lower priority, and the full name of that one."""
+    for cycle in run.cycles:
+        for each in cycle.step.findings:
+            if isinstance(each, PodSkipped) and each.instead is not None and each.pod.priority < each.instead.priority:
+                yield each.instead.uid, each.pod.full_name
 
 
 def _why_not_needed(world: World, ideal: IdealEnds) -> str:

@@ -150,12 +150,18 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
         if of_no_use(loss, run, account):
             what = f"of no use, because {loss.cause} ran out all the same"
         else:
-            instead = f", in place of {clean(loss.instead_of)}" if loss.instead_of else ""
             kept = _kept_text(loss, run) if loss.verdict is Verdict.INNOCENT else ""
-            what = f"{_verdict_text(loss.verdict, run, account)}{instead}{kept}"
+            what = f"{_verdict_text(loss.verdict, run, account)}{_instead_text(loss)}{kept}"
         groups.setdefault(what, []).append(loss)
     for what, losses in groups.items():
         yield f"{_evicted_text(losses, run)}: {what}."
+
+
+def _instead_text(loss: Loss) -> str:
+    """Write which pod of the smallest set stayed because of this one; empty where none did."""
+    if not loss.instead_of:
+        return ""
+    return f": {clean(loss.why)}" if loss.verdict is Verdict.INNOCENT else f", in place of {clean(loss.instead_of)}"
 
 
 def _kept_text(loss: Loss, run: Run) -> str:
