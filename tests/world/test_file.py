@@ -208,6 +208,14 @@ def test_everything_that_can_be_written() -> None:
             "node: {memory: 64Mi, unusableMemory: 64Mi}",
             "node.unusableMemory: 67108864: is all of `node.memory`; give less",
         ),
+        (
+            "node: {nodefs: {capacity: 20Gi, used: 60Gi}}",
+            "node.nodefs.used: 64424509440: is above `node.nodefs.capacity`; give at most that",
+        ),
+        (
+            "node: {imagefs: {inodes: 1000, inodesUsed: 1001}}",
+            "node.imagefs.inodesUsed: 1001: is above `node.imagefs.inodes`; give at most that",
+        ),
         ("node: {memory: '0.5'}", 'node.memory: "0.5": is less than one; give an amount such as 500Mi'),
         (
             "pods: [{name: a, limits: {ram: 256Mi}}]",

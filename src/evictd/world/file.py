@@ -215,6 +215,7 @@ class _Reader:
                 )
         self.check_times(fields)
         self.check_memory(fields)
+        self.check_disks(fields)
         if fields.node.split_layout and fields.node.imagefs is None:
             self.wrong("node.splitLayout", "true", "needs `imagefs`", "add the disk of the images")
         if fields.expect is not None:
@@ -271,6 +272,13 @@ class _Reader:
             self.wrong("node.memory", memory, f"is less than {bytes_text(LEAST_MEMORY)}", remedy)
         elif unusable >= memory:
             self.wrong("node.unusableMemory", unusable, "is all of `node.memory`", "give less")
+
+    def check_disks(self, fields: WorldFields) -> None:
+        for path, disk in (("node.nodefs", fields.node.nodefs), ("node.imagefs", fields.node.imagefs)):
+            if disk is not None and disk.used > disk.capacity:
+                self.wrong(f"{path}.used", disk.used, f"is above `{path}.capacity`", "give at most that")
+            if disk is not None and disk.inodes_used > disk.inodes:
+                self.wrong(f"{path}.inodesUsed", disk.inodes_used, f"is above `{path}.inodes`", "give at most that")
 
     def check_times(self, fields: WorldFields) -> None:
         if fields.duration == 0:
