@@ -33,10 +33,12 @@ most that was in use outside pods, again for the asked share of the nodes.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from evictd.advice.episode import Episode, shortages_of
 from evictd.advice.evidence import NodeEvidence, OutsidePods
 from evictd.advice.missing import MissingThreshold, missing_thresholds
+from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import soft_need, time_to_hard
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -109,6 +111,8 @@ class SignalAdvice:
     """The nodes on which evictions did not help, each with the time at which they were paused first."""
     most_of_owner: tuple[str, str, int] | None = None
     """The node and owner of which most evictions are, and their number, if pods of one owner went again and again."""
+    acts_first: tuple[Signal, int] | None = None
+    """The signal, and its hard threshold, that is kept and acts on the same disk before the hard threshold."""
 
     @property
     def enough_evidence(self) -> bool:
@@ -117,8 +121,8 @@ class SignalAdvice:
 
     @property
     def proposed(self) -> bool:
-        """Whether there is enough evidence, and one value for all nodes that is enough for one of them at least."""
-        return self.enough_evidence and self.apart is None and self.covers
+        """Whether there is enough evidence, and one value for all nodes that is enough for one of them and acts."""
+        return self.enough_evidence and self.apart is None and self.covers and self.acts_first is None
 
     @property
     def covers(self) -> bool:
@@ -207,6 +211,8 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         for signal in Signal
         if any(episode.signal is signal for episode in episodes)
     )
+    found = {each.signal for each in signals if each.proposed}
+    signals = tuple(replace(each, acts_first=acts_first(each.signal, each.hard, nodes, found)) for each in signals)
     has_soft = any(each.proposed and each.soft is not None for each in signals)
     proposed = {each.signal for each in signals if each.proposed}
     return Advice(

@@ -13,7 +13,8 @@ from evictd.core.units.duration import SECOND
 from evictd.render.advice.advice import advice_document, basis, configuration, print_advice
 from evictd.render.console import make_console
 from evictd.render.text import signal_amount
-from tests.advice.test_proposal import AGAIN, MI, reading, with_capacity
+from tests.advice.test_proposal import AGAIN, MI, copies, reading, with_capacity
+from tests.advice.test_same_disk import node as same_disk
 from tests.stories import check_golden
 
 GI = 2**30
@@ -284,3 +285,9 @@ def test_why_no_soft_threshold_is_proposed() -> None:
     ]
     assert "no soft threshold: how fast it falls was not measured" in shown_on_a_line(*steady)
     assert "no soft threshold: it falls too fast, by " in shown_on_a_line(*NODES)
+
+
+def test_a_threshold_that_would_never_act_on_its_disk_is_not_proposed() -> None:
+    lines = shown_on_a_line(*copies(same_disk(), 5))
+    assert lines.startswith("5 nodes, 10 readings, 5 evictions: nothing is proposed")
+    assert "imagefs.available: none proposed: 576Mi would never act beside nodefs.available<2Gi, which is kept" in lines

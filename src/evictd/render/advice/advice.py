@@ -14,7 +14,7 @@ from evictd.advice.proposal import (
     SignalAdvice,
 )
 from evictd.advice.soft import SOFT_GRACE
-from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
+from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal, Unit
 from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
@@ -211,8 +211,10 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"{name}: {none_fits_all(least, each.limited_by, most)}"
         yield _evidence(each.worst)
         return
-    if each.enough_evidence and not each.covers:
-        yield f"{name}: none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {FIND}"
+    if each.enough_evidence and not each.proposed:
+        amount = signal_amount(each.hard, each.signal)
+        why = f"would have been enough for no node; {FIND}" if each.acts_first is None else _never_met(*each.acts_first)
+        yield f"{name}: none proposed: {amount} {why}"
         yield _evidence(each.worst)
         yield from _in_vain_lines(each)
         return
@@ -242,6 +244,12 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield from _soft_lines(each)
     if each.came_back:
         yield _min_reclaim_line(each)
+
+
+def _never_met(other: Signal, limit: int) -> str:
+    """Say which threshold acts before one that would be proposed, so that this is never met."""
+    first = f"{other.value}<{signal_amount(limit, other)}"
+    return f"would never act beside {first}, which is kept and acts first on this disk"
 
 
 def _soft_lines(each: SignalAdvice) -> Iterator[str]:
