@@ -19,20 +19,21 @@ def node(gibibytes: int, unallocatable: int = 0) -> NodeEvidence:
 
 def test_what_no_process_can_allocate_is_added() -> None:
     """176Mi were advised beside a hard threshold of 104Mi, which acts first: 128Mi of them can be used by nobody."""
-    assert soft_need(MEMORY, [node(8, 128), node(8, 90)], 176 * MI) == 304 * MI
-    assert soft_need(MEMORY, [], 176 * MI) == 176 * MI
+    assert soft_need(MEMORY, [node(8, 128), node(8, 90)], 176 * MI) == (304 * MI, 128 * MI)
+    assert soft_need(MEMORY, [], 176 * MI) == (176 * MI, 0)
 
 
 def test_it_is_above_what_the_check_calls_never_met() -> None:
     for gibibytes in (1, 2, 4, 8):
-        amount = soft_need(MEMORY, [node(gibibytes)], 50 * MI)
+        amount, hidden = soft_need(MEMORY, [node(gibibytes)], 50 * MI)
+        assert hidden == amount - 1
         soft = threshold("memory.available", str(amount), grace="30s")
         assert below_kernel_share(soft, MemoryFormula.AUTO, gibibytes * GI) is None
-    assert soft_need(MEMORY, [node(64)], 50 * MI) == 50 * MI, "it is not known of larger nodes"
+    assert soft_need(MEMORY, [node(64)], 50 * MI) == (50 * MI, 0), "it is not known of larger nodes"
 
 
 def test_a_disk_has_no_such_part() -> None:
-    assert soft_need(Signal.NODEFS_AVAILABLE, [node(8, 128)], MI) == MI
+    assert soft_need(Signal.NODEFS_AVAILABLE, [node(8, 128)], MI) == (MI, 0)
 
 
 def test_a_decision_for_a_disk_waits_until_pods_are_measured() -> None:

@@ -80,6 +80,8 @@ class SignalAdvice:
     """`None` where the signal falls too fast for one, or how fast it falls was not measured."""
     rate: int
     """How fast it falls, in units a second; 0: not measured."""
+    unallocatable: int
+    """What the soft threshold counts as available although no process can allocate it."""
     kept_soft: int | None
     """The greatest soft threshold of these nodes, where none is proposed; `None` without one above the hard one."""
     kept: bool
@@ -271,12 +273,11 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     rest = {name: [e for e in each if e is not neediest] for name, each in by_node.items()}
     rest_needs = [max(each, key=_by_need).needed for each in rest.values() if each]
     others = [episode for episode in every if episode is not neediest]
-    limits = [node.hard[signal] for node in nodes if all_of[node.node] and signal in node.hard]
     rate = _quantile(filter(None, (max(e.rate for e in by_node[name]) for name in worst)), cover)
-    soft = round_up(soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND))
+    need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
+    soft = round_up(need)
     has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
-    back = [node.came_back[signal] for node in nodes if node.came_back.get(signal, 0) > 0]
-    came_back = round_up(_quantile(back, cover)) if back else 0
+    came_back = round_up(_quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
     highest = soft if has_soft else hard
     fits = most is None or highest + came_back <= most
     one_more = _one_more(every, (hard, highest), came_back)
@@ -284,7 +285,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         signal=signal,
         needs=tuple(needs),
         hard=hard,
-        now=(min(limits), max(limits)) if limits else None,
+        now=_hard_now(signal, nodes),
         episodes=len(every),
         shortages=sum(map(shortages_of, all_of.values())),
         unmeasured=len(every) - len(found),
@@ -295,6 +296,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         ),
         soft=soft if has_soft else None,
         rate=rate,
+        unallocatable=unallocatable,
         kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
         kept=enough > wanted,
         not_lower=hard > enough,
@@ -311,6 +313,13 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
     )
+
+
+def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] | None:
+    """Return the least and the greatest hard threshold of the nodes that had an eviction; `None` without one."""
+    evicted = [node for node in nodes if any(each.signal is signal for each in node.episodes)]
+    limits = [node.hard[signal] for node in evicted if signal in node.hard]
+    return (min(limits), max(limits)) if limits else None
 
 
 def _floor(nodes: Iterable[Sequence[Episode]], cover: int, most: int | None) -> int:

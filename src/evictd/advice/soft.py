@@ -21,13 +21,14 @@ def time_to_hard(signal: Signal, pod_grace: int) -> int:
     return SOFT_GRACE + longest_wait(signal) + pod_grace * SECOND
 
 
-def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int) -> int:
-    """Return the least soft threshold that is met while so much is left that processes can use.
+def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int) -> tuple[int, int]:
+    """Return the least soft threshold that is met while so much is left that processes can use, and what they cannot allocate.
 
     Where a journal has less than what was measured on machines of the size, `evictd check` goes by these.
     """
     if signal is not Signal.MEMORY_AVAILABLE:
-        return usable
+        return usable, 0
     shares = (kernel_share(node.capacity[signal]) for node in nodes if signal in node.capacity)
-    above = max((share.busy + 1 for share in shares if share is not None), default=0)
-    return max(usable + max((node.unallocatable for node in nodes), default=0), above)
+    busy = max((share.busy for share in shares if share is not None), default=-1)
+    unallocatable = max((node.unallocatable for node in nodes), default=0)
+    return max((usable + unallocatable, unallocatable), (busy + 1, busy))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
@@ -18,6 +18,7 @@ from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal, Unit
 from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
+from evictd.render.advice.soft import soft_lines
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import place_text
@@ -241,7 +242,7 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"no lower one is proposed, because {why}"
     if each.not_covered:
         yield f"not covered: {some(each.not_covered)}"
-    yield from _soft_lines(each)
+    yield from soft_lines(each)
     if each.came_back:
         yield _min_reclaim_line(each)
 
@@ -250,20 +251,6 @@ def _never_met(other: Signal, limit: int) -> str:
     """Say which threshold acts before one that would be proposed, so that this is never met."""
     first = f"{other.value}<{signal_amount(limit, other)}"
     return f"would never act beside {first}, which is kept and acts first on this disk"
-
-
-def _soft_lines(each: SignalAdvice) -> Iterator[str]:
-    """Say what the soft threshold rests on, or why none is proposed."""
-    if each.soft is not None:
-        wait = longest_wait(each.signal)
-        until_measured = f", up to {duration_text(wait)} until pods are measured," if wait else ""
-        yield (
-            f"soft {signal_amount(each.soft, each.signal)}: at {signal_amount(each.rate, each.signal)} a second, "
-            f"{duration_text(SOFT_GRACE)}{until_measured} and evictionMaxPodGracePeriod pass before the hard threshold is met"
-        )
-    elif each.kept_soft is None:
-        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
-        yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
 
 
 def _evictions(each: SignalAdvice) -> str:
