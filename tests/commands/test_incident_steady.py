@@ -1,18 +1,25 @@
-"""Pods that grew before an eviction, and no more at the end of the journal."""
+"""What grew before an eviction, and grew on at the end of the journal or no more."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from evictd.codec.journal_record import decode_record
-from evictd.commands.incident_steady import steady_growers
+from evictd.commands.incident_steady import growth_on, steady_growers
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.incident import Incident, incident_of
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import play
+from evictd.world.model import HostUse, WorldPod
+from tests.playbook import config
 from tests.render.played_worlds import incident_run
+from tests.world.worlds import GI, HARD, MI, hog, world
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +47,52 @@ def test_nothing_is_known_within_a_minute_or_of_a_damaged_record(lines: Sequence
     assert not steady_growers(evicting, found)
     assert not steady_growers(b"{}", found)
     assert not steady_growers(lines[-1], replace(found, verdict=None))
+
+
+def last_incident(*pods: WorldPod, grew: Sequence[str], **more: Any) -> tuple[bytes, Incident]:
+    """The last line of the journal of a world, and its first eviction, before which all that is named grew."""
+    growers = tuple(Grower(pod=name, rate=MI) for name in grew)
+    run = play(world(*pods, memory=8 * GI, duration=10 * MINUTE, **more), config(hard=HARD))
+    lines = journal_lines(run, end=1_800_000_000 * SECOND)
+    records = [decode_record(line) for line in lines]
+    found = incident_of(records, evictions_of(records), "fast")
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/fast", growers=growers, played=5 * MINUTE)
+    return lines[-1], replace(found, verdict=verdict)
+
+
+def test_a_pod_that_grows_on_is_found_with_the_time_at_which_the_node_is_short_again() -> None:
+    """The node was said to be relieved, nine minutes before it was short again."""
+    last, found = last_incident(hog(name="fast", rate=25 * MI), hog(name="slow", rate=6 * MI), grew=["default/slow"])
+    ended = decode_record(last)
+    assert found.relieved
+    grows = growth_on(last, found)
+    assert grows is not None
+    assert grows.rates == (("default/slow", 6 * MI),)
+    left = grows_for(ended.wall, grows.short_at)
+    assert 6 * MI * left == pytest.approx(8 * GI - 500 * MI - 6 * MI * ended.now / SECOND, abs=12 * MI)
+    assert growth_on(last, replace(found, running=frozenset())) is None, "it was evicted"
+    assert growth_on(last, replace(found, levels=(("hard", 1),))) is not None
+    assert growth_on(last, replace(found, levels=(("hard", 8 * GI),))) is None, "it is short"
+    assert growth_on(b"{}", found) is None
+
+
+def grows_for(wall: str, short_at: str) -> int:
+    """Return the seconds from the time of a record to a time of the same day."""
+    hours, minutes, seconds = (
+        int(until) - int(since) for until, since in zip(short_at.split(":"), clock_text(wall).split(":"), strict=True)
+    )
+    return hours * 3600 + minutes * 60 + seconds
+
+
+def test_what_belongs_to_no_pod_grows_on_and_a_slow_growth_is_none() -> None:
+    """The kernel filled the node again, and the evicted pod alone was named."""
+    slab = HostUse(name="slab", behaviours=(Grow(of=Usage.MEMORY, rate=5 * MI),))
+    last, found = last_incident(hog(name="fast", rate=25 * MI), host=(slab,), grew=["default/fast", ""])
+    grows = growth_on(last, found)
+    assert grows is not None
+    assert grows.rates == (("", 5 * MI),)
+    faster = Grower(pod="", rate=100 * MI)
+    assert found.verdict is not None
+    assert growth_on(last, replace(found, verdict=replace(found.verdict, growers=(faster,)))) is None
+    slow = replace(slab, behaviours=(Grow(of=Usage.MEMORY, rate=MI // 2),))
+    assert growth_on(*last_incident(hog(name="fast", rate=25 * MI), host=(slow,), grew=[""])) is None, "hours later"

@@ -1,29 +1,72 @@
-"""Finds which pods that grew before an eviction grew no more at the end of the journal."""
+"""Finds what grew before an eviction, and grew on at the end of the journal or no more."""
 
-from evictd.codec.journal import decode_entry
+from collections.abc import Mapping
+
+from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.codec.times import parse_time, rfc3339
 from evictd.commands.incident_holdings import holdings_of
 from evictd.core.eviction.holdings import WINDOW
+from evictd.core.model.observation import signal_observation
+from evictd.core.units.duration import SECOND
 from evictd.errors import EvictdError
+from evictd.render.attribution import clock_text
 from evictd.render.incident.aftermath import time_of
+from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.verdict import Grower
+from evictd.render.status.timing import FORESEEN_SECONDS
 from evictd.render.text import clean
 
 _LITTLE = 10
-"""A pod grows no more where it grows by less than this part of what it did."""
+"""A pod grows no more where it grows by less than this part of what it did; and has no part in a fall that is more than this
+many times as fast."""
+_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
 
 
 def steady_growers(last: bytes, found: Incident) -> frozenset[str]:
-    """Return them as `namespace/name`, from the last line of the journal; none where it follows within a minute."""
-    if found.verdict is None or found.signal is None:
-        return frozenset()
+    """Return the pods that grew no more, as `namespace/name`, from the last line of the journal; none where that is too early."""
     try:
-        entry = decode_entry(last)
-        held = holdings_of(entry.state, found.signal)
-        if held is None or time_of(entry.wall) - time_of(found.event.at) < WINDOW + entry.now - held.at:
-            return frozenset()
-        names = {clean(each.full_name): each.uid for each in entry.observation.pods}
-        before = {names[each.pod]: each for each in found.verdict.growers if each.pod in names}
-        now = {uid: held.growing[uid].rate if uid in held.growing else 0 for uid in before if uid in held.used}
-        return frozenset(before[uid].pod for uid, rate in now.items() if rate * _LITTLE < before[uid].rate)
-    except (EvictdError, ArithmeticError, LookupError, ValueError):  # a damaged record
+        rates = _rates(decode_entry(last), found)
+    except _DAMAGED:
         return frozenset()
+    return frozenset(each.pod for each, rate in rates.items() if each.pod and rate * _LITTLE < each.rate)
+
+
+def growth_on(last: bytes, found: Incident) -> GrowsOn | None:
+    """Return what grew on; `None` where that does not make the node short within the hour."""
+    try:
+        return _growth_on(decode_entry(last), found)
+    except _DAMAGED:
+        return None
+
+
+def _growth_on(entry: JournalEntry, found: Incident) -> GrowsOn | None:
+    node, limit = entry.observation.node, max((each for _, each in found.levels), default=None)
+    seen = None if node is None or found.signal is None else signal_observation(node, found.signal)
+    if seen is None or limit is None or (fall := seen.fill_rate or 0) <= 0:
+        return None
+    left = seen.available.value() - limit
+    growing = {
+        each.pod: rate
+        for each, rate in _rates(entry, found).items()
+        if rate * _LITTLE >= max(each.rate, fall) and (not each.pod or each.pod in found.running)
+    }
+    if not growing or not 0 < left <= fall * FORESEEN_SECONDS:
+        return None
+    fastest = sorted(growing.items(), key=lambda each: -each[1])
+    short_at = clock_text(rfc3339(parse_time(entry.wall) + left * SECOND // fall))
+    return GrowsOn(rates=tuple(fastest), short_at=short_at)
+
+
+def _rates(entry: JournalEntry, found: Incident) -> Mapping[Grower, int]:
+    """Return by how much a second grew what grew before the eviction; empty where that is not measured, or not for a minute."""
+    held = None if found.signal is None else holdings_of(entry.state, found.signal)
+    if found.verdict is None or held is None:
+        return {}
+    if time_of(entry.wall) - time_of(found.event.at) < WINDOW + entry.now - held.at:
+        return {}
+    uids = {clean(each.full_name): each.uid for each in entry.observation.pods}
+    measured = {each: uids[each.pod] for each in found.verdict.growers if uids.get(each.pod) in held.used}
+    rates = {each: held.growing[uid].rate if uid in held.growing else 0 for each, uid in measured.items()}
+    outside = (each for each in found.verdict.growers if not each.pod and held.elsewhere is not None)
+    return rates | {each: held.elsewhere.rate for each in outside if held.elsewhere is not None}

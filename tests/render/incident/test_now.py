@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.arrivals import NewPods
+from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.now import left_to_do, now_of_growing, now_text
 from evictd.render.incident.summary import summary_text
@@ -333,3 +334,21 @@ def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_t
     assert now_text(later).startswith("the node is still short: lower the threshold")
     assert summary_text(later).startswith("nothing grew afterwards")
     assert now_text(replace(later, after=())) == said
+
+
+def test_what_still_grows_is_named_with_the_time_at_which_the_node_is_short_again() -> None:
+    """The node was said to be relieved while another pod, or the kernel, filled it again within a quarter of an hour."""
+    slow = GrowsOn(rates=(("default/slow", 6 << 20),), short_at="11:13:44")
+    found, mend = own_growth(grows_on=slow), "mend or limit default/hog-old before it runs again"
+    again = f"{slow.text(Resource.MEMORY)}: limit or end it"
+    assert now_text(found) == f"{again}; {mend}"
+    assert now_of_growing(found, "default/slow") == now_text(found)
+    assert now_of_growing(found, "default/web") == ""
+    assert now_text(replace(found, met=MetAfter(again=855.0))) == now_text(found)
+    host = GrowsOn(rates=(("", 5 << 20),), short_at="11:13:44")
+    look = "look at the host: `systemd-cgtop -m` shows"
+    assert now_text(replace(found, grows_on=host)).startswith(f"{host.text(Resource.MEMORY)}: {look}")
+    both = now_text(replace(found, grows_on=replace(slow, rates=(*slow.rates, *host.rates))))
+    assert f"limit or end it; {look}" in both
+    short = replace(found, still_met=True)
+    assert "short again" not in now_text(short)

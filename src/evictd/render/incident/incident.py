@@ -6,8 +6,7 @@ decided anything; an eviction's record also has the readings of the minutes befo
 is left out, without an error.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
@@ -35,6 +34,7 @@ from evictd.render.incident.aftermath import (
 from evictd.render.incident.arrivals import NewPods, arrivals_after
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
+from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.readings import (
     BEFORE,
     is_met_at_end,
@@ -48,8 +48,6 @@ from evictd.render.incident.readings import (
 from evictd.render.incident.threshold import allocatable_met, min_reclaim
 from evictd.render.incident.verdict import EvictionVerdict, Need
 from evictd.render.text import clean, incident_id
-
-Plain = Mapping[str, Any]
 
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
 """Seconds around an eviction that are drawn."""
@@ -154,6 +152,8 @@ class Incident:
     """`namespace/name` of the pods that ran at the end of the journal."""
     steady: frozenset[str] = frozenset()
     """Of the pods that grew before, those that ran at the end of the journal and had not grown in the minute before it."""
+    grows_on: GrowsOn | None = None
+    """What grew before and then; `None` where that does not make the node short within the hour."""
 
     @property
     def id(self) -> str:

@@ -56,13 +56,35 @@ def now_text(found: Incident) -> str:
     """Return what to do now as a clause; empty where that is not known."""
     if found.event.dry_run:
         return left_to_do(found)
-    return left_to_do(found) or _relieved_text(found) or "; ".join(_of_pod(found))
+    if left := left_to_do(found):
+        return left
+    if growing := _grows_on_text(found):
+        return "; ".join((growing, *_of_pod(found)))
+    return _relieved_text(found) or "; ".join(_of_pod(found))
 
 
 def now_of_growing(found: Incident, pod: str) -> str:
     """Return what to do now where that names a pod, `namespace/name`, that grew and still runs; empty otherwise."""
-    growing, now = _still_growing(found), now_text(found)
-    return now if pod in _growing(found) and growing and growing in now else ""
+    now, on = now_text(found), () if found.grows_on is None else found.grows_on.pods
+    named = ((_still_growing(found), _growing(found)), (_grows_on_text(found), on))
+    return now if any(pod in pods and text and text in now for text, pods in named) else ""
+
+
+def _grows_on_text(found: Incident) -> str:
+    """Write what makes the node short again, when, and what to do about it; empty where nothing is known to."""
+    grows, resource = found.grows_on, found.resource
+    if grows is None or resource is None or found.still_met or held_by_page_cache(found):
+        return ""
+    remedies = [_limit_or_end(resource, len(grows.pods))] if grows.pods else []
+    if grows.of_no_pod:
+        remedies.append(": ".join(filter(None, ("look at the host", _on_host(found)))))
+    return f"{grows.text(resource)}: {'; '.join(remedies)}"
+
+
+def _limit_or_end(resource: Resource, pods: int) -> str:
+    """Write what to do about pods that grow and run."""
+    limit = "limit" if resource in WITH_REQUEST else "mend"
+    return f"{limit} or end {'it' if pods == 1 else 'them'}"
 
 
 def _relieved_text(found: Incident) -> str:
@@ -205,9 +227,8 @@ def _still_growing(found: Incident) -> str:
     names = [
         f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in _grew_alike(found)
     ]
-    limit = "limit" if resource in WITH_REQUEST else "mend"
-    runs = f"it still runs: {limit} or end it" if len(names) == 1 else f"they still run: {limit} or end them"
-    return f"{first_of(names, _NAMED)}, and {runs}" if names else ""
+    runs = "it still runs" if len(names) == 1 else "they still run"
+    return f"{first_of(names, _NAMED)}, and {runs}: {_limit_or_end(resource, len(names))}" if names else ""
 
 
 def _growing(found: Incident) -> frozenset[str]:

@@ -357,7 +357,11 @@ def incident_page(found: Incident) -> str:
         if (summary := summary_text(found))
         else found.event.why or event_line(found.event),
         now=now_text(found),
-        level="hard" if not found.relieved else "soft" if left_to_do(found) or found.of_owner >= AGAIN else "calm",
+        level="hard"
+        if not found.relieved
+        else "soft"
+        if left_to_do(found) or found.grows_on is not None or found.of_owner >= AGAIN
+        else "calm",
         text=event_line(found.event),
         clock=_clock(found, 0),
         signal="" if found.signal is None else found.signal.value,

@@ -1,0 +1,37 @@
+"""Says what grew before an eviction and still grew at the end of the journal, and when that makes the node short again."""
+
+from collections.abc import Sequence
+
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import Resource
+from evictd.render.text import first_of, usage_text
+
+_NAMED = 3
+
+
+@frozen
+class GrowsOn:
+    """What still grew at the end of the journal."""
+
+    rates: Sequence[tuple[str, int]]
+    """`namespace/name`, empty for what belongs to no pod, and the units a second by which it grew; the fastest first."""
+    short_at: str
+    """The time of the day at which a threshold is met at that rate."""
+
+    @property
+    def pods(self) -> tuple[str, ...]:
+        """The pods among them."""
+        return tuple(pod for pod, _ in self.rates if pod)
+
+    @property
+    def of_no_pod(self) -> bool:
+        """Whether what belongs to no pod is among them."""
+        return len(self.pods) < len(self.rates)
+
+    def text(self, resource: Resource) -> str:
+        """Write what grows, and when the node is short at that rate."""
+        grow = [
+            f"{pod or 'what belongs to no pod'} still grows by {usage_text(rate, resource)} a second"
+            for pod, rate in self.rates
+        ]
+        return f"{first_of(grow, _NAMED)}, and the node is short again at about {self.short_at}"
