@@ -54,6 +54,8 @@ class RecordedState(_Part, frozen=True):
     in_flight: tuple[RecordedVictim, ...] = ()
     collections: dict[str, RecordedCollection] = {}
     node_conditions: tuple[str, ...] = ()
+    node_conditions_last_observed_at: dict[str, int] = {}
+    """By type: `now` at which a threshold of it was last met."""
     clear_since: dict[str, int] = {}
     """By supply: `now` since when no threshold of it is met."""
     effects: dict[str, tuple[RecordedEffect, ...]] = {}
@@ -276,6 +278,7 @@ class RecordedConfig(_Part, frozen=True):
     """The configuration of the cycle."""
 
     eviction_timeout: int | None = None
+    pressure_transition_period: int | None = None
     thresholds: tuple[RecordedThreshold, ...] = ()
 
 

@@ -26,6 +26,7 @@ from evictd.render.history.page import history_page
 from evictd.render.history.parquet import write_parquet
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.table import print_history
+from evictd.render.incident.condition_end import condition_ends
 from evictd.render.incident.kill_cause import unguarded_kill_lines
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
@@ -73,7 +74,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     elif args.output == TABLE:
         killed = any(event.kind is EventKind.KERNEL for event in events)
         notes = unguarded_kill_lines(records) if killed else ()
-        print_history(events, spans, make_console(sys.stdout), everything=args.all, notes=notes)
+        ends = condition_ends(records[-1]) if records else {}
+        print_history(events, spans, make_console(sys.stdout), everything=args.all, notes=notes, ends=ends)
     else:
         write_document(history_document(events, spans), args.output, sys.stdout)
     return ExitCode.DONE

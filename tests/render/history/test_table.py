@@ -4,7 +4,7 @@ import io
 from dataclasses import replace
 
 from evictd.render.console import make_console
-from evictd.render.history.history import EventKind, HistoryEvent, history_document
+from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent, history_document
 from evictd.render.history.table import print_history
 
 
@@ -59,3 +59,12 @@ def test_kills_of_several_pods_are_folded_in_whatever_order_they_come() -> None:
     told = [replace(kill, at=f"2026-07-27T10:00:{10 * n:02}Z", pod=pod, uid=pod) for n, pod in enumerate(pods)]
     text = " ".join(shown(told).split())
     assert "... the same 4 more times, of a/1, a/2, a/3 and 1 more, every 10s; the last time" in text
+
+
+def test_a_condition_that_stands_is_named_with_its_end_where_that_is_known() -> None:
+    """It was not said that nothing was short any more."""
+    out = io.StringIO()
+    spans = [ConditionSpan(type=name, since="2026-07-27T10:00:00Z") for name in ("MemoryPressure", "DiskPressure")]
+    print_history([], spans, make_console(out, width=200), ends={"MemoryPressure": "it stands until then"})
+    assert "MemoryPressure since 2026-07-27T10:00:00Z; it stands until then\n" in out.getvalue()
+    assert "DiskPressure since 2026-07-27T10:00:00Z\n" in out.getvalue()

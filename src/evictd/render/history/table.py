@@ -1,6 +1,7 @@
 """Prints a history as a table, with the totals below it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evictd.render.console import print_line
@@ -39,10 +40,11 @@ def print_history(
     *,
     everything: bool = False,
     notes: Sequence[str] = (),
+    ends: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Print the events as a table, then notes and the totals; of evictions that repeat the first and the last.
 
-    With `everything` all are printed.
+    With `everything` all are printed. `ends` has by type until when a condition stands (`condition_ends`).
     """
     from rich.table import Table  # noqa: PLC0415 - only a table needs it
 
@@ -62,7 +64,8 @@ def print_history(
     to.print(table)
     for span in spans:
         if span.until is None:
-            to.print(f"{clean(span.type)} since {clean(span.since)}", style="bold yellow")
+            text = f"{clean(span.type)} since {clean(span.since)}"
+            print_line(to, "", "; ".join(filter(None, (text, ends.get(span.type)))), "bold yellow")
     for note in notes:
         print_line(to, "", note, "bold yellow")
     to.print(totals_text(events), style="dim")
