@@ -8,6 +8,7 @@ from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
+from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
@@ -93,7 +94,8 @@ def _of_budget(found: Incident) -> Avoidance:
 def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
     instead = any(not (row.protected or row.chosen) for row in found.ranking)
-    in_vain = "a request, a limit or a priority of this pod" + (
+    alone = " alone" if grew_beside_text(found) else ""
+    in_vain = f"a request, a limit or a priority of this pod{alone}" + (
         ": another pod would have gone in its place then, by what was measured in vain as well"
         if instead
         else ": what is missing is not its own"

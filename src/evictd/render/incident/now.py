@@ -8,6 +8,7 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache, other_growers
 from evictd.render.incident.back_alone import back_alone
+from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
@@ -57,7 +58,7 @@ def now_text(found: Incident) -> str:
     if found.event.dry_run:
         return left_to_do(found)
     if left := left_to_do(found):
-        return left
+        return f"{left}; {_mend_text(found, found.event)}" if grew_beside_text(found) else left
     if growing := _grows_on_text(found):
         return "; ".join((growing, *_of_pod(found)))
     return _relieved_text(found) or "; ".join(_of_pod(found))

@@ -9,6 +9,7 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.avoidance import held_by_page_cache
+from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_cause
 from evictd.render.incident.held_back import held_back_text
@@ -118,7 +119,8 @@ def _cause_text(found: Incident) -> str:
         return _unmeasured_text(found, resource)
     if found.host_filled:
         volume = " or lies in a hostPath volume" if found.on_disk else ""
-        return f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
+        filled = f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
+        return ", and ".join(filter(None, (filled, grew_beside_text(found))))
     grower = None if verdict is None else verdict.grower
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
