@@ -44,6 +44,8 @@ def amount_text(count: int | None, resource: Resource) -> str:
 
 
 _ROUNDING = 200
+ROUNDED_BY = f"{100 / _ROUNDING:g}%"
+"""The part by which `rounded_below` lowers an amount."""
 
 
 def rounded_below(amount: int) -> int:
