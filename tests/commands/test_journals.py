@@ -47,6 +47,13 @@ def test_a_word_that_is_a_file_or_a_directory_is_taken_as_a_journal(tmp_path: Pa
     assert args.journal == [tmp_path, file]
 
 
+def test_two_words_that_are_no_files_are_one_too_many(tmp_path: Path) -> None:
+    """The second of two pods was said to be "no file", and not that one is taken."""
+    args = argparse.Namespace(journal=[tmp_path])
+    with pytest.raises(InputError, match="default/web, default/api: neither is a file; give one NAMESPACE/POD, then"):
+        named_beside_journals(args, ["default/web", "default/api"], "NAMESPACE/POD")
+
+
 def test_a_directory_is_all_of_its_files_named_or_not(directory: Path) -> None:
     every = ["journal.2.jsonl", "journal.1.jsonl", "journal.jsonl"]
     assert names("--directory", str(directory)) == every

@@ -68,7 +68,7 @@ def named_beside_journals(args: argparse.Namespace, words: Sequence[str], form: 
     args.journal = [*args.journal, *map(Path, files)]
     named = [word for word in words if word not in files]
     if len(named) > 1:
-        raise InputError(f"{named[1]}: is no file; give one {form}, and journals that exist")
+        raise InputError(f"{named[0]}, {named[1]}: neither is a file; give one {form}, then journals that exist")
     return named[0] if named else None
 
 
