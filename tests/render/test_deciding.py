@@ -47,7 +47,7 @@ def said(
     for_tenant: bool = False,
 ) -> str:
     """The sentence for the eviction of a pod of a ranking; `skipped` has the reason by pod."""
-    signal = {"memory": "memory.available", "pids": "pid.available"}[resource]
+    signal = {"memory": "memory.available", "pids": "pid.available", "ephemeral-storage": "nodefs.available"}[resource]
     ranking = {
         "kind": "Ranking",
         "signal": signal,
@@ -92,6 +92,14 @@ def test_the_rival_is_never_a_protected_pod_nor_one_that_cannot_go_now() -> None
     guarded, held = row("kube-system/etcd", 900 * MI, protected=True), row("a/held", 800 * MI)
     sentence = said("batch/report", REPORT, guarded, held, CHECKOUT, skipped={"a/held": "Budget"})
     assert "both it and shop/checkout (249Mi)" in sentence
+
+
+def test_a_rival_without_a_request_has_none_to_exceed() -> None:
+    """A pod with a hostPath volume and no request "does not exceed its own"."""
+    hog, writer = row("a/hog", 90 * MI, 30 * MI), row("a/writer", 0)
+    uses = "Evicted a/hog (90Mi): it exceeds its request by 60Mi, while a/writer uses none"
+    assert said("a/hog", hog, writer) == f"{uses}."
+    assert said("a/hog", hog, writer, resource="ephemeral-storage") == f"{uses} (hostPath volumes are not measured)."
 
 
 def test_a_pod_that_stays_within_its_request_is_the_rival() -> None:

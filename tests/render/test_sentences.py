@@ -74,7 +74,7 @@ def _row(
         (
             _row("a"),
             _row("b", standing=Standing.WITHIN),
-            "requests none and uses 0, while default/b does not exceed its request",
+            "requests none and uses 0, while default/b uses none",
         ),
         (_row("a", standing=Standing.UNMEASURED_FIRST, usage=None), _row("b"), "is not measured, default/b is"),
         (_row("a"), _row("b", priority=7), "priority 0 is below 7 of default/b"),

@@ -135,6 +135,9 @@ def _standing(pod: Contender, rival: Contender, resource: Resource) -> str:
         return f"{rival.name} is not measured"
     if resource not in WITH_REQUEST:
         return f"it uses {pod.amount(resource)}, {rival.name} none"
+    if not rival.request:
+        unmeasured = _NOT_COUNTED[SkipReason.USES_NOTHING] if resource in DISKS else ""
+        return f"it {_excess(pod, resource)}, while {rival.name} uses none{unmeasured}"
     return f"it {_excess(pod, resource)}, while {rival.name} does not exceed its {'own' if pod.request else 'request'}"
 
 
