@@ -221,7 +221,7 @@ def test_a_pod_is_told_what_is_to_be_done_as_every_incident_of_the_shortage_tell
 ) -> None:
     """One journal said to free memory outside pods, to look at the host, and to lower the threshold (world 23)."""
     journal, world = tmp_path / "journal", "23-threshold-never-clear"
-    now = "now: the node is still short: lower the threshold (`evictd check` shows it as an amount on this node)"
+    now = "now: the threshold is still met: lower the threshold (`evictd check` shows it as an amount on this node)"
     paused = told(world, "default/web-5", journal, capsys)
     assert "that is too little, so evictions pause; until " in paused
     assert f"{now} only the journal was read" in paused

@@ -170,7 +170,7 @@ def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -
     found = replace(found, event=replace(found.event, filled=""))
     assert found.stands_still
     assert now_text(found) == (
-        "the node is still short: lower the threshold (`evictd check` shows it as an amount on this node)"
+        "the threshold is still met: lower the threshold (`evictd check` shows it as an amount on this node)"
     )
     assert left_to_do(replace(found, still_met=False)) == ""
 
@@ -331,7 +331,7 @@ def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_t
     other = HistoryEvent(at="2026-01-01T00:10:30Z", kind=EventKind.EVICTED, text="evict default/web", pod="default/web")
     constant = ((0.0, 3000), *((float(at), 3250) for at in range(520, 601, 10)))
     later = replace(found, points=constant, after=(other,))
-    assert now_text(later).startswith("the node is still short: lower the threshold")
+    assert now_text(later).startswith("the threshold is still met: lower the threshold")
     assert summary_text(later).startswith("nothing grew afterwards")
     assert now_text(replace(later, after=())) == said
 

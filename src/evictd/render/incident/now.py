@@ -158,7 +158,7 @@ def left_to_do(found: Incident) -> str:
     if again and needed and blamed:
         return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
-        return f"{_SHORT}{LOWER_THRESHOLD}"
+        return f"the threshold is still met: {LOWER_THRESHOLD}"
     if found.host_filled:
         return ""
     if arriving := _of_arrivals(found):
