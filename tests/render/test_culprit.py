@@ -42,9 +42,9 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
 def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
     finding = culprit_finding(4096, 2048, 1024, "grows more than all of them and is a static pod")
     assert no_action_text(finding) == (
-        "ProtectedCulprit: n/c grows more than all pods that may be evicted and is a static pod; 1Ki is missing now, 4Ki with "
-        "what grows while other pods end (at least 40 s for each), and the others that may be evicted hold 2Ki together, so "
-        "evicting them would not help"
+        "ProtectedCulprit: n/c grows more than all pods that may be evicted and is a static pod; 1Ki is missing now, "
+        "4Ki if growth goes on as before while other pods end (at least 40 s for each), and the others that may be evicted hold "
+        "2Ki together, so evicting them would not help"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
     assert no_action_text(stalls) == (
@@ -65,5 +65,5 @@ def test_processes_are_counted_as_such() -> None:
 
 
 def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
-    text = "; 4Ki is needed with what grows while other pods end (at least 40 s for each), and"
+    text = "; 4Ki is needed if growth goes on as before while other pods end (at least 40 s for each), and"
     assert text in "".join(culprit_parts(culprit_finding(4096, 2048, 1), CULPRIT, Resource.MEMORY))

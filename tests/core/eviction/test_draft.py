@@ -91,8 +91,8 @@ def test_each_reason_has_its_numbers() -> None:
     event = notice_of(culprit, None)
     assert event is not None
     assert (
-        "1Mi is missing now, 6Gi with what grows while other pods end (at least 40 s for each) and the pods that may "
-        "be evicted hold 1Gi" in event.message
+        "1Mi is missing now, 6Gi if growth goes on as before while other pods end (at least 40 s for each) and the "
+        "pods that may be evicted hold 1Gi" in event.message
     )
     event = notice_of(replace(culprit, reachable=of_bytes(7 << 30)), None)
     assert event is not None

@@ -1,4 +1,4 @@
-"""Writes how much is needed, and where that is more than what is missing now, why: what grows while pods end."""
+"""Writes how much is needed, and where that is more than what is missing now, on which condition: that growth goes on."""
 
 from evictd.core.eviction.shortage import EVICTION_TIME
 from evictd.core.model.amount_text import amount_with, noun_amount
@@ -12,7 +12,7 @@ def needed_with_growth(finding: NoAction, resource: Resource) -> str:
     needed = f"{amount_with(finding.needed, resource)} needed"
     if not finding.includes_growth:
         return needed
-    growth = f"with what grows while other pods end (at least {EVICTION_TIME // SECOND} s for each)"
+    growth = f"if growth goes on as before while other pods end (at least {EVICTION_TIME // SECOND} s for each)"
     if finding.missing_now is None:
         return f"{needed} {growth}"
     return f"{amount_with(finding.missing_now, resource)} missing now, {noun_amount(finding.needed, resource)} {growth}"
