@@ -285,3 +285,16 @@ def test_pods_that_came_filled_the_node_where_nothing_that_was_there_grew() -> N
     grew = replace(verdict, growers=(Grower(pod="default/web", rate=1),))
     assert not filled_by_arrivals(replace(found, verdict=grew))
     assert not filled_by_arrivals(replace(found, arrivals=NewPods()))
+
+
+def test_the_pods_that_were_evicted_before_it_are_counted() -> None:
+    """Five pods leaked, and of the last eviction it was said that two grew: three had been evicted for the same signal."""
+    found = replace(judged(Need.NEEDED), before=())
+    assert "minutes before" not in summary_text(found)
+    other = replace(found.event, uid="other")
+    assert summary_text(replace(found, before=(other,))).endswith("; 1 other pod was evicted in the minutes before")
+    three = tuple(replace(other, uid=uid) for uid in ("a", "b", "c", "c"))
+    assert "; 3 other pods were evicted in the minutes before" in summary_text(replace(found, before=three))
+    disk = replace(other, evidence={"because": {"signal": "nodefs.available"}})
+    for each in (found.event, replace(other, dry_run=True), replace(other, kind=EventKind.GONE), disk):
+        assert "minutes before" not in summary_text(replace(found, before=(each,)))

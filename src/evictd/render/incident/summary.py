@@ -6,6 +6,7 @@ from evictd.codec.times import rfc3339
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.attribution import clock_text
+from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.avoidance import held_by_page_cache
@@ -43,7 +44,14 @@ def filled_name(resource: Resource) -> str:
 def summary_text(found: Incident) -> str:
     """Write cause and effect; empty where neither is known."""
     texts = filter(
-        None, (_cause_text(found), _asked_text(found), _shortened_text(found), _effect_text(found), _again_text(found))
+        None,
+        (
+            _cause_text(found),
+            _asked_text(found),
+            _shortened_text(found),
+            _effect_text(found),
+            _again_text(found) or _others_text(found),
+        ),
     )
     held_back = held_back_text(found) if (found.came_back or 0) < (found.missing or 0) and found.settled else ""
     return "; ".join((*texts, *filter(None, (held_back, _killed_text(found)))))
@@ -104,6 +112,16 @@ def _again_text(found: Incident) -> str:
     """Write that pods of its owner go again and again; a second one counts where its own growth was the cause."""
     least = TWICE if found.own_cause else AGAIN
     return f"{found.of_owner} pods of {found.event.owner} were evicted here" if found.of_owner >= least else ""
+
+
+def _others_text(found: Incident) -> str:
+    """Write how many other pods were evicted for the signal in the minutes before; empty for none."""
+    if found.signal is None:
+        return ""
+    evicted = (each for each in found.before if each.kind is EventKind.EVICTED and not each.dry_run)
+    others = {each.uid for each in evicted if each.uid != found.event.uid and signal_of(each) is found.signal}
+    were = "was" if len(others) == 1 else "were"
+    return f"{counted(len(others), 'other pod')} {were} evicted in the minutes before" if others else ""
 
 
 def _cause_text(found: Incident) -> str:
