@@ -66,7 +66,9 @@ class NodeFields(WorldPart, frozen=True):
     ] = None
     unusable_memory: Annotated[
         Amount,
-        _about("Bytes that count as available although processes cannot allocate them: the kernel's watermarks."),
+        _about(
+            "The kernel's watermarks, which processes cannot allocate. By default only soft thresholds count them as available."
+        ),
     ] = Amount(0)
     swap: Annotated[Amount, _about("Bytes of swap.")] = Amount(0)
     pids: Annotated[Amount, _about("How many PIDs there are.")] = Amount(32768)
