@@ -74,7 +74,7 @@ def test_a_smaller_pod_that_relieves_the_node_as_well_stands_in_for_a_larger_one
 @pytest.mark.parametrize("priority", [0, 100])
 def test_a_pod_of_higher_priority_is_not_needed_where_one_that_was_passed_over_was_enough(priority: int) -> None:
     """`no pod was evicted without need` was said of a database of priority 100, although one of six jobs was enough."""
-    run = play(jobs_beside_a_database(priority), config(hard={"memory.available": "200Mi"}))
+    run = play(jobs_beside_a_database(priority, database=4000, rate=2), config(hard={"memory.available": "200Mi"}))
     (loss,) = account_of(run).losses
     assert (loss.slot, loss.instead_of) == ("default/db", "default/job-0")
     assert loss.verdict is (Verdict.INNOCENT if priority else Verdict.NEEDED)

@@ -2,13 +2,13 @@
 
 import pytest
 
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import MINUTE
 from evictd.world.account import account_of
-from evictd.world.behaviours import Burst, Hold, Usage
+from evictd.world.behaviours import Usage
 from evictd.world.loop import play
-from evictd.world.model import Disk, NodeSpec, WorldPod
-from tests.playbook import config, pod
-from tests.world.worlds import GI, MI, evicted, hog, holder, world
+from evictd.world.model import Disk, NodeSpec
+from tests.playbook import config
+from tests.world.worlds import GI, MI, evicted, hog, holder, jobs_beside_a_database, world
 
 OF_MEMORY = ("memory.available", Usage.MEMORY, 300 * MI, 5 * MI)
 OF_DISK = ("nodefs.available", Usage.LAYER, 3 * GI, 50 * MI)
@@ -31,13 +31,6 @@ def test_pods_over_their_requests_stay_where_a_leak_of_higher_priority_follows(
 
 def test_a_database_of_high_priority_stays_where_jobs_fill_the_node() -> None:
     """At their rate no pods together lasted for 40 s, and the database went, as the only one that was twice as large."""
-    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=MINUTE, duration=40 * SECOND, rate=20 * MI)
-    jobs = [
-        WorldPod(pod=pod(f"job-{i}", memory="100Mi"), behaviours=(Hold(of=Usage.MEMORY, amount=50 * MI), grows))
-        for i in range(6)
-    ]
-    database = holder("db", 1200 * MI, priority=100)
-    node = NodeSpec(memory=3400 * MI)
-    played = play(world(*jobs, database, node=node, duration=5 * MINUTE), config(hard={"memory.available": "200Mi"}))
+    played = play(jobs_beside_a_database(priority=100), config(hard={"memory.available": "200Mi"}))
     assert evicted(played) == ["job-0"]
     assert account_of(played).regret == 0

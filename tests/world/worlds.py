@@ -35,12 +35,17 @@ def world(*pods: WorldPod, memory: int = 4 * GI, node: NodeSpec | None = None, *
     return World(name="test", node=node or NodeSpec(memory=memory), pods=pods, duration=duration, **more)
 
 
-def jobs_beside_a_database(priority: int) -> World:
-    """Six jobs that grow at the same time beside a database of this priority: the end of one of them is enough."""
-    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=60 * SECOND, duration=40 * SECOND, rate=20 * MI)
+def jobs_beside_a_database(priority: int, *, database: int = 1200, rate: int = 20) -> World:
+    """Six jobs that grow at the same time, by so many MiB a second each, beside a database of so many MiB and this priority.
+
+    The end of one job is enough.
+    """
+    duration = 400 * SECOND // rate + 40 * SECOND
+    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=30 * SECOND, duration=duration, rate=rate * MI)
     holds = Hold(of=Usage.MEMORY, amount=50 * MI)
     jobs = (WorldPod(pod=pod(f"job-{i}", memory="100Mi"), behaviours=(holds, grows)) for i in range(6))
-    return world(holder("db", 1200 * MI, memory="1Gi", priority=priority), *jobs, memory=3500 * MI)
+    held = holder("db", database * MI, memory=f"{database - 100}Mi", priority=priority)
+    return world(held, *jobs, memory=(database + 2300) * MI, duration=10 * MINUTE)
 
 
 def ends(run: Run) -> list[tuple[str, EndCause]]:
