@@ -2,7 +2,15 @@
 
 from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.render.status.headline import headline
-from evictd.render.status.stopped import brief_stop, name_last, past_its_budget, paused_until, stop_text
+from evictd.render.status.stopped import (
+    BUDGET_GUARD,
+    before_stop_ends,
+    brief_stop,
+    name_last,
+    past_its_budget,
+    paused_until,
+    stop_text,
+)
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
@@ -35,6 +43,14 @@ def test_a_pause_says_when_evictions_resume() -> None:
     over = {**memory, "stopEndsInSeconds": -3.0}
     assert paused_until(status, over) == ""
     assert paused_until(status, {**memory, "stopEndsInSeconds": None}) == ""
+
+
+def test_what_is_before_the_end_of_a_pause_is_said_to_be() -> None:
+    pause = {"stopEndsInSeconds": 60.0, "stopPodGuard": ""}
+    assert before_stop_ends(pause, 59.0) == ", before evictd evicts a pod,"
+    assert before_stop_ends(pause, 60.0) == ""
+    assert before_stop_ends({}, 0.0) == "", "of an older daemon"
+    assert before_stop_ends({**pause, "stopPodGuard": BUDGET_GUARD}, 0.0) == "", "a budget may allow it before"
 
 
 def test_a_pause_that_would_begin_has_a_length_and_no_end() -> None:

@@ -215,3 +215,19 @@ def test_a_pod_that_another_component_deleted_may_end_before_nothing_is_left() -
     snapshot = incident_snapshot("11-leaving-pod", 124)
     (end,) = ends(status_of(snapshot, snapshot.at)).values()
     assert "unless default/old has ended by then, the kernel's OOM killer kills processes" in end.text
+
+
+def test_a_steady_slow_fall_between_short_readings_says_when_nothing_is_left() -> None:
+    """A disk that lost 20Mi a second was full 8 minutes later, during a pause of evictions, and no sentence said so."""
+    pause = incident_snapshot("45-host-path-beside-large-layers", 1560)
+    status = status_of(pause, pause.at)
+    (end,) = ends(status).values()
+    assert end.reaches("nodefs.available") == "nodefs.available reaches 0 in 8m9s at this rate"
+    assert end.then == (
+        "At 0, before evictd evicts a pod, writes to the disk fail; the rate: 20Mi a second in the last minute"
+    )
+    (disk,) = [each for each in status["signals"] if each["signal"] == "nodefs.available"]
+    step = {**disk, "fillRate": disk["fillRate"] // 4}
+    assert ends({**status, "signals": [step]}) == {}, "one step is no rate"
+    over = {**disk, "stopEndsInSeconds": 400}
+    assert "At 0 writes to the disk fail" in ends({**status, "signals": [over]})["nodefs.available"].then

@@ -54,6 +54,12 @@ def is_guarded_by_budget(entry: Document) -> bool:
     return bool(entry.get("stopPodGuard") == BUDGET_GUARD)
 
 
+def before_stop_ends(entry: Document, left: float) -> str:
+    """Return that something is in `left` seconds, before a pod may go for a signal, between commas; empty where it is not."""
+    ends = None if is_guarded_by_budget(entry) else entry.get("stopEndsInSeconds")  # an older daemon does not say it
+    return ", before evictd evicts a pod," if ends is not None and left < ends else ""
+
+
 def past_its_budget(status: Document, entry: Document) -> str:
     """Return when evictd deletes a pod whose eviction a disruption budget refuses, or takes another one in its place.
 

@@ -11,6 +11,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.signal_entry import shown_entries
+from evictd.render.status.stopped import before_stop_ends
 from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -267,6 +268,8 @@ _AT_ZERO = {
 _MINUTE = 60
 _LONGEST = FORESEEN_SECONDS / _MINUTE
 """No time is said that is this many times as long as that over which the rate was measured: one step is no rate."""
+_STEADY = 2
+"""A fall between the last two readings is less than this many times the mean of the minute where it is no step."""
 _KILLED_PERIODS = 3
 """A kill within this many times as long as memory did not fall is the reason for that."""
 _STEADY_SECONDS = 10.0
@@ -323,6 +326,8 @@ def ends(status: Document) -> dict[str, End]:
                 found[entry["signal"]] = End(text)
             continue
         rate, when, lasts = (mean, "minute", _MINUTE) if mean > fall else (fall, seconds_text(over), over)
+        if entry["available"] / rate > lasts * _LONGEST and mean * _STEADY > fall:
+            rate, when, lasts = mean, "minute", _MINUTE
         age = last["agoSeconds"]
         if (left := entry["available"] / rate) <= lasts * _LONGEST:
             left, a_second = (
@@ -334,7 +339,8 @@ def ends(status: Document) -> dict[str, End]:
                 f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
-            at_zero = f"At 0 {then}{f', {unless} by then' if unless else ''}; the rate: {a_second} a second in the last {when}"
+            at_zero = f"At 0{before_stop_ends(entry, left)} {then}{f', {unless} by then' if unless else ''}"
+            at_zero += f"; the rate: {a_second} a second in the last {when}"
             found[entry["signal"]] = End(text, left, at_zero, rate, when)
     return found
 
