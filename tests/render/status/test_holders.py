@@ -52,6 +52,18 @@ def test_the_pods_that_grew_are_named_and_disks_say_nothing_of_the_rest() -> Non
     assert list(growers({**status, "signals": [{**memory, "growing": None}]})) == []
 
 
+def test_what_all_pods_hold_stands_beside_what_was_taken_where_most_can_be_no_pods() -> None:
+    """It took until the second reading of the pods that the page said that no pod fills the disk (world 06)."""
+    snapshot = incident_snapshot("06-collection-frees-nothing", 60)
+    status = status_of(snapshot, snapshot.at)
+    (said,) = growers(status)
+    most = "most of that belongs to no pod"
+    assert said == f"In the last 1m0s 5.86Gi were taken, and all pods hold 2.34Gi: {most}."
+    disks = [{**each, "hostPathPods": ["default/writer"]} for each in status["signals"]]
+    (said,) = growers({**status, "signals": disks})
+    assert said.endswith(f"{most} or lies in hostPath volumes.")
+
+
 def test_what_grew_in_no_pod_may_lie_in_host_path_volumes_where_a_pod_has_one() -> None:
     """It was said to belong to no pod, beside the advice to look at the volumes of a pod (world 02)."""
     snapshot = incident_snapshot("02-host-path-writer", 300)

@@ -297,3 +297,11 @@ def test_a_pod_that_grew_by_little_of_what_is_missing_is_no_advice() -> None:
             entry["attribution"]["evictable"]["held"] = 5 * GI
     (text,) = remedies(status)
     assert text.startswith(f"end, move or limit one of the largest pods that may be evicted, or {outside}")
+
+
+def test_no_pod_is_to_be_ended_where_more_was_taken_than_all_pods_hold() -> None:
+    """`End, move or limit one of the largest pods` was said while the host filled the disk (world 06)."""
+    snapshot = incident_snapshot("06-collection-frees-nothing", 60)
+    (text,) = remedies(status_of(snapshot, snapshot.at))
+    assert text.startswith("free disk space outside pods")
+    assert text.endswith(": what grew belongs to no pod; `evictd why default/web-0` says what would keep that pod")

@@ -18,10 +18,11 @@ from evictd.core.model.finding import KeptAway, RankedPod, ThresholdFinding, Wai
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
-from evictd.core.model.signal import DISKS, SIGNALS, WITH_REQUEST, NodeCondition, Signal
+from evictd.core.model.signal import DISKS, WITH_REQUEST, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
+from evictd.daemon.telemetry.beyond_pods import is_fresh, taken_beyond_pods
 from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
@@ -39,7 +40,6 @@ from evictd.render.text import incident_id, protection
 
 API_VERSION = "evictd.io/v1alpha1"
 _SHOWN_GROWERS = 3
-_FRESH_PART = 4
 
 
 def status_document(
@@ -215,7 +215,8 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "leavesFirst": [] if answer is None else list(answer.leaves_first),
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
-                "growing": _growing(answer, stated["thresholds"], snapshot),
+                "growing": (growing := _growing(answer, stated["thresholds"], snapshot)),
+                "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
                 "hostPathPods": [] if answer is None else _with_host_path(answer, snapshot),
                 **_next_pod(answer, snapshot, now),
             }
@@ -271,7 +272,7 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
     since, grown, elsewhere = _grown(answer, held.signal, holdings, snapshot)
     pods = {pod.uid: pod for pod in snapshot.observation.pods}
     grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
-    whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and _is_fresh(held.signal, since, snapshot)
+    whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and is_fresh(held.signal, since, snapshot)
     most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
     return {
         "overSeconds": round((holdings.at - since) / SECOND, 1),
@@ -288,21 +289,6 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
         "ofPods": sum(each for each, _ in grew),
         "elsewhere": elsewhere if whole else None,
     }
-
-
-def _is_fresh(supply: Signal, since: int, snapshot: Snapshot) -> bool:
-    """Whether all that pods hold of a supply was read in the last quarter of the time since then, so that the rest is no pod's.
-
-    What pods hold of a disk is read in turns: what a pod took after its turn seems to belong to no pod.
-    """
-    if SIGNALS[supply].filesystem is None:
-        return True
-    latest = snapshot.at - (snapshot.at - since) // _FRESH_PART
-    read = [snapshot.observation.pod_stats.get(pod.uid) for pod in snapshot.observation.pods]
-    return all(
-        each is not None and not each.disk_at_least and min(each.disk_time or 0, each.layers_time or 0) >= latest
-        for each in read
-    )
 
 
 def _grown(

@@ -28,16 +28,30 @@ def filled(status: Document) -> list[str]:
 def growers(status: Document) -> Iterator[str]:
     """Return who takes what will be short soon, as far as that is known."""
     for entry in (approach.entry for approach in approaches(status)):
+        signal = Signal(entry["signal"])
+        if beyond := entry.get("beyondPods"):  # an older daemon does not say it
+            taken, of_pods = growth_amount(beyond["taken"], signal), growth_amount(beyond["ofPods"], signal)
+            over = seconds_text(beyond["overSeconds"])
+            rest = f"most of that belongs to no pod{_volumes(entry, 'lies')}"
+            yield f"In the last {over} {taken} were taken, and all pods hold {of_pods}: {rest}."
         if not (growing := entry.get("growing")):
             continue
-        signal, elsewhere = Signal(entry["signal"]), growing["elsewhere"]
+        elsewhere = growing["elsewhere"]
         pods = ", ".join(f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"])
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
-        volumes = " or lie in hostPath volumes" if entry.get("hostPathPods") else ""
-        rest = "" if is_little else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod{volumes}"
+        rest = (
+            ""
+            if is_little
+            else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod{_volumes(entry, 'lie')}"
+        )
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
             yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+
+
+def _volumes(entry: Document, lie: str) -> str:
+    """Write where else than outside pods what no pod was seen to take may lie: hostPath volumes are not measured."""
+    return f" or {lie} in hostPath volumes" if entry.get("hostPathPods") else ""
 
 
 def growth_amount(amount: int, signal: Signal) -> str:

@@ -217,7 +217,9 @@ def _before(entry: Document, status: Document) -> str:
         return ""  # the end of a pod that was deleted relieves the node
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
     outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
-    if (growing["elsewhere"] or 0) > growing["ofPods"]:
+    if (
+        entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
+    ):  # an older daemon does not say the first
         if suspects := entry.get("hostPathPods"):
             outside = f"{host_path_remedy(suspects)}; {outside}"
         return f"{outside}: {_not_of_a_pod(entry)}{keeps}"
