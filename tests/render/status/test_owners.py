@@ -3,10 +3,12 @@
 from typing import Any
 
 from evictd.render.status.headline import headline
-from evictd.render.status.owners import AGAIN, mend_owner, nth_text, owner_remedies, owner_remedy
+from evictd.render.status.owners import AGAIN, mend_owner, new_pods, nth_text, owner_remedies, owner_remedy
 from evictd.render.status.remedies import remedies
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_view import shown
 
 UNDO = "mend DaemonSet/leak (if its last change is the cause: `kubectl -n default rollout undo daemonset/leak`)"
 OFF = "or keep its pods off this node until it is mended"
@@ -64,3 +66,21 @@ def test_what_is_mended_depends_on_the_kind_of_the_owner() -> None:
     assert mend_owner("DaemonSet/leak", "default") == f"{UNDO}, {OFF}"
     assert mend_owner("ReplicaSet/web-5d9", "default").startswith("mend what owns ReplicaSet/web-5d9, or")
     assert mend_owner("Job/import", "default").startswith("stop Job/import, or")
+
+
+def test_the_new_pod_that_runs_in_the_place_of_the_one_that_filled_the_node_is_named() -> None:
+    """`default/web-0 would be evicted first` stood alone, and the new pod went 4 s later."""
+    status = status_at("01-recreated-hog", 305)
+    said = "default/leak-39, of DaemonSet/leak, runs in the place of default/leak-38: if it grows as that one did, it goes first"
+    assert new_pods(status) == [said]
+    assert f"<li>{said}.</li>" in page(incident_snapshot("01-recreated-hog", 305))
+    assert said in " ".join(shown(status, 200).split())
+    (owner,) = status["owners"]
+    two = {**status, "owners": [{**owner, "newPods": ["default/leak-39", "default/leak-40"]}]}
+    (both,) = new_pods(two)
+    assert both.startswith("default/leak-39, default/leak-40, of DaemonSet/leak, run in the place of default/leak-38: ")
+    assert both.endswith("if they grow as that one did, they go first")
+    first = [{**each, "next": {**each["next"], "pod": "default/leak-39"}} for each in status["signals"]]
+    assert new_pods({**status, "signals": first}) == [], "it is named as the first"
+    assert new_pods({**status, "leaving": [{"pod": "default/leak-39"}]}) == []
+    assert new_pods({**status, "owners": [{**owner, "filled": False}]}) == []

@@ -33,6 +33,7 @@ from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import last_eviction, last_eviction_text
 from evictd.render.status.nearest import nearest
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
+from evictd.render.status.owners import new_pods
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.page_decisions import page_decisions
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
@@ -247,8 +248,12 @@ def _reported(problems: Sequence[Document]) -> str:
 
 
 def _next(status: Document, explained: Document, head: Headline, faults: Sequence[OwnFault]) -> list[str]:
-    """Return the pods that would be evicted first for the nearest kinds of shortage, and why; at most `_SHOWN_NEXT` of them."""
-    return list(_firsts(status, explained, " ".join((head.text, *beside_faults(status, faults)))))[:_SHOWN_NEXT]
+    """Return the pods that would be evicted first for the nearest kinds of shortage, and why; at most `_SHOWN_NEXT` of them.
+
+    Beside them stand the new pods of owners whose last pod filled the node.
+    """
+    said = " ".join((head.text, *beside_faults(status, faults)))
+    return [*list(_firsts(status, explained, said))[:_SHOWN_NEXT], *(f"{each}." for each in new_pods(status))]
 
 
 def _would_go(status: Document) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from evictd.render.text import clean, ordinal, seconds_text
+from evictd.render.text import clean, first_of, ordinal, seconds_text
 
 Document = Mapping[str, Any]
 
@@ -12,6 +12,7 @@ AGAIN = 3
 """From how many evictions on an owner is named as what has to be changed."""
 TWICE = 2
 """From how many on, where the last evicted pod made the node short by its own growth."""
+_NAMED = 3
 _UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 """Kinds whose last change `kubectl rollout undo` takes back."""
 
@@ -59,6 +60,22 @@ def owner_remedies(status: Document) -> list[str]:
     """Return what to do about the owners whose pods filled the node and were evicted again and again."""
     found = (owner_remedy(status, owner["lastPod"]) for owner in _owners(status))
     return [text for text in found if text]
+
+
+def new_pods(status: Document) -> list[str]:
+    """Return of owners whose last pod filled the node that a new pod of theirs runs, as sentences.
+
+    None of a pod that already comes first, or leaves: it is named then.
+    """
+    named = {entry["next"]["pod"] for entry in status["signals"] if entry.get("next")}
+    named.update(row["pod"] for row in status["leaving"])
+    return [
+        f"{first_of([clean(each) for each in new], _NAMED)}, of {clean(owner['owner'])}, {'runs' if len(new) == 1 else 'run'} "
+        f"in the place of {clean(owner['lastPod'])}: if {'it grows' if len(new) == 1 else 'they grow'} as that one did, "
+        f"{'it goes' if len(new) == 1 else 'they go'} first"
+        for owner in _owners(status)
+        if owner["filled"] and (new := owner["newPods"]) and named.isdisjoint(new)
+    ]
 
 
 def _owners(status: Document) -> list[Document]:

@@ -17,6 +17,7 @@ from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
+from evictd.render.status.owners import new_pods
 from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_entry import is_pressed, shown_entries
@@ -241,6 +242,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if entry.get("notOfPods"):
             of_no_pod = not_of_pods_text(entry["notOfPods"], SIGNALS[Signal(entry["signal"])].resource)
             yield Text(f"{entry['signal']}: {of_no_pod}", style="dim")
+    yield from (Text(each, style="yellow") for each in new_pods(document))
     yield from _filled(document)
     if text := to_do(document).replace("`", ""):
         yield Text(f"what you can do: {text}", style="yellow")
