@@ -20,7 +20,9 @@ def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:
 
 def test_a_time_stands_beside_a_flat_line_only_with_its_reservation() -> None:
     text = page(incident_snapshot("25-budget-of-zero", 305), 0)
-    assert "hard 300Mi: met in 19s at this rate, but it did not fall in the last 11s<" in text
+    assert (
+        "hard 300Mi: would be met in 19s at the rate of the last minute, but it did not fall in the last 11s<" in text
+    )
 
 
 def test_half_a_minute_of_readings_is_drawn_on_half_a_minute() -> None:

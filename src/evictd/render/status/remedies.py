@@ -80,7 +80,7 @@ def remedies(status: Document) -> list[str]:
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in _open(status):
         text, outside = _before(entry, status), outside_pods(entry)
-        if _is_named(entry, found):
+        if _is_named(entry, found, status):
             continue
         if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
             found[text] = None
@@ -117,10 +117,12 @@ def _is_waiting(status: Document) -> bool:
     return not (status["dryRun"] or status["leaving"] or status.get("asked"))
 
 
-def _is_named(entry: Document, found: Iterable[str]) -> bool:
-    """Whether what is said already names the pod for which no other one goes, and that pod grew the most."""
-    culprit = entry.get("stopPod")
-    return bool(culprit) and culprit == _grower(entry)[0] and any(clean(culprit) in text for text in found)
+def _is_named(entry: Document, found: Iterable[str], status: Document) -> bool:
+    """Whether what is said already names the pod that no other one goes for, or that is asked for, and that grew the most."""
+    refused_first = {row.get("refusedFirst", "") for row in status.get("asked", ())}
+    culprit = _grower(entry)[0]
+    is_cause = bool(culprit) and culprit in {entry.get("stopPod"), *refused_first}
+    return is_cause and any(clean(culprit) in text for text in found)
 
 
 def _goes_at_once(due: Sequence[Document]) -> str:

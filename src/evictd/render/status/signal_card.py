@@ -101,7 +101,9 @@ def _foreseen(threshold: Document, entry: Document) -> str:
     if last and sooner is not None:
         over = seconds_text(last["overSeconds"])
         return f"met {in_text(sooner)} at the rate of the last {over}, in {left} at that of the last minute"
-    return f"met {in_text(threshold['secondsToThreshold'])} at this rate{f', but it {slows}' if slows else ''}"
+    if slows:
+        return f"would be met {in_text(threshold['secondsToThreshold'])} at the rate of the last minute, but it {slows}"
+    return f"met {in_text(threshold['secondsToThreshold'])} at this rate"
 
 
 def _is_foreseen(seconds: float | None) -> bool:
