@@ -4,12 +4,13 @@ It is made once, of a reading or of the daemon's last cycle; `explain`, `/status
 Signals with the same ranking are put together: on a node with one filesystem, nodefs and containerfs have the same.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
 from evictd.codec.decision import encode_finding, encode_row
 from evictd.codec.plain import Form
+from evictd.core.eviction.ledger import is_asked_for
 from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
@@ -97,6 +98,12 @@ def node_view(
     """Return the view of one reading; `state` and `findings` are the core's result at `now`, in nanoseconds."""
     found = tuple(findings)
     answers = who_is_next(state, observation, config, now)
+    # A pod that the API server is only asked for stays (law Consent).
+    leaving = {
+        each.uid
+        for each in state.in_flight
+        if each.gone_at is None and not is_asked_for(each, state, observation.outcomes, now)
+    }
     return NodeView(
         title=title,
         config=config,
@@ -105,7 +112,7 @@ def node_view(
         thresholds=tuple(finding for finding in found if isinstance(finding, ThresholdFinding)),
         unobserved={finding.signal: finding.absent for finding in found if isinstance(finding, SignalUnobserved)},
         answers=answers,
-        queues=_queues(answers, state),
+        queues=_queues(answers, leaving),
         notes=tuple(
             finding
             for finding in found
@@ -122,9 +129,8 @@ _POD = RankedPod._fields.index("pod")
 """The place in a row after the keys of a ranking."""
 
 
-def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
-    """Group the signals that have the same ranking."""
-    leaving = {release.uid for release in state.in_flight if release.gone_at is None}
+def _queues(answers: Iterable[NextUp], leaving: Collection[str]) -> tuple[Queue, ...]:
+    """Group the signals that have the same ranking; pods that leave are left out."""
     queues: dict[tuple[object, ...], Queue] = {}
     for answer in answers:
         why = None if answer.stop is None else answer.stop.why
@@ -144,14 +150,15 @@ def _queues(answers: Iterable[NextUp], state: State) -> tuple[Queue, ...]:
             stop=answer.stop if same is None else same.stop,
             held=answer.held if same is None else same.held,
             passed_over={each.pod.uid: passed_over_text(each) for each in skips},
-            skipped={each.pod.uid: each.reason for each in skips if each.reason is not SkipReason.IN_FLIGHT},
+            skipped={each.pod.uid: each.reason for each in skips},
         )
     return tuple(queues.values())
 
 
 def _skips(answer: NextUp) -> list[PodSkipped]:
-    """Return which pods are passed over for another one; where no pod would go, `NextUp.stop` says why."""
-    return [] if answer.victim is None else [each for each in answer.findings if isinstance(each, PodSkipped)]
+    """Return which other pods are passed over for one; where no pod would go, `NextUp.stop` says why."""
+    skips = [each for each in answer.findings if isinstance(each, PodSkipped)]
+    return [] if answer.victim is None else [each for each in skips if each.reason is not SkipReason.IN_FLIGHT]
 
 
 class PlacedRow(NamedTuple):

@@ -20,10 +20,14 @@ def test_an_eviction_that_budgets_may_refuse_is_none_until_the_api_server_agrees
         "refusals": 14,
         "refusedPods": 4,
         "refusedFirst": "",
+        "budgetEndsInSeconds": None,
         "refusedSince": "2023-11-14T22:14:26Z",
     }
     status = status_of(refused, refused.at)
-    assert (status["leaving"], status["asked"]) == ([], [{**row, "refusedFirst": "default/batch-1"}])
+    assert (status["leaving"], status["asked"]) == (
+        [],
+        [{**row, "refusedFirst": "default/batch-1", "budgetEndsInSeconds": -14.0}],
+    )
     last = status["decisions"][-1]
     assert last["text"].startswith("ask to evict default/web-2 ")
     assert (last["pod"], last["why"], last["incident"]) == ("", "", "")

@@ -35,6 +35,29 @@ def test_a_pod_whose_eviction_is_asked_for_is_not_being_evicted() -> None:
     assert agree in list(why_lines(PodWhy(pod="default/web-2", status=status, explained={"queues": []})))
 
 
+def test_the_order_and_the_reasons_agree_with_what_is_asked_for() -> None:
+    """`Asked for default/web-2 now` stood above `No pod would be evicted`, and the asked pod was in no table."""
+    body = page(incident_snapshot("42-budget-of-one", 200), 0)
+    assert "The API server is asked for <strong>default/web-2</strong> now." in body
+    assert "No pod would be evicted" not in body
+    assert "each pod whose eviction would help is skipped" not in body
+    four = "default/batch-1, default/batch-2, default/web-0 and 1 more (4 pods)"
+    assert f"{four} are each skipped now for default/web-2: a disruption budget refused its eviction" in body
+    assert body.count('<th scope="row">default/web-2</th>') == 2, "of the two signals"
+    body = page(incident_snapshot("25-budget-of-zero", 300), 0)
+    assert "The API server is asked for <strong>default/leak</strong> now." in body
+    assert "default/leak is skipped" not in body
+    assert body.count('<th scope="row">default/leak</th>') == 1
+    assert "passed over" not in body
+
+
+def test_the_advice_names_a_refused_pod_once() -> None:
+    """`Limit or move that pod; end, move or limit default/leak` was one pod twice."""
+    asked = incident_snapshot("25-budget-of-zero", 300)
+    (text,) = remedies(status_of(asked, asked.at))
+    assert text.startswith("let the disruption budget of default/leak allow its eviction")
+
+
 def test_several_refusals_are_one_advice() -> None:
     held = incident_snapshot("42-budget-of-one", 300)
     (text,) = remedies(status_of(held, held.at))

@@ -4,6 +4,7 @@ from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.render.status.headline import headline
 from evictd.render.status.stopped import (
     BUDGET_GUARD,
+    asked_past_its_budget,
     before_stop_ends,
     brief_stop,
     name_last,
@@ -100,6 +101,28 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
     )
     assert "static pod" not in head
     assert head.count("which grew the most") == 0, "it named the same pod again"
+
+
+def test_a_pod_that_is_asked_for_is_deleted_past_its_budget() -> None:
+    """The deletion was said before and after each request, and not while one was made."""
+    asked = incident_snapshot("25-budget-of-zero", 300)
+    status = status_of(asked, asked.at)
+    past = "ith podTermination Auto evictd deletes default/leak from 22:19:08 UTC (in 49s) on"
+    assert asked_past_its_budget(status) == f"w{past}"
+    assert headline(status).text.endswith(f"it refused once since 22:18:09 UTC. W{past}.")
+    (row,) = status["asked"]
+    over = {**status, "asked": [{**row, "budgetEndsInSeconds": -1.0}]}
+    assert asked_past_its_budget(over).endswith("evictd deletes default/leak at the next attempt")
+    other = {**status, "asked": [{**row, "budgetEndsInSeconds": -1.0, "pod": "default/web-0"}]}
+    assert asked_past_its_budget(other) == "", "it has its turn again later"
+    assert asked_past_its_budget({**status, "podTermination": "Evict"}) == (
+        "with podTermination Evict evictd does not delete default/leak"
+    )
+    assert asked_past_its_budget({**status, "asked": []}) == asked_past_its_budget({**status, "signals": []}) == ""
+    hard = [
+        {**each, "thresholds": [{**each["thresholds"][0], "kind": "hard", "met": True}]} for each in status["signals"]
+    ]
+    assert asked_past_its_budget({**status, "signals": hard}).startswith("evictd deletes default/leak from")
 
 
 def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:

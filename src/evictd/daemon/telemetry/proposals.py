@@ -5,10 +5,12 @@ from itertools import takewhile
 from typing import Any
 
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.backoff import patience_with_budget
 from evictd.core.eviction.ledger import is_asked_for
-from evictd.core.model.finding import RankedPod
+from evictd.core.model.finding import RankedPod, ThresholdFinding
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
+from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 
 Order = Mapping[Signal, Sequence[RankedPod]]
@@ -22,10 +24,13 @@ def proposed(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(each.uid for each in state.in_flight if is_asked_for(each, state, outcomes, snapshot.at))
 
 
-def asked_document(snapshot: Snapshot, uids: frozenset[str], order: Order = NO_ORDER) -> list[dict[str, Any]]:
+def asked_document(
+    snapshot: Snapshot, uids: frozenset[str], order: Order = NO_ORDER, *, now: int | None = None
+) -> list[dict[str, Any]]:
     """Make the rows of these `proposed` pods, with how often the API server refused since the last eviction, and which pods.
 
     `refusedFirst` is the refused pod that comes first in `order`: it is the one that should go. Empty where it is not known.
+    `budgetEndsInSeconds`: from then on, counted from `now`, evictd may pass over the budget that refuses that pod.
     """
     others = (each for each in reversed(snapshot.recent) if each.uid not in uids)
     refused = [each for each in takewhile(lambda each: not each.uid, others) if each.refused] if uids else []
@@ -36,12 +41,25 @@ def asked_document(snapshot: Snapshot, uids: frozenset[str], order: Order = NO_O
             "signal": "" if victim.cause is None else victim.cause.value,
             "refusals": sum(each.refused for each in refused),
             "refusedPods": len(refused),
-            "refusedFirst": _first(refused, victim, order),
+            "refusedFirst": (first := _first(refused, victim, order)),
+            "budgetEndsInSeconds": _budget_ends(snapshot, victim, first, now),
             "refusedSince": None if since is None else rfc3339(since),
         }
         for victim in snapshot.state.in_flight
         if victim.uid in uids
     ]
+
+
+def _budget_ends(snapshot: Snapshot, victim: Victim, first: str, now: int | None) -> float | None:
+    """Return in how many seconds evictd no longer waits for the budget that refuses a pod; `None` where none does."""
+    uid = next((pod.uid for pod in snapshot.observation.pods if pod.full_name == first), "")
+    budget = snapshot.state.backoff.budgets.get(uid)
+    if budget is None:
+        return None
+    of_victim = (each for each in snapshot.findings if isinstance(each, ThresholdFinding))
+    hard = any(each.met and each.threshold.hard and each.threshold.signal is victim.cause for each in of_victim)
+    until = budget.first_at + patience_with_budget(snapshot.config, hard=hard)
+    return round((until - (snapshot.at if now is None else now)) / SECOND, 1)
 
 
 def _first(refused: Sequence[Decided], victim: Victim, order: Order) -> str:

@@ -81,7 +81,7 @@ def status_document(
             for victim in state.in_flight
             if victim.uid not in asked
         ],
-        "asked": asked_document(snapshot, asked, {each.signal: each.rows for each in view.answers}),
+        "asked": asked_document(snapshot, asked, {each.signal: each.rows for each in view.answers}, now=now),
         "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),
         "problems": problems,

@@ -19,7 +19,14 @@ from evictd.render.status.page_chart import eviction_marks, seconds_ago
 from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
-from evictd.render.status.stopped import brief_stop, goes_then, is_guarded_by_budget, past_its_budget, paused_until
+from evictd.render.status.stopped import (
+    asked_past_its_budget,
+    brief_stop,
+    goes_then,
+    is_guarded_by_budget,
+    past_its_budget,
+    paused_until,
+)
 from evictd.render.status.timing import (
     End,
     approaches,
@@ -158,7 +165,8 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
         return _while_leaving(status, leaving, hard or met, falls)
     if asked := status.get("asked"):  # an older daemon does not say it
         short = f"{_below(hard or met, falls)}; " if met else ""
-        return Headline(text=f"{short}{asked_text(asked)}.", level="hard" if hard else "soft")
+        past = f". {capital(text)}" if (text := asked_past_its_budget(status)) else ""
+        return Headline(text=f"{short}{asked_text(asked)}{past}.", level="hard" if hard else "soft")
     if hard:
         return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
     if met:

@@ -117,7 +117,9 @@ def node_page(
         "nothing": folded_notes(nothing := tuple(why_nothing(status, explained, head)), status),
         "queues": sorted(
             (
-                queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards))
+                queue_view(
+                    each, (*first, *beside, *users), nothing, far=_is_far(each, cards), asked=status.get("asked", ())
+                )
                 for each in (() if status["pods"] is None else explained["queues"])
             ),
             key=itemgetter("unmeasured"),
@@ -307,8 +309,9 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
     due = [] if status["phase"]["name"] == PhaseName.RECLAIMING.value else [entry for entry in met if is_due(entry)]
     stops: dict[str, list[Document]] = {}
+    asked = {row["signal"] for row in status.get("asked", ())}  # of their signals not every pod is skipped
     for entry in due:
-        if entry["stop"]:
+        if entry["stop"] and not (entry["stopReason"] == _HELD_BACK and entry["signal"] in asked):
             stops.setdefault(entry["stop"], []).append(entry)
     of_stops = [note.partition(": ") for note in explained["notes"]]
     names = {
@@ -334,6 +337,8 @@ def _is_said(note: str, nothing: Sequence[str]) -> bool:
     )
 
 
+_HELD_BACK = "HeldBack"
+"""The reason for no eviction while each pod that may go is skipped."""
 _PHASES = {"Reclaiming": "removes what no pod needs", "CleaningUp": "waits for an evicted pod to end"}
 """What evictd does in each phase but `Watching`."""
 

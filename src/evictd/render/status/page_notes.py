@@ -4,22 +4,31 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evictd.render.text import counted, first_of
+from evictd.render.text import clean, counted, first_of
 
 Document = Mapping[str, Any]
 
 _SHOWN = 3
-_OF_A_POD = re.compile(r"(?P<pod>\S+/\S+) is (?P<what>skipped: .*)")
+_SKIPPED = "skipped"
+_OF_A_POD = re.compile(r"(?P<pod>\S+/\S+) is (?P<what>skipped(?: now for \S+)?: .*)")
 """A finding about one pod, without its signal."""
 
 
 def folded_notes(notes: Sequence[str], status: Document) -> list[str]:
-    """Return the notes, one for all signals of which it says the same, and one for all pods that are skipped for one reason."""
+    """Return the notes, one for all signals of which it says the same, and one for all pods that are skipped for one reason.
+
+    Where the API server is asked for another pod of the same signal, it is skipped for that one; the asked pod itself is not.
+    """
     known = {entry["signal"] for entry in status["signals"]}
+    asked = {row["signal"]: clean(row["pod"]) for row in status.get("asked", ())}  # an older daemon does not say it
     found: dict[str, list[str]] = {}
     for note in notes:
         signal, colon, text = note.partition(": ")
         named, text = (signal, text) if colon and signal in known else ("", note)
+        if (pod := asked.get(named)) is not None:
+            if text.startswith(f"{pod} is {_SKIPPED}: "):
+                continue
+            text = text.replace(f" is {_SKIPPED}: ", f" is {_SKIPPED} now for {pod}: ", 1)
         if named not in found.setdefault(text, []):
             found[text].append(named)
     skipped: dict[tuple[str, str], list[str]] = {}

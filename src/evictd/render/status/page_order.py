@@ -6,7 +6,7 @@ from typing import Any
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
 from evictd.render.status.holders import full_name, measured_before, row_numbers
 from evictd.render.status.stopped import name_last
-from evictd.render.text import MEASURED_LATER, amount_text, capital, not_of_pods_text, usage_text
+from evictd.render.text import MEASURED_LATER, amount_text, capital, clean, first_of, not_of_pods_text, usage_text
 
 Document = Mapping[str, Any]
 
@@ -15,12 +15,17 @@ _NO_NUMBER = "\u2013"
 
 
 def queue_view(
-    queue: Document, said: Collection[str], nothing: Collection[str], *, far: bool = False
+    queue: Document,
+    said: Collection[str],
+    nothing: Collection[str],
+    *,
+    far: bool = False,
+    asked: Sequence[Document] = (),
 ) -> dict[str, Any]:
     """Return the order of eviction for some signals, without the sentences about its supply that stand at the top.
 
     `nothing` are the reasons for no eviction that stand above the order. `far`: every pod is folded, because another signal
-    is short or will be soon.
+    is short or will be soon. `asked` are the pods that the API server is asked to evict: none goes before it has answered.
     """
     held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
@@ -32,6 +37,7 @@ def queue_view(
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
+        "asked": first_of([clean(row["pod"]) for row in asked if row["signal"] in queue["signals"]]),
         "stop_above": bool(stop) and any(stop in text for text in nothing),
         "stop": capital(name_last(stop)),
         "not_of_pods": not_of_pods_text(queue["notOfPods"], resource) if queue["notOfPods"] else "",

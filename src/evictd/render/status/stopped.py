@@ -67,14 +67,32 @@ def past_its_budget(status: Document, entry: Document) -> str:
     """
     if not is_guarded_by_budget(entry):
         return ""
+    return _past(status, entry, entry.get("stopEndsInSeconds"), "that pod", entry.get("stopInstead"))
+
+
+def asked_past_its_budget(status: Document) -> str:
+    """Return when evictd deletes the pod whose eviction the API server refused, and asks for again; empty where it is unknown.
+
+    Empty also where that time is over and another pod is asked for: it has its turn again later.
+    """
+    asked = status.get("asked", ())  # an older daemon does not say it
+    row: Document = next(iter(asked), {})
+    left, first = row.get("budgetEndsInSeconds"), row.get("refusedFirst", "")
+    entry = next((each for each in status["signals"] if each["signal"] == row.get("signal")), None)
+    if left is None or entry is None or (left <= 0 and first not in {each["pod"] for each in asked}):
+        return ""
+    return _past(status, entry, left, clean(first), None)
+
+
+def _past(status: Document, entry: Document, left: float | None, pod: str, instead: Document | None) -> str:
     hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-    when = _from(_at(status, entry))
+    when = _from(_time(status, left))
     if hard:
-        return f"evictd deletes that pod {when}"
+        return f"evictd deletes {pod} {when}"
     termination = status.get("podTermination", _AUTO)  # an older daemon does not say it
     if termination == _AUTO:
-        return f"with podTermination {_AUTO} evictd deletes that pod {when}"
-    never, instead = f"with podTermination {termination} evictd does not delete that pod", entry.get("stopInstead")
+        return f"with podTermination {_AUTO} evictd deletes {pod} {when}"
+    never = f"with podTermination {termination} evictd does not delete {pod}"
     if not instead:
         return never
     return f"{never}; {clean(instead['pod'])} may go in its place {_from(_time(status, instead['inSeconds']))}"
