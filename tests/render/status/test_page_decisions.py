@@ -1,7 +1,7 @@
 """The last decisions of the page: what became of an eviction, and nothing twice."""
 
 from evictd.daemon.telemetry.trends import recent_readings
-from evictd.render.status.page_decisions import page_decisions
+from evictd.render.status.page_decisions import folded_decisions, page_decisions
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page, pressed, recovered
 from tests.render.snapshots import incident_snapshot
@@ -14,7 +14,7 @@ def test_an_eviction_says_when_it_ended_and_what_was_left_then() -> None:
     (eviction,) = [each for each in page_decisions(status, (), {"memory.available": trend}) if each["pod"]]
     assert eviction["text"] == (
         "evict default/hog (grace period 1s) for memory.available: 512Mi left, threshold 1Gi; it ended 30s later, and 5.5Gi were "
-        "left within a minute of that"
+        "left 10s after that"
     )
     (untold,) = [each for each in page_decisions(status, (), {}) if each["pod"]]
     assert untold["text"].endswith("; it ended 30s later")
@@ -56,3 +56,21 @@ def test_what_was_left_is_said_of_the_time_that_has_passed() -> None:
         trends = recent_readings(ended.trends, now=ended.at)
         (eviction,) = [each for each in page_decisions(status_of(ended, ended.at), (), trends) if each["pod"]]
         assert eviction["text"].endswith(left)
+
+
+def test_repeated_evictions_of_one_owner_are_folded_but_for_the_newest() -> None:
+    """Thirty evictions of one daemon set, each with four lines, made a page of 16,000 pixels."""
+    again = incident_snapshot("01-recreated-hog", 300)
+    status = status_of(again, again.at)
+    shown, hidden, *_ = folded_decisions(page_decisions(status, (), {}))
+    assert [each["pod"] for each in shown["rows"]] == ["default/leak-38", "default/leak-37", "default/leak-36"]
+    count = len(hidden["rows"])
+    assert hidden["title"].startswith(f"{count} earlier evictions of pods of DaemonSet/leak, from 22:1")
+    assert hidden["title"].endswith(" to 22:17:54")
+    body = page(again, 0)
+    assert body.count('<details id="evictions-2">') == 1
+    assert body.count('class="EvictPod"') == 3 + count
+    few = {**status, "decisions": [each for each in status["decisions"] if each["pod"]][-4:]}
+    assert [(each["title"], len(each["rows"])) for each in folded_decisions(page_decisions(few, (), {}))] == [("", 4)]
+    unowned = {**status, "decisions": [{**each, "owner": ""} for each in status["decisions"]]}
+    assert not any(each["title"] for each in folded_decisions(page_decisions(unowned, (), {})))

@@ -113,6 +113,7 @@ def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
         "why": decided.why,
         "filled": decided.filled,
         "pod": decided.pod,
+        "owner": decided.owner,
         "signal": decided.signal,
         "incident": incident_id(decided.uid),
         "dryRun": decided.dry_run,

@@ -35,7 +35,7 @@ from evictd.render.status.nearest import nearest
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import new_pods
 from evictd.render.status.page_chart import eviction_marks
-from evictd.render.status.page_decisions import page_decisions
+from evictd.render.status.page_decisions import folded_decisions, page_decisions
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.page_notes import folded_notes
 from evictd.render.status.page_order import queue_view
@@ -124,7 +124,9 @@ def node_page(
             ),
             key=itemgetter("unmeasured"),
         ),
-        "decisions": page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends),
+        "decisions": folded_decisions(
+            page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends)
+        ),
         "notes": folded_notes([note for note in explained["notes"] if not _is_said(note, nothing)], status),
         "faults": (faulty := [fault.detail for fault in faults]),
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],

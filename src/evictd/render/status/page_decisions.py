@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from evictd.core.model.signal import Signal
 from evictd.render.status.page_chart import seconds_ago
-from evictd.render.text import seconds_text, signal_amount
+from evictd.render.text import clean, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 
 _USE = re.compile(r"; it (?:uses|stalls) [^;(]+(?=;|$)")
 """What the pod used, in the text of an eviction."""
+_SHOWN = 3
+_LEAST_HIDDEN = 2
+"""Fewest evictions that are folded: in place of one alone there would be a line that says so."""
 _RELIEF_SECONDS = 60
 """Time after the end of a pod within which what it gave back shows."""
 
@@ -39,7 +43,7 @@ def page_decisions(
 
 
 def _end(decision: Document, status: Document, trend: Sequence[tuple[float, int]]) -> str:
-    """Write when an evicted pod ended, and how much was left within a minute, or by now; empty where it has not ended."""
+    """Write when an evicted pod ended, and how much was left when, within a minute; empty where it has not ended."""
     if not decision["ended"]:
         return ""
     begun, ended = seconds_ago(status, decision["at"]), seconds_ago(status, decision["ended"])
@@ -50,5 +54,28 @@ def _end(decision: Document, status: Document, trend: Sequence[tuple[float, int]
     if not after:
         return text
     passed, amount = after[-1]
-    when = "within a minute of that" if ended >= _RELIEF_SECONDS else f"{seconds_text(passed)} after that"
-    return f"{text}, and {signal_amount(amount, Signal(decision['signal']))} were left {when}"
+    return (
+        f"{text}, and {signal_amount(amount, Signal(decision['signal']))} were left {seconds_text(passed)} after that"
+    )
+
+
+def folded_decisions(decisions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return groups of decisions in their order: `rows`, and of those that are folded the `title`.
+
+    Folded are the evictions of one owner that follow one another, but for the newest ones: each tells the same.
+    """
+    found: list[dict[str, Any]] = []
+    for owner, group in groupby(decisions, key=lambda each: each.get("owner", "") if each["pod"] else ""):
+        rows = list(group)
+        if not owner or len(rows) < _SHOWN + _LEAST_HIDDEN:
+            found.append({"title": "", "rows": rows})
+            continue
+        hidden = rows[_SHOWN:]
+        name = clean(owner.partition("/")[2])
+        title = f"{len(hidden)} earlier evictions of pods of {name}, from {_clock(hidden[-1])} to {_clock(hidden[0])}"
+        found += ({"title": "", "rows": rows[:_SHOWN]}, {"title": title, "rows": hidden})
+    return found
+
+
+def _clock(decision: Document) -> str:
+    return str(decision["at"][11:19])
