@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tests.daemon.world import GI, STATIC, WEB, pod
 from tests.render.shown_nodes import calm, crowded, page, play, pressed
+from tests.render.snapshots import incident_snapshot
 
 
 def test_the_next_pod_and_the_largest_one_are_never_folded() -> None:
@@ -44,3 +45,16 @@ def test_the_pods_of_a_resource_that_is_far_from_short_are_folded() -> None:
     assert "the 110 pods by pids</summary>" in pids
     assert pids.index("<details") < pids.index("<table")
     assert "the other 105 pods by memory" in order
+
+
+def test_pods_that_are_passed_over_alike_are_one_row() -> None:
+    """The pod that would go first was the sixth, after five paragraphs that were the same but for a name."""
+    order = page(incident_snapshot("20-fork-bomb", 30), 0).partition('<h2 id="order">')[2]
+    shown, folded = order.partition("<details")[::2]
+    assert re.findall(r'class="number">(.*?)</td>\s*<th scope="row">(.*?)<', shown) == [
+        ("1", "default/web-0"),
+        ("9", "default/bomb"),
+    ]
+    assert "(default/bomb goes instead); so are the next 7 pods" in shown
+    assert "the other 7 pods by pids" in folded
+    assert "so are" not in folded

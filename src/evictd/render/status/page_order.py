@@ -1,16 +1,26 @@
 """The order of eviction for the page: one table of pods for the signals that share a resource."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
 from evictd.render.status.holders import full_name, measured_before, row_numbers
 from evictd.render.status.stopped import name_last
-from evictd.render.text import MEASURED_LATER, amount_text, capital, clean, first_of, not_of_pods_text, usage_text
+from evictd.render.text import (
+    MEASURED_LATER,
+    amount_text,
+    capital,
+    clean,
+    first_of,
+    not_of_pods_text,
+    usage_text,
+)
 
 Document = Mapping[str, Any]
 
 _SHOWN_PODS = 5
+_TWO = 2
 _NO_NUMBER = "\u2013"
 
 
@@ -30,7 +40,7 @@ def queue_view(
     held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
     ordered = sorted(queue["rows"], key=lambda row: bool(row["protected"]))  # those that are never evicted are last
-    rows = list(zip(_rows(ordered, resource), _shown(ordered, queue["next"] or ""), strict=True))
+    rows = list(zip(_with_equal(_rows(ordered, resource), ordered), _shown(ordered, queue["next"] or ""), strict=True))
     unmeasured = bool(ordered) and all(row["usage"] is None for row in ordered)
     stop = _without_signal(queue["stop"] or "", queue["signals"])
     return {
@@ -51,10 +61,32 @@ def queue_view(
 
 
 def _shown(rows: Sequence[Document], victim: str) -> list[bool]:
-    """Return which rows stand in the open: the first ones, the pod that would go next, and the one that uses the most."""
+    """Return which rows stand in the open: the first ones, the pod that would go next, and the one that uses the most.
+
+    Of pods that are passed over for the same reason one after the other only the first.
+    """
     most = max((row["usage"] or 0 for row in rows), default=0)
     largest = next((place for place, row in enumerate(rows) if row["usage"] == most), None)
-    return [place < _SHOWN_PODS or place == largest or full_name(row) == victim for place, row in enumerate(rows)]
+    again = [place for place, row in enumerate(rows) if place and _is_passed_alike(rows[place - 1], row)]
+    first = [place for place in range(len(rows)) if place not in again][:_SHOWN_PODS]
+    return [place in first or place == largest or full_name(row) == victim for place, row in enumerate(rows)]
+
+
+def _is_passed_alike(before: Document, row: Document) -> bool:
+    """Whether a pod is passed over for the same reason as the one before it."""
+    return bool(row["passedOver"]) and before["passedOver"] == row["passedOver"]
+
+
+def _with_equal(rows: Sequence[dict[str, Any]], ordered: Sequence[Document]) -> list[dict[str, Any]]:
+    """Write at the first of pods that are passed over alike how many follow it."""
+    found = [{**row} for row in rows]
+    groups = (0, *(place for place in range(1, len(rows)) if not _is_passed_alike(ordered[place - 1], ordered[place])))
+    for begin, end in pairwise((*groups, len(rows))):
+        if end - begin > 1:
+            found[begin]["why"] += (
+                "; so is the next pod" if end - begin == _TWO else f"; so are the next {end - begin - 1} pods"
+            )
+    return found
 
 
 def _without_signal(text: str, signals: Sequence[str]) -> str:
