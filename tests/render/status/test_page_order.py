@@ -58,3 +58,16 @@ def test_pods_that_are_passed_over_alike_are_one_row() -> None:
     assert "(default/bomb goes instead); so are the next 7 pods" in shown
     assert "the other 7 pods by pids" in folded
     assert "so are" not in folded
+
+
+def test_what_belongs_to_no_pod_is_said_once() -> None:
+    """`93.1Gi belong to no pod (images, host files)` stood above `93.1Gi belong to no pod or lie in hostPath volumes`."""
+    order = (
+        page(incident_snapshot("02-host-path-writer", 375), 0)
+        .partition('<h2 id="order">')[2]
+        .partition("</article>")[0]
+    )
+    assert order.count("belong to no pod") == 1
+    assert "93.1Gi belong to no pod or lie in hostPath volumes" in order
+    near = page(incident_snapshot("06-collection-frees-nothing", 60), 0)
+    assert "29.9Gi in use belong to no pod (images, host files, dead containers)" in near

@@ -50,7 +50,7 @@ def queue_view(
         "asked": first_of([clean(row["pod"]) for row in asked if row["signal"] in queue["signals"]]),
         "stop_above": bool(stop) and any(stop in text for text in nothing),
         "stop": capital(name_last(stop)),
-        "not_of_pods": not_of_pods_text(queue["notOfPods"], resource) if queue["notOfPods"] else "",
+        "not_of_pods": not_of_pods_text(queue["notOfPods"], resource) if queue["notOfPods"] and not held else "",
         "held": () if unmeasured else [text for text in held if text not in said],
         "unmeasured": unmeasured,
         "measured_later": MEASURED_LATER if resource in DISKS else "",
