@@ -119,3 +119,11 @@ def test_what_the_holders_of_memory_hold_adds_up_for_the_memory_of_pods_too() ->
     texts = {text for queue in view.queues if queue.held for text in attribution_lines(queue.held)}
     assert len(view.queues) == 2
     assert texts == {"of 3.87Gi used of memory, evictable pods hold 1.46Gi; 2.41Gi belong to no pod"}
+
+
+def test_a_pod_that_is_not_measured_is_named_in_the_cycle_that_evicts_it() -> None:
+    """`Pods took 0; 828Mi belong to no measured pod`, and 4.69Gi had no age, beside the end of the pod that took it."""
+    snapshot = incident_snapshot("24-unmeasured-hog", 300)
+    (eviction,) = [each for each in status_of(snapshot, snapshot.at)["decisions"] if each["pod"]]
+    assert eviction["filled"].endswith(", pods took 0; 828Mi belong to no measured pod (not measured: default/leak).")
+    assert eviction["why"].startswith("Evicted default/leak (4.69Gi 41s before): it exceeds its request by 4.44Gi")

@@ -40,8 +40,14 @@ def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, 
 
 def filled_text(findings: Iterable[Finding], wall: int) -> str:
     """Write who took what was short in a cycle, as a sentence; empty where that is not known."""
-    held = next((each for each in findings if isinstance(each, Attribution)), None)
-    return "" if held is None else filled_sentence(held, wall)
+    found = tuple(findings)
+    held = next((each for each in found if isinstance(each, Attribution)), None)
+    if held is None:
+        return ""
+    unmeasured = [each for each in found if isinstance(each, StatsMissing)]
+    return _with_unmeasured(
+        filled_sentence(held, wall), held, [clean(pod.full_name) for each in unmeasured for pod in each.pods]
+    )
 
 
 def filled_sentence(held: Attribution, wall: int, *, begun: int | None = None) -> str:
@@ -115,8 +121,13 @@ def recorded_filled_text(
         return ""
     unmeasured = [pod for each in findings if each.get("kind") == StatsMissing.__name__ for pod in each.get("pods", ())]
     names = [clean(f"{pod.get('namespace')}/{pod.get('name')}") for pod in unmeasured if isinstance(pod, Mapping)]
-    named = names and held.elsewhere.grown * 2 >= held.filled
-    return f"{text[:-1]} (not measured: {first_of(names, _NAMED)})." if named else text
+    return _with_unmeasured(text, held, names)
+
+
+def _with_unmeasured(sentence: str, held: Attribution, pods: Sequence[str]) -> str:
+    """Return a sentence with the pods that were not measured, where what grew may be theirs."""
+    may_be = bool(sentence and pods) and held.elsewhere.grown * 2 >= held.filled
+    return f"{sentence[:-1]} (not measured: {first_of(list(dict.fromkeys(pods)), _NAMED)})." if may_be else sentence
 
 
 def clock_text(time: str) -> str:

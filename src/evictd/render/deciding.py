@@ -16,7 +16,7 @@ from evictd.core.model.finding import Finding, PodSkipped, RankedPod, Ranking, R
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
 from evictd.core.units.approximate import share_text
 from evictd.core.units.quantity import NANO
-from evictd.render.text import amount_text, clean, counted, usage_text
+from evictd.render.text import amount_text, clean, counted, duration_text, usage_text
 
 Plain = Mapping[str, Any]
 
@@ -66,9 +66,10 @@ class Contender:
             return "not measured"
         return usage_text(self.usage, resource)
 
-    def named(self, resource: Resource) -> str:
-        """Write its name with what it uses."""
-        return f"{self.name} ({self.amount(resource)})"
+    def named(self, resource: Resource, age: int | None = None) -> str:
+        """Write its name with what it uses, or used `age` nanoseconds before."""
+        before = "" if age is None or self.usage is None else f" {duration_text(age)} before"
+        return f"{self.name} ({self.amount(resource)}{before})"
 
 
 def contender(row: RankedPod) -> Contender:
@@ -307,7 +308,8 @@ def _sentence(decision: Plain, findings: Sequence[Plain], *, namespace: str) -> 
     if (ranked := _ranked(decision, findings, namespace)) is None:
         return ""
     why = _why(ranked.rows, ranked.index, ranked.resource, _skipped(findings), complete=ranked.pods <= len(ranked.rows))
-    return f"{ranked.rows[ranked.index].named(ranked.resource)}: {why}" if why else ""
+    age = decision["because"].get("usageAgeNanoseconds")
+    return f"{ranked.rows[ranked.index].named(ranked.resource, age)}: {why}" if why else ""
 
 
 def _skipped(findings: Iterable[Plain]) -> dict[str, SkipReason]:
