@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evictd.commands import demo as command
-from evictd.errors import ExitCode
+from evictd.errors import ExitCode, InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,10 +61,16 @@ def test_the_commands_to_try_next_are_as_they_have_to_be_typed(tmp_path: Path, m
 
 
 def test_an_installation_without_the_test_node_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The image has evictd alone."""
     monkeypatch.setattr("evictd.commands.demo.importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr("evictd.commands.demo._simulate", lambda _: ExitCode.DONE)
-    assert command.run(Namespace(simulated=False, plot=tmp_path / "demo.svg")) is ExitCode.DONE
+    assert command.run(Namespace(simulated=False, plot=None)) is ExitCode.DONE
     assert "(this installation is without evictd_testnode, which a checkout, " in capsys.readouterr().out
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_the_demonstration(tmp_path: Path) -> None:
+    """`--plot /tmp` ended after half a minute with `no plot`, exit status 0, and wrote `/tmp.jsonl`."""
+    with pytest.raises(InputError, match=r"is no picture that can be drawn; give FILE\.svg or FILE\.png"):
+        command.run(Namespace(simulated=True, plot=tmp_path))

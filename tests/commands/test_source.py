@@ -249,3 +249,14 @@ def test_a_directory_in_place_of_a_story_is_answered_with_its_files_and_an_unkno
     (empty := tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="is a directory; examples are in config/worlds and "):
         read_story(empty)
+
+
+def test_a_command_that_reads_scenarios_alone_names_no_worlds(tmp_path: Path) -> None:
+    """`evictd explain config` offered worlds, and then answered that a world is no scenario."""
+    for name in ("scenario", "World"):
+        (tmp_path / f"{name}.yaml").write_text(f"kind: {name}\n")
+    with pytest.raises(InputError) as caught:
+        read_scenario(tmp_path)
+    assert caught.value.problems == (f"{tmp_path}: is a directory; give one of its files: {tmp_path}/scenario.yaml",)
+    with pytest.raises(InputError, match=r"examples are in config/scenarios of a clone"):
+        read_scenario(tmp_path / "missing.json5")

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from evictd.commands.source import check_plot
 from evictd.errors import ExitCode
 
 PROGRAM = "evictd"
@@ -43,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Run the demonstration on a real node, or simulate it."""
+    """Run the demonstration on a real node, or simulate it; raises `InputError` for a plot that cannot be drawn."""
+    check_plot(args.plot)
     if args.simulated:
         reason = "--simulated"
     elif importlib.util.find_spec("evictd_testnode") is None:

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +37,14 @@ Story = Scenario | WorldFile
 
 MAX_BYTES = 32 << 20
 MAX_VALUES = 2_000_000
-_EXAMPLES = (
-    "examples are in config/worlds and config/scenarios of a clone, or in /usr/share/doc/evictd/examples of the package"
-)
+_EXAMPLES = "examples are in {} of a clone, or in /usr/share/doc/evictd/examples of the package"
 _HEAD = 200
 """Characters at the begin of a file in which a journal says that it is one."""
 
 _KINDS = (SCENARIO, WORLD)
 """What a story may be."""
-_SAYS_STORY = re.compile(rf"""^\W*kind\W+({"|".join(_KINDS)})\b|^\W*steps\W*:""", re.MULTILINE)
+_SAYS_SCENARIO = re.compile(rf"""^\W*kind\W+{SCENARIO}\b|^\W*steps\W*:""", re.MULTILINE)
+_SAYS_STORY = re.compile(rf"""^\W*kind\W+{WORLD}\b|{_SAYS_SCENARIO.pattern}""", re.MULTILINE)
 _OF_A_WORLD = frozenset({"duration", "node", "owners", "host", "apiServer", "faults", "watch", "seed"})
 """Fields that a world has and a scenario has not."""
 _PODS = (
@@ -101,7 +101,7 @@ def report_plot(path: Path) -> None:
 
 def read_scenario(path: Path) -> Scenario:
     """Read one scenario; raises `InputError` with every fault, each with the file and the path in it."""
-    found = read_story(path)
+    found = _read_story(path, _scenario_text(path))
     if isinstance(found, WorldFile):
         raise InputError(f"{shown_path(path)}: kind: {WORLD}: not a scenario; `evictd simulate` plays it")
     return found
@@ -109,7 +109,10 @@ def read_scenario(path: Path) -> Scenario:
 
 def read_story(path: Path) -> Story:
     """Read one scenario or world by its `kind`; raises `InputError` with every fault."""
-    text = _story_text(path)
+    return _read_story(path, _story_text(path, _SAYS_STORY, "config/worlds and config/scenarios"))
+
+
+def _read_story(path: Path, text: str) -> Story:
     if JOURNAL in text[:_HEAD]:
         raise InputError(
             f"{shown_path(path)}: is a journal, no scenario; `evictd replay` decides it again, and `evictd capture "
@@ -136,19 +139,24 @@ def read_story(path: Path) -> Story:
         raise _in_file(path, error) from error
 
 
-def _story_text(path: Path) -> str:
-    """Read the file of a story; a directory is answered with its files, and a file that is not there with the examples."""
-    refuse_directory(path, _is_story, _EXAMPLES)
+def _scenario_text(path: Path) -> str:
+    return _story_text(path, _SAYS_SCENARIO, "config/scenarios")
+
+
+def _story_text(path: Path, says: re.Pattern[str], folders: str) -> str:
+    """Read a file; a directory is answered with its files that say what is meant, one that is not there with the examples."""
+    examples = _EXAMPLES.format(folders)
+    refuse_directory(path, partial(_says, says), examples)
     try:
         return read_text(path, max_bytes=MAX_BYTES)
     except InputError as error:
-        raise with_examples(error, path, _EXAMPLES) from error
+        raise with_examples(error, path, examples) from error
 
 
-def _is_story(path: Path) -> bool:
-    """Whether a file says that it is a scenario or a world."""
+def _says(what: re.Pattern[str], path: Path) -> bool:
+    """Whether a file says that it is a scenario, or a world."""
     try:
-        return bool(_SAYS_STORY.search(read_text(path, max_bytes=MAX_BYTES)))
+        return bool(what.search(read_text(path, max_bytes=MAX_BYTES)))
     except InputError:
         return False
 
