@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from evictd.config.kernel_share import kernel_share
 from evictd.core.model.config import Policy, own_thresholds
-from evictd.core.model.signal import DISK_SIGNALS, MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal
+from evictd.core.model.signal import (
+    DISK_SIGNALS,
+    MEMORY_SIGNALS,
+    SIGNALS,
+    STALLS,
+    Filesystem,
+    Resource,
+    Signal,
+    signal_named,
+)
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import NANO
 from evictd.render.simulation.clear_again import clear_again_text
@@ -48,7 +57,7 @@ def unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iter
     }
     if killed := unattended.kills:
         at, kill = killed[0]
-        came = f"Without evictd the OOM killer would have come at {_beside(at, evicted)}"
+        came = f"Without evictd the OOM killer would have come at {_beside(at, Signal.MEMORY_AVAILABLE, run.world, evicted)}"
         yield f"{came}, and killed {clean(kill.name)} first."
     elif signals & MEMORY_SIGNALS:
         again = _unless_share(unattended) or clear_again_text(run, unattended) or _memory_taken_on(run.world)
@@ -103,7 +112,7 @@ def _least_texts(signal: Signal, run: Run, unattended: Run, evicted: Sequence[Lo
             below = f"would not have come below {signal_amount(least, signal)} {within_played(run.world)}"
             yield f"{_without_text(signal, run)} {signal.value} {below}{_met_at_end(signal, run, unattended)}."
     elif at is None:
-        left = f"nothing would have been left of {signal.value} at {_beside(without, evicted)}"
+        left = f"nothing would have been left of {signal.value} at {_beside(without, signal, run.world, evicted)}"
         yield f"{_without_text(signal, run)} {left}."
     elif clock(at) == clock(without):
         yield f"Nothing was left of {signal.value} at {clock(at)}, as without evictd."
@@ -196,9 +205,25 @@ def _within_requests(run: Run, evicted: Sequence[Loss]) -> bool:
     return all(loss.slot in requests and loss.held <= requests[loss.slot] for loss in evicted)
 
 
-def _beside(at: int, evicted: Sequence[Loss]) -> str:
-    """Write a time, and how far it is from the first eviction's decision."""
-    if not evicted:
+def _beside(at: int, signal: Signal, world: World, evicted: Sequence[Loss]) -> str:
+    """Write a time, and how far it is from the decision of the first eviction for what a signal measures.
+
+    Its signal is named where there were evictions for something else as well.
+    """
+    same = [each for each in evicted if _is_for(each, signal, world)]
+    if not same:
         return clock(at)
-    first = min(each.decided_at for each in evicted)
-    return f"{clock(at)}, {duration_text(abs(at - first))} {'before' if at < first else 'after'} the first eviction"
+    first = min(same, key=lambda each: each.decided_at)
+    side = "before" if at < first.decided_at else "after"
+    of = "" if len(same) == len(evicted) else f" for {first.cause}"
+    return f"{clock(at)}, {duration_text(abs(at - first.decided_at))} {side} the first eviction{of}"
+
+
+def _is_for(loss: Loss, signal: Signal, world: World) -> bool:
+    """Whether a pod was evicted for the same device or resource: the OOM killer comes for memory and swap alike."""
+    cause = signal_named(loss.cause)
+    if cause is None:
+        return False
+    if signal in MEMORY_SIGNALS:
+        return SIGNALS[cause].resource in {Resource.MEMORY, Resource.SWAP}
+    return on_its_disk(cause, world) is on_its_disk(signal, world)
