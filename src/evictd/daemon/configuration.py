@@ -115,4 +115,4 @@ def _threshold(threshold: Threshold) -> str:
 
 
 def _amount(value: ThresholdValue) -> str:
-    return f"{value.fraction * 100:g}%" if value.quantity is None else str(value.quantity)
+    return f"{value.fraction * 100:g}%" if value.quantity is None else str(value)

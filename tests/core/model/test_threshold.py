@@ -115,6 +115,7 @@ def test_values_are_written_as_they_were_read(text: str) -> None:
 
 def test_a_fraction_that_is_no_number_is_written_as_one() -> None:
     assert str(ThresholdValue(fraction=float("nan"))) == "nan%"
+    assert str(threshold("memory.available", "1.3Gi")) == "memory.available<1.3Gi", "it was 1395864371200m"
     assert str(ThresholdValue(fraction=0.0)) == "0%"
 
 

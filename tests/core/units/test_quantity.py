@@ -133,3 +133,22 @@ def test_counters_are_written_by_what_they_count() -> None:
     assert str(of_bytes(1610612736)) == "1536Mi"
     assert str(of_bytes(1000000)) == "1000000"
     assert str(of_count(1000)) == "1k"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("1.3Gi", "1.3Gi"),
+        ("-1.05Gi", "-1.05Gi"),
+        ("1500.3Mi", "1500.3Mi"),
+        ("1.5Gi", "1536Mi"),
+        ("1.3333333333Gi", "1431655765297541940n"),
+        ("0.3", "300m"),
+        ("1.3G", "1300M"),
+        ("500Mi", "500Mi"),
+    ],
+)
+def test_a_fraction_of_a_byte_is_written_as_it_was_configured(text: str, written: str) -> None:
+    """`memory.available<1395864371200m` was shown of 1.3Gi."""
+    assert parse_quantity(text).written_text == written
+    assert parse_quantity(written) == parse_quantity(text)

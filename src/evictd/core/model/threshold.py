@@ -45,8 +45,8 @@ class ThresholdValue:
         return self.known_hash  # thresholds are keys, and looked up some fifty times in a cycle
 
     def __str__(self) -> str:
-        """Format the value as in a configuration, percentages with six digits: `500Mi`, `10%`."""
-        return str(self.quantity) if self.quantity is not None else f"{self.fraction * 100:.6g}%"
+        """Format the value as in a configuration, percentages with six digits: `500Mi`, `1.3Gi`, `10%`."""
+        return self.quantity.written_text if self.quantity is not None else f"{self.fraction * 100:.6g}%"
 
     def resolve(self, capacity: Quantity) -> Quantity:
         """Return the amount for this capacity (`GetThresholdQuantity`): a percentage is truncated and has the binary format."""

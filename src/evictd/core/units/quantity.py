@@ -12,6 +12,7 @@ int64, as in apimachinery; all others, and all sums, at 10^256, where Go's big d
 """
 
 import re
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 
@@ -26,6 +27,7 @@ _MAX_NANO: int = 10**_MAX_MAGNITUDE * NANO
 _MAX_DIGITS = 512  # significant digits that are evaluated: more than lie between 10^256 and 10^-9
 _MAX_CACHED = 64  # characters; a longer text is hostile, and a cache of them would be large
 _MAX_KEPT = 1024  # characters of a text that is printed back unchanged
+_MAX_PLACES = 6  # decimal places that are read as easily as thousandths of a byte
 _SMALL_DIGITS = 18  # digits that always fit an int64
 _UNCHECKED_STEPS = {0, 1, 2, 3, 6, 9}  # powers of ten for which Go's int64 form wraps around; for others it gives 0
 
@@ -83,6 +85,13 @@ class Quantity:
 
     def __str__(self) -> str:
         return self.text if self.text is not None else _canonical(self.nano, self.format)
+
+    @property
+    def written_text(self) -> str:
+        """A text of exactly this amount, with a binary suffix where Go writes thousandths of a byte: `1.3Gi`."""
+        if self.text is None and self.format is Format.BINARY_SI and self.nano % NANO:
+            return next(_with_binary_fraction(self.nano), str(self))
+        return str(self)
 
     @property
     def exact_text(self) -> str:
@@ -259,6 +268,16 @@ def _canonical(nano: int, form: Format) -> str:
             step += 1
         return f"{whole}{_BINARY_BY_STEP[step]}"
     return _canonical_decimal(nano, form)
+
+
+def _with_binary_fraction(nano: int) -> Iterator[str]:
+    """Yield the texts with a binary suffix and few decimal places that are exactly this amount, the largest suffix first."""
+    for suffix, exponent in reversed(_BINARY_SUFFIXES.items()):
+        unit = NANO << exponent
+        places = next((each for each in range(1, _MAX_PLACES + 1) if not nano * _power(each) % unit), None)
+        if places is not None and abs(nano) >= unit:
+            sign, (whole, rest) = "-" if nano < 0 else "", divmod(abs(nano), unit)
+            yield f"{sign}{whole}.{rest * _power(places) // unit:0{places}}{suffix}"
 
 
 def _canonical_decimal(mantissa: int, form: Format) -> str:

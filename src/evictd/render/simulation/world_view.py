@@ -131,8 +131,9 @@ def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]])
 def _level_text(finding: ThresholdFinding) -> str:
     signal = finding.threshold.signal
     level = left_text(finding.available, signal, finding.limit)
-    configured = finding.threshold.value.quantity
-    lowered = signal in MEMORY_SIGNALS and configured is not None and finding.limit < configured
+    configured = finding.threshold.value
+    quantity = configured.quantity
+    lowered = signal in MEMORY_SIGNALS and quantity is not None and finding.limit < quantity
     if not lowered:
         return level
     return f"{level}, limit {signal_quantity(finding.limit, signal)} ({configured} less what no process can allocate)"
