@@ -209,6 +209,10 @@ def test_everything_that_can_be_written() -> None:
             "node.unusableMemory: 67108864: is all of `node.memory`; give less",
         ),
         (
+            "node: {memory: 4Gi}\nhost: [{name: system, behaviours: [{hold: {of: memory, amount: 6Gi}}]}]",
+            "host[0].behaviours[0].hold.amount: 6442450944: with it the host holds more than all memory and swap; give less",
+        ),
+        (
             "node: {nodefs: {capacity: 20Gi, used: 60Gi}}",
             "node.nodefs.used: 64424509440: is above `node.nodefs.capacity`; give at most that",
         ),

@@ -44,6 +44,7 @@ from evictd.world.behaviours import (
     Unreadable,
     Usage,
 )
+from evictd.world.host_memory import too_much_held
 from evictd.world.model import (
     ApiServer,
     DeadContainers,
@@ -272,6 +273,8 @@ class _Reader:
             self.wrong("node.memory", memory, f"is less than {bytes_text(LEAST_MEMORY)}", remedy)
         elif unusable >= memory:
             self.wrong("node.unusableMemory", unusable, "is all of `node.memory`", "give less")
+        elif (found := too_much_held(fields)) is not None:
+            self.wrong(*found, "with it the host holds more than all memory and swap", "give less")
 
     def check_disks(self, fields: WorldFields) -> None:
         for path, disk in (("node.nodefs", fields.node.nodefs), ("node.imagefs", fields.node.imagefs)):
