@@ -23,9 +23,11 @@ from tests.world.worlds import hog, holder, quiet, world
 def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     story = world(hog(), *quiet(3))
     late = play(story, config(hard={"memory.available": "100Mi"}))
-    sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
+    account = replace(account_of(late), short_for={"memory.available<100Mi": 9 * SECOND})
+    sides = (played(story), PlayedWorld(name="late", run=late, account=account))
     out = io.StringIO()
     print_worlds("w", sides, make_console(out, 200))
+    assert "\nHard threshold met: memory.available<500Mi for 200ms with policy Standard, " in out.getvalue()
     assert "First action: policy Standard, 8s earlier." in out.getvalue()
     document = worlds_document("w", [world_document("w", side) for side in sides])
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]

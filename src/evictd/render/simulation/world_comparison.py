@@ -16,6 +16,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text
 from evictd.render.simulation.grace import graces_differ
 from evictd.render.simulation.outlook import played_on_text
+from evictd.render.simulation.shortages import shortage_texts
 from evictd.render.simulation.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.render.simulation.world_view import MOST_LINES, folded_lines, new_decisions, refused_again
 from evictd.render.text import clean, clock, counted, duration_text, first_of
@@ -84,7 +85,7 @@ def print_worlds(
             print_line(to, "", sentence)
     to.print()
     print_line(to, "", _earlier_text(sides, columns))
-    for sentence in _measures_texts(sides):
+    for sentence in (*shortage_texts(sides), *_measures_texts(sides)):
         print_line(to, "", sentence)
     for sentence in _kubelet_texts([side.run for side in sides if side.run.config.policy is Policy.KUBELET]):
         print_line(to, "", sentence)
