@@ -2,8 +2,15 @@
 
 import msgspec
 
-from evictd.codec.journal_record import JournalRecord, RecordedMetadata, RecordedPod, RecordedSpec, RecordedVolume
-from evictd.render.history.suspects import suspects_of, suspects_text
+from evictd.codec.journal_record import (
+    JournalRecord,
+    RecordedMetadata,
+    RecordedOwner,
+    RecordedPod,
+    RecordedSpec,
+    RecordedVolume,
+)
+from evictd.render.history.suspects import owners_of_suspects, suspects_of, suspects_text
 from tests.render.recorded_incident import recorded
 
 
@@ -28,6 +35,18 @@ def record(signal: str) -> JournalRecord:
 
 def test_a_pod_with_a_host_path_that_may_be_evicted_is_a_suspect_of_a_full_disk() -> None:
     assert suspects_of(record("nodefs.available"), "nodefs.available") == ("default/writer",)
+
+
+def test_the_owners_that_create_suspects_are_named_once() -> None:
+    owner = RecordedOwner(kind="DaemonSet", name="writer", controller=True)
+    whole = record("nodefs.available")
+    owned = tuple(
+        msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, owner_references=(owner,)))
+        for each in whole.observation.pods
+    )
+    of_owner = msgspec.structs.replace(whole, observation=msgspec.structs.replace(whole.observation, pods=owned))
+    assert owners_of_suspects(of_owner, "nodefs.available") == ("DaemonSet/writer",)
+    assert owners_of_suspects(whole, "nodefs.available") == ()
 
 
 def test_there_is_no_suspect_where_memory_is_short_or_the_ranking_is_not_known() -> None:

@@ -5,15 +5,16 @@ from dataclasses import replace
 
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.deciding import PlaceThen
 from evictd.render.history.all_refused import AllRefused
 from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.history.why import PodWhy, why_lines
-from evictd.render.history.why_cause import LOOK_AT_VOLUME
 from evictd.render.history.why_document import why_document
 from evictd.render.node_view import explanation_document
+from evictd.render.status.remedy_texts import host_path_remedy
 from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
 from tests.render.recorded_journal import journal
@@ -223,7 +224,9 @@ def test_a_pod_that_is_told_why_none_was_evicted_is_told_what_to_do() -> None:
     assert remedy not in list(why_lines(replace(passed, no_action=replace(stop, at="2026-01-01T00:00:09Z"))))
     evicted = HistoryEvent(at="2026-01-01T00:02:00Z", kind=EventKind.EVICTED, pod="a/x", text="evict a/x")
     assert remedy not in list(why_lines(replace(own, events=(stop, evicted)))), "its incident says what to do"
-    assert remedy not in list(why_lines(replace(own, causes=(LOOK_AT_VOLUME,)))), "its volume is to be looked at"
+    assert remedy not in list(why_lines(replace(own, causes=(host_path_remedy(["a/x"], Resource.INODES),)))), (
+        "its volume is to be looked at"
+    )
 
 
 def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() -> None:
@@ -246,7 +249,7 @@ def test_what_to_do_about_its_growth_is_said_while_the_pod_is_there() -> None:
     assert "now: limit a/x" in list(why_lines(known))
     daemon = PodWhy(pod="a/x", explained={"queues": []}, status={"leaving": [], "pods": 1}, growing="limit a/x")
     assert "now: limit a/x" not in list(why_lines(daemon)), "the daemon does not have it"
-    assert "now: limit a/x" not in list(why_lines(replace(known, causes=(LOOK_AT_VOLUME,))))
+    assert "now: limit a/x" not in list(why_lines(replace(known, causes=(host_path_remedy(["a/x"], Resource.INODES),))))
 
 
 def test_refusals_of_all_are_the_last_state_and_not_the_reason_before_them() -> None:

@@ -12,9 +12,11 @@ from evictd.codec.journal_record import (
     decode_record,
 )
 from evictd.commands.world_journal import journal_lines
+from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, history
 from evictd.render.history.why_cause import cause_lines
+from evictd.render.status.remedy_texts import host_path_remedy
 from tests.render.history.test_suspects import record as of_host_path
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_incident import recorded
@@ -44,8 +46,15 @@ def test_a_pod_with_a_host_path_volume_may_be_the_cause_of_a_full_disk() -> None
     assert said[0].startswith(
         "it may be the cause, because its hostPath volume is not measured: of 2Gi that filled the disk"
     )
-    assert said[1] == "look at that volume: if it fills the disk, end the pod and delete the files in it"
+    assert said[1] == host_path_remedy(["default/writer"], Resource.EPHEMERAL_STORAGE)
     assert cause_lines([record], "default/web") == ()
+
+
+def test_a_pod_with_a_host_path_volume_is_measured_in_inodes_where_these_are_short() -> None:
+    """It advised to see whether the volume fills the disk, of which half was free."""
+    elsewhere = {"held": 9000, "grown": 8000, "pods": 0}
+    record = evicting(of_host_path("nodefs.inodesFree"), "nodefs.inodesFree", elsewhere=elsewhere)
+    assert cause_lines([record], "default/writer")[1] == host_path_remedy(["default/writer"], Resource.INODES)
 
 
 def test_a_pod_that_grew_most_is_said_to_with_its_request() -> None:

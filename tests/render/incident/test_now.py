@@ -14,6 +14,7 @@ from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.now import left_to_do, now_of_growing, now_text
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.status.remedy_texts import host_path_remedy
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 
@@ -59,6 +60,8 @@ def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_t
     assert now_text(found) == f"{look}, end the pod and delete the files in them"
     assert now_text(replace(found, still_met=True)).startswith(f"the node is still short: {look}")
     assert left_to_do(replace(found, host_filled=False)) == ""
+    inodes = replace(found, signal=Signal.NODEFS_INODES_FREE, suspect_owners=("DaemonSet/writer",))
+    assert now_text(inodes) == host_path_remedy(found.suspects, Resource.INODES, inodes.suspect_owners)
 
 
 def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short() -> None:

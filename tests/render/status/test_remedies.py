@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from evictd.core.model.signal import Resource
 from evictd.render.status.headline import headline
 from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind
 from evictd.render.status.remedies import grew_elsewhere, outside_pods, remedies, to_do
@@ -190,10 +191,13 @@ def test_the_advice_is_that_of_the_incident() -> None:
     assert remedies({**status, "signals": [near]}) == [REMEDIES["ThresholdNeverClear"]]
     written = incident_snapshot("02-host-path-writer", 373)
     first, second = remedies(status_of(written, written.at))
-    assert first == host_path_remedy(["default/writer"])
+    assert first == host_path_remedy(["default/writer"], Resource.EPHEMERAL_STORAGE)
     assert second.startswith("free disk space outside pods")
     (disk,) = [e for e in status_of(written, written.at)["signals"] if e["signal"] == "nodefs.available"]
     assert disk["hostPathPods"] == ["default/writer"]
+    assert disk["hostPathOwners"] == []
+    owned = {**disk, "hostPathOwners": ["DaemonSet/writer"]}
+    assert "first mend DaemonSet/writer, which" in remedies({**status_of(written, written.at), "signals": [owned]})[0]
     (memory,) = [e for e in status_of(still, still.at)["signals"] if e["signal"] == "memory.available"]
     assert memory["hostPathPods"] == []
 

@@ -34,6 +34,26 @@ def test_a_manifest_is_named_of_a_static_pod_alone(guard: str | None, manifest: 
 
 
 def test_host_path_volumes_of_many_pods_are_measured_by_the_first() -> None:
-    assert host_path_remedy(["a/b", "a/c", "a/d", "a/e"]).startswith(
+    assert host_path_remedy(["a/b", "a/c", "a/d", "a/e"], Resource.EPHEMERAL_STORAGE).startswith(
         "measure the hostPath volumes of a/b, a/c, a/d and 1 more"
     )
+
+
+def test_host_path_volumes_are_measured_in_what_is_short() -> None:
+    """The bytes of the volumes were to be measured where inodes were short."""
+    measure = "measure the hostPath volumes of a/b with"
+    then = "end the pod and delete the files in them"
+    assert host_path_remedy(["a/b"], Resource.EPHEMERAL_STORAGE) == (
+        f"{measure} `du -xsh`: if they fill the disk, {then}"
+    )
+    assert host_path_remedy(["a/b"], Resource.INODES) == (
+        f"{measure} `du -x --inodes -s`: if they use up the inodes, {then}"
+    )
+
+
+def test_the_owner_that_creates_a_pod_with_a_host_path_again_comes_first() -> None:
+    """It advised to end a pod of a DaemonSet, which created the next one at once."""
+    of_one = host_path_remedy(["a/b"], Resource.INODES, ["DaemonSet/b"])
+    assert "inodes, first mend DaemonSet/b, which creates the pod again, then end the pod and" in of_one
+    of_two = host_path_remedy(["a/b", "a/c"], Resource.INODES, ["ReplicaSet/b", "Job/c"])
+    assert "first mend what owns ReplicaSet/b, stop Job/c, which create such pods again, then end" in of_two

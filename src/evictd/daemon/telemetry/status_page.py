@@ -218,7 +218,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
                 "growing": (growing := _growing(answer, stated["thresholds"], snapshot)),
                 "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
-                "hostPathPods": [] if answer is None else _with_host_path(answer, snapshot),
+                **_with_host_path(answer, snapshot),
                 **_next_pod(answer, snapshot, now),
             }
         )
@@ -329,12 +329,13 @@ def _without_returned(grown: dict[str, int], answer: NextUp, supply: Signal, sna
     return {**grown, **{uid: min(grown[uid], max(used.get(uid, 0) - most[uid], 0)) for uid in killed}}
 
 
-def _with_host_path(answer: NextUp, snapshot: Snapshot) -> list[str]:
-    """Return the pods that may be evicted for a disk and have hostPath volumes, which are not measured."""
-    if answer.resource not in DISKS:
-        return []
-    pods = (row.pod for row in answer.rows if not snapshot.config.protects(row.pod))
-    return [pod.full_name for pod in pods if any(each.kind is VolumeKind.HOST_PATH for each in pod.volumes)]
+def _with_host_path(answer: NextUp | None, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the pods that may be evicted for a disk and have hostPath volumes, which are not measured; and their owners."""
+    rows = () if answer is None or answer.resource not in DISKS else answer.rows
+    may_go = (row.pod for row in rows if not snapshot.config.protects(row.pod))
+    pods = [pod for pod in may_go if any(each.kind is VolumeKind.HOST_PATH for each in pod.volumes)]
+    owners = dict.fromkeys(pod.owner for pod in pods if pod.owner)
+    return {"hostPathPods": [pod.full_name for pod in pods], "hostPathOwners": list(owners)}
 
 
 def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, Any]:

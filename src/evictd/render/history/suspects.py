@@ -1,6 +1,6 @@
 """Finds the pods that may be the cause although nothing was measured of them: a hostPath volume has no usage of its own."""
 
-from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.codec.journal_record import JournalRecord, RecordedPod, uid_of
 from evictd.core.model.signal import DISKS, SIGNALS, signal_named
 from evictd.render.history.recorded_ranking import ranking_of
 from evictd.render.text import clean, first_of
@@ -10,12 +10,20 @@ _NAMED = 3
 
 def suspects_of(record: JournalRecord, signal: str) -> tuple[str, ...]:
     """Return the pods that have a hostPath volume and may be evicted, where a disk is short and its ranking is known."""
+    return tuple(clean(pod.full_name) for pod in _suspected(record, signal))
+
+
+def owners_of_suspects(record: JournalRecord, signal: str) -> tuple[str, ...]:
+    """Return `Kind/name` of the owners that create such pods, each once."""
+    return tuple(dict.fromkeys(clean(pod.owner) for pod in _suspected(record, signal) if pod.owner))
+
+
+def _suspected(record: JournalRecord, signal: str) -> tuple[RecordedPod, ...]:
     known = signal_named(signal)
     if known is None or SIGNALS[known].resource not in DISKS:
         return ()
     may_go = {uid_of({"pod": row}) for row in ranking_of(record, known).get("rows", ()) if not row.get("protected")}
-    pods = (pod for pod in record.observation.pods if pod.metadata.uid in may_go)
-    return tuple(clean(pod.full_name) for pod in pods if pod.has_host_path)
+    return tuple(pod for pod in record.observation.pods if pod.metadata.uid in may_go and pod.has_host_path)
 
 
 def suspects_text(suspects: tuple[str, ...]) -> str:

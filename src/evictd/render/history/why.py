@@ -16,7 +16,7 @@ from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy_lines
 from evictd.render.history.pods_meant import pods_meant
 from evictd.render.history.refusals import without_repeated_refusals
-from evictd.render.history.why_cause import LOOK_AT_VOLUME
+from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
 from evictd.render.status.stopped import paused_until
 from evictd.render.status.timing import conditions, time_lines
 from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
@@ -275,7 +275,7 @@ def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _remedy(why: PodWhy) -> Iterator[str]:
     """Write what to do about the reason for which no pod went, or about its own growth; an evicted pod's incident says it."""
     evicted = any(event.kind is EventKind.EVICTED for event in why.events)
-    if evicted or LOOK_AT_VOLUME in why.causes:
+    if evicted or any(each.startswith(MEASURE_HOST_PATHS) for each in why.causes):
         return
     if (refused := why.last_refused) is not None:
         yield f"now: {why.left_to_do or refused.remedy}"

@@ -14,10 +14,8 @@ from evictd.render.history.held_by_unused import held_by_unused
 from evictd.render.history.recorded_ranking import ranking_rows
 from evictd.render.history.soft_met import soft_met_text
 from evictd.render.history.suspects import suspects_of
+from evictd.render.status.remedy_texts import host_path_remedy
 from evictd.render.text import amount_text, clean
-
-LOOK_AT_VOLUME = "look at that volume: if it fills the disk, end the pod and delete the files in it"
-"""What to do about a pod whose hostPath volume may be the cause."""
 
 
 def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
@@ -72,7 +70,8 @@ def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, wh
     filled = _filled(held, record)
     if held.elsewhere.grown * 2 >= held.filled and pod in suspects_of(record, signal):
         yield f"it may be the cause, because its hostPath volume is not measured: {filled}"
-        yield LOOK_AT_VOLUME
+        owners = [clean(each.owner) for each in record.observation.pods if clean(each.full_name) == pod and each.owner]
+        yield host_path_remedy([pod], SIGNALS[held.signal].resource, owners)
     elif held.main_grower == pod and held.of_pods * 2 >= held.filled:
         yield f"it grew most {when}{_within(record, signal, pod)}: {filled}"
 

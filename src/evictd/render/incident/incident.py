@@ -16,7 +16,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import find_eviction, signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
 from evictd.render.history.recorded_ranking import IncidentRow, ranked_pods, ranking_rows
-from evictd.render.history.suspects import suspects_of
+from evictd.render.history.suspects import owners_of_suspects, suspects_of
 from evictd.render.incident.aftermath import (
     AFTER,
     MetAfter,
@@ -112,8 +112,7 @@ class Incident:
     verdict: EvictionVerdict | None = None
     """Whether its end was needed; `None` where that is not known."""
     with_request: str | None = None
-    """The pod that would have gone at that moment had this one requested what it used, as `namespace/name`; empty for no pod,
-    `None` where that is not known."""
+    """The pod that would have gone then had this one requested what it used, `namespace/name`; empty for none, `None` unknown."""
     past_request: bool = False
     """Where no pod would have gone: whether this one would have, a second later, by its own growth past that request."""
     asked: int = 0
@@ -130,6 +129,8 @@ class Incident:
     """What no process can allocate, which is a part of that."""
     suspects: tuple[str, ...] = ()
     """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
+    suspect_owners: tuple[str, ...] = ()
+    """`Kind/name` of the owners that create these."""
     pods_filled: bool = False
     """Whether the pods took at least half of it."""
     main_grower: str = ""
@@ -373,6 +374,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         elsewhere=None if held is None else held.elsewhere.held,
         unallocatable=record.observation.unallocatable,
         suspects=suspects_of(record, label),
+        suspect_owners=owners_of_suspects(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),
@@ -393,7 +395,5 @@ def _is_missing(record: JournalRecord, uid: str) -> bool:
 def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
     """Return how many pods of the evicted pod's owner are among the evictions."""
     namespace = event.pod.partition("/")[0]
-    if not event.owner:
-        return 0
-    kin = (each for each in evictions if each.owner == event.owner)
+    kin = (each for each in evictions if each.owner == event.owner and event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})

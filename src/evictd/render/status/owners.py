@@ -22,12 +22,18 @@ def mend_owner(owner: str, namespace: str) -> str:
     return f"{_mended(owner, namespace)}, or keep its pods off this node until it is mended"
 
 
+def mend_or_stop(owner: str) -> str:
+    """Return what ends the creation of more pods by an owner (`Kind/name`)."""
+    kind = owner.partition("/")[0]
+    if kind in _UNDONE:
+        return f"mend {owner}"
+    return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"
+
+
 def _mended(owner: str, namespace: str) -> str:
     kind, _, name = owner.partition("/")
-    if kind in _UNDONE:
-        undo = f"`kubectl -n {namespace} rollout undo {kind.lower()}/{name}`"
-        return f"mend {owner} (if its last change is the cause: {undo})"
-    return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"
+    undo = f"`kubectl -n {namespace} rollout undo {kind.lower()}/{name}`"
+    return f"{mend_or_stop(owner)}{f' (if its last change is the cause: {undo})' if kind in _UNDONE else ''}"
 
 
 # --- from the document of `/statusz` ----------------------------------------------------------------------------------

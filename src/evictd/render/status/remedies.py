@@ -139,7 +139,7 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
     remedy = _of_pods(entry, reason, leaving, mended=mended)
     outside_grew = grew_elsewhere(entry) and not may_have_grown(leaving, entry)
     if outside_grew and (suspects := entry.get("hostPathPods")):
-        yield host_path_remedy(suspects)
+        yield _of_host_paths(entry, suspects)
     if outside_grew and outside not in remedy:
         yield f"{outside}: {_not_of_a_pod(entry)}"
         if remedy and reason == "ProtectedCulprit":
@@ -151,6 +151,10 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
             remedy = f"after that, {remedy}: {took}"
     if remedy:
         yield remedy
+
+
+def _of_host_paths(entry: Document, pods: Sequence[str]) -> str:
+    return host_path_remedy(pods, _resource(entry), entry.get("hostPathOwners", ()))  # an older daemon has no owners
 
 
 def _reason(entry: Document) -> str:
@@ -223,7 +227,7 @@ def _before(entry: Document, status: Document) -> str:
         entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
     ):  # an older daemon does not say the first
         if suspects := entry.get("hostPathPods"):
-            outside = f"{host_path_remedy(suspects)}; {outside}"
+            outside = f"{_of_host_paths(entry, suspects)}; {outside}"
         return f"{outside}: {_not_of_a_pod(entry)}{keeps}"
     first = next(iter(growing["pods"]), None)
     grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))

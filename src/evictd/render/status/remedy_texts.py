@@ -7,6 +7,7 @@ stand between backticks.
 from collections.abc import Mapping, Sequence
 
 from evictd.core.model.signal import Resource
+from evictd.render.status.owners import mend_or_stop
 from evictd.render.text import clean, first_of
 
 OUTSIDE_PODS = {
@@ -29,6 +30,8 @@ _LESSENED: Mapping[Resource | None, str] = {
 _IF_STATIC = " (a static pod: change its manifest)"
 LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
 _OUTSIDE, _LESSEN = "{outside}", "{lessen}"
+MEASURE_HOST_PATHS = "measure the hostPath volumes of "
+"""How `host_path_remedy` begins."""
 _NAMED = 3
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 PAGE_CACHE = "NotShortOfMemory"
@@ -91,8 +94,16 @@ def _named(remedy: str, pod: str) -> str:
     return remedy.replace("the protected pod", clean(pod))
 
 
-def host_path_remedy(pods: Sequence[str]) -> str:
-    """Return what to do where pods have hostPath volumes, which are not measured, and what filled the disk belongs to no pod."""
-    names = first_of([clean(each) for each in pods], _NAMED)
-    look = f"measure the hostPath volumes of {names} with `du -xsh`"
-    return f"{look}: if they fill the disk, end the pod and delete the files in them"
+def host_path_remedy(pods: Sequence[str], resource: Resource | None, owners: Sequence[str] = ()) -> str:
+    """Return what to do where pods have hostPath volumes, which are not measured, and what filled the disk belongs to no pod.
+
+    `owners` (`Kind/name`) create the pods again when these end.
+    """
+    names, inodes = first_of([clean(each) for each in pods], _NAMED), resource is Resource.INODES
+    measure, fill = ("du -x --inodes -s", "use up the inodes") if inodes else ("du -xsh", "fill the disk")
+    mend = first_of([mend_or_stop(clean(each)) for each in owners], _NAMED)
+    create = f"{'creates' if len(owners) == 1 else 'create'} {'the pod' if len(pods) == 1 else 'such pods'} again"
+    first = f"first {mend}, which {create}, then " if owners else ""
+    return (
+        f"{MEASURE_HOST_PATHS}{names} with `{measure}`: if they {fill}, {first}end the pod and delete the files in them"
+    )
