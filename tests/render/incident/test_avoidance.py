@@ -158,6 +158,18 @@ def test_a_request_that_costs_a_pod_of_higher_priority_is_no_advice() -> None:
     assert f"{request}, whose priority 1000 is higher" in avoidance(replace(found, ranking=rows)).not_by
 
 
+def test_a_request_with_which_the_pod_that_grew_goes_avoids_the_eviction_of_this_one() -> None:
+    """The one request that kept a pod that did not grow was written as of no use, because the grower has a higher priority."""
+    found = judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=20 << 20))
+    rows = tuple(
+        replace(row, priority=1000, request=8 * GI) if row.pod == "default/web" else row for row in found.ranking
+    )
+    said = avoidance(replace(found, ranking=rows))
+    request = "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place then"
+    assert f"{request}, whose priority 1000 is higher; it is the one that grew" in said.by
+    assert not any(request in each for each in said.not_by)
+
+
 def judged(need: Need, *growers: Grower) -> Incident:
     """The incident with a verdict, whose threshold was met again."""
     verdict = EvictionVerdict(need=need, pod="default/hog-old", growers=growers, played=5 * MINUTE)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
@@ -148,6 +149,30 @@ def test_the_cause_that_grew_within_its_request_is_named() -> None:
     assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
     assert left_to_do(replace(found, running=frozenset())) == ""
     assert left_to_do(replace(found, known_for=400)) == "", "the eviction relieved the node"
+
+
+def test_nothing_is_to_do_where_the_pod_that_grew_within_its_request_went_later_and_relieved_the_node() -> None:
+    """Nothing at all was said of what to do to the owner of a pod that only went before the one that grew."""
+    grower = Grower(pod="default/web", rate=3 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, running=frozenset(), met=MetAfter(again=5.0))
+    rows = tuple(replace(row, request=0 if row.chosen else 1 << 40) for row in found.ranking)
+    later = rfc3339(parse_time(found.event.at) + 5 * SECOND)
+    went = HistoryEvent(at=later, kind=EventKind.EVICTED, pod="default/web", uid="uid-web", text="")
+    found = replace(found, ranking=rows, after=(went,), still_met=False, pressed=False, known_for=300)
+    relieved = "the end of default/web, which grew and was evicted after this pod, relieved the node: nothing to do"
+    assert now_text(found).startswith(relieved)
+    owned = replace(found, after=(replace(went, owner="Job/web"),))
+    assert now_text(owned).endswith("; the next pod of Job/web may fill its node as well")
+    another = replace(went, pod="default/x", uid="uid-x")
+    for changed in (
+        replace(found, still_met=True),
+        replace(found, pressed=True),
+        replace(found, known_for=20),
+        replace(found, after=(went, another)),
+        replace(found, running=frozenset({"default/web"})),
+    ):
+        assert "relieved the node" not in now_text(changed)
 
 
 def test_the_cause_that_was_evicted_after_this_pod_is_to_be_mended() -> None:

@@ -12,7 +12,7 @@ from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
-from evictd.render.incident.in_its_place import in_its_place
+from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
 from evictd.render.incident.no_pod_then import no_pod_then
@@ -352,8 +352,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if found.missing is not None and others and sum(each.usage or 0 for each in others) < found.missing:
         return Avoidance(not_by=(f"{request}: {other} would have gone first then, and that is too little",))
     if row is not None and row.priority > victim.priority:
-        instead = f"{other} would have gone in its place then, whose priority {row.priority} is higher"
-        return Avoidance(not_by=(f"{request}: {instead}",))
+        went = f"{request}: {other} would have gone in its place then, whose priority {row.priority} is higher"
+        return Avoidance(by=(f"{went}; it is the one that grew",)) if grew_instead(found) else Avoidance(not_by=(went,))
     if found.verdict is not None and found.verdict.grew:
         instead = (
             f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 from evictd.core.model.signal import Resource
 from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.incident.incident import Incident
 from evictd.render.text import amount_text
+
+
+def grew_instead(found: Incident) -> bool:
+    """Whether with a request of what the evicted pod used, which did not grow, the pod that grew most would have gone."""
+    verdict = found.verdict
+    if verdict is None or verdict.grew or verdict.grower is None:
+        return False
+    return bool(verdict.grower.pod) and verdict.grower.pod == found.with_request
 
 
 def in_its_place(pod: str, ranking: Sequence[IncidentRow], resource: Resource) -> str:

@@ -2,10 +2,11 @@
 
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache, other_growers
 from evictd.render.incident.back_alone import back_alone
 from evictd.render.incident.grew_beside import grew_beside_text
@@ -61,7 +62,7 @@ def now_text(found: Incident) -> str:
         return f"{left}; {_mend_text(found, found.event)}" if grew_beside_text(found) else left
     if growing := _grows_on_text(found):
         return "; ".join((growing, *_of_pod(found)))
-    return _relieved_text(found) or "; ".join(_of_pod(found))
+    return _relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found)
 
 
 def now_of_growing(found: Incident, pod: str) -> str:
@@ -97,9 +98,39 @@ def _relieved_text(found: Incident) -> str:
         return f"the node is relieved; if it is short again, look at the host: {shown}"
     if of_pod := _of_pod(found):
         return f"the node is relieved; {'; '.join(of_pod)}"
+    return f"the node is relieved: {_nothing_to_do(found)}"
+
+
+def _nothing_to_do(found: Incident) -> str:
+    """Write that nothing is to do, and where it is said what would have avoided it."""
     if avoidance(found).by:
-        return "the node is relieved: nothing to do now; to avoid the next one, see what would have avoided it"
-    return "the node is relieved: nothing to do, unless it is short again"
+        return "nothing to do now; to avoid the next one, see what would have avoided it"
+    return "nothing to do, unless it is short again"
+
+
+def _relieved_later(found: Incident) -> str:
+    """Write that the end of the pod that grew most relieved the node after this eviction; empty where it is not known to."""
+    later = _grower_later(found)
+    if later is None or found.still_met or found.pressed or later.pod in found.running:
+        return ""
+    known_for = found.known_for - (time_of(later.at) - time_of(found.event.at)) / SECOND
+    if _evicted_later(found)[-1] is not later or known_for < MINUTE // SECOND:
+        return ""
+    again = f"; the next pod of {later.owner} may fill its node as well" if later.owner else ""
+    relieved = f"the end of {later.pod}, which grew and was evicted after this pod, relieved the node"
+    return f"{relieved}: {_nothing_to_do(found)}{again}"
+
+
+def _evicted_later(found: Incident) -> list[HistoryEvent]:
+    return [each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run]
+
+
+def _grower_later(found: Incident) -> HistoryEvent | None:
+    """Return the later eviction of the pod that made most of the growth; `None` where it was not evicted."""
+    grower = None if found.verdict is None else found.verdict.grower
+    return next(
+        (each for each in _evicted_later(found) if grower is not None and grower.pod and each.pod == grower.pod), None
+    )
 
 
 def _of_pod(found: Incident) -> list[str]:
@@ -253,9 +284,7 @@ def _went_later(found: Incident) -> str:
     row = next((each for each in found.ranking if grower is not None and each.pod == grower.pod), None)
     if grower is None or row is None or row.chosen or found.resource is None or (row.usage or 0) <= row.request:
         return ""
-    evicted = (each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run)
-    later = next((each for each in evicted if each.pod == grower.pod), None)
-    if later is None:
+    if (later := _grower_later(found)) is None:
         return ""
     grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
     return f"{_mend_text(found, later)}: {grew} and was evicted after this pod"
