@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.core.model.signal import Signal
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import MetAfter
-from evictd.render.incident.relief import relief_lines
+from evictd.render.incident.relief import relief_lines, unsettled_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident
 from tests.stories import GI
@@ -66,6 +68,16 @@ def test_where_nothing_came_back_no_amount_is_said() -> None:
 def test_what_came_back_for_some_seconds_only_is_said_to() -> None:
     """`enough` was said of what lasted 12 s."""
     assert any(line.endswith("enough for 12s") for line in relief_lines(replace(incident(), met=MetAfter(again=12.5))))
+
+
+@pytest.mark.parametrize(("risen", "left"), [(0, "nothing"), (-GI // 8, "nothing"), (GI // 8, "128Mi")])
+def test_what_came_back_and_was_taken_again_by_the_last_record_is_not_said_to_be_there(risen: int, left: str) -> None:
+    """300Mi "came back up to the last record", in which again nothing was left (world 02)."""
+    points = ((0.0, GI // 2), (0.5, GI // 2 + GI // 4), (2.0, GI // 2 + risen))
+    found = replace(incident(), points=points, known_for=2.0, clear=None, met=MetAfter(still=2.0))
+    said = f"up to 256Mi came back, of which {left} is left at the journal's last record, 2s later"
+    assert unsettled_text(found) == said
+    assert said in list(relief_lines(found))
 
 
 def test_where_growth_took_what_was_freed_it_is_not_said_that_nothing_was() -> None:

@@ -65,6 +65,14 @@ def unsettled_text(found: Incident) -> str:
     if found.signal is None or found.came_back is None or found.settled or found.came_back >= (found.missing or 0):
         return ""
     amount = signal_amount(found.came_back, found.signal) if found.came_back else "nothing"
+    risen = (
+        found.points[-1][1] - (found.available or 0) if found.points and found.points[-1][0] > 0 else found.came_back
+    )
+    if found.came_back > max(risen, 0):
+        left = signal_amount(risen, found.signal) if risen > 0 else "nothing"
+        return (
+            f"up to {amount} came back, of which {left} is left at the journal's last record, {_later(found.known_for)}"
+        )
     return f"{amount} came back up to the journal's last record, {_later(found.known_for)}"
 
 
