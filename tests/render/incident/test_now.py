@@ -76,6 +76,10 @@ def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short
     for signal, directory in ((Signal.NODEFS_AVAILABLE, "kubelet"), (Signal.IMAGEFS_INODES_FREE, "containerd")):
         mount = f'"$(findmnt -no TARGET -T /var/lib/{directory})" | sort'
         assert mount in now_text(replace(found, signal=signal)), "it said MOUNT_POINT"
+    snapshots = "the node is still short: look at the host, and at snapshots that no image uses: `lsof +L1`"
+    disk = now_text(replace(found, signal=Signal.NODEFS_AVAILABLE))
+    assert disk.startswith(snapshots), "these were the cause, and nothing named them (world 05)"
+    assert disk.endswith("`ctr -n k8s.io snapshots usage` what each snapshot of containerd holds")
     assert left_to_do(replace(found, pressed=False)) == ""
     clear = now_text(replace(found, still_met=False))
     assert clear.startswith("look at the host, which filled memory: `systemd-cgtop"), (

@@ -39,6 +39,9 @@ _LARGEST: dict[Resource | None, tuple[str, str]] = {
 """Commands that measure the directories of a filesystem, and that order them by size."""
 
 
+_SNAPSHOTS = "`ctr -n k8s.io snapshots usage` what each snapshot of containerd holds"
+
+
 def _on_host(found: Incident) -> str:
     """Return what shows who uses what is short outside pods; empty where nothing does."""
     if found.resource not in _LARGEST:
@@ -49,9 +52,14 @@ def _on_host(found: Incident) -> str:
     mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
     measure, order = _LARGEST[found.resource]
     return (
-        "`lsof +L1` shows deleted files that are open, and "
-        f"`{measure} {mount_point} | {order} | tail` the largest directories"
+        f"`lsof +L1` shows deleted files that are open, `{measure} {mount_point} | {order} | tail` the largest directories, "
+        f"and {_SNAPSHOTS}"
     )
+
+
+def _look(found: Incident) -> str:
+    """Return where to look for what belongs to no pod."""
+    return "look at the host, and at snapshots that no image uses" if found.on_disk else "look at the host"
 
 
 def now_text(found: Incident) -> str:
@@ -79,7 +87,7 @@ def _grows_on_text(found: Incident) -> str:
         return ""
     remedies = [_limit_or_end(resource, len(grows.pods))] if grows.pods else []
     if grows.of_no_pod:
-        remedies.append(": ".join(filter(None, ("look at the host", _on_host(found)))))
+        remedies.append(": ".join(filter(None, (_look(found), _on_host(found)))))
     return f"{grows.text(resource)}: {'; '.join(remedies)}"
 
 
@@ -95,7 +103,7 @@ def _relieved_text(found: Incident) -> str:
         return ""
     shown = _on_host(found) if found.host_filled and not held_by_page_cache(found) else ""
     if shown:
-        return f"the node is relieved; if it is short again, look at the host: {shown}"
+        return f"the node is relieved; if it is short again, {_look(found)}: {shown}"
     if of_pod := _of_pod(found):
         return f"the node is relieved; {'; '.join(of_pod)}"
     return f"the node is relieved: {_nothing_to_do(found)}"
@@ -170,7 +178,7 @@ def left_to_do(found: Incident) -> str:
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _on_host(found)
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
-        what = f"{_SHORT}look at the host" if found.still_met else filled
+        what = f"{_SHORT}{_look(found)}" if found.still_met else filled
         return f"{what}{f': {shown}' if shown else ''}"
     if (
         found.of_owner >= AGAIN
@@ -218,7 +226,7 @@ def _of_unknown_cause(found: Incident) -> str:
         or not shown
     ):
         return ""
-    return f"{_SHORT}look at the host: {shown}; or {LOWER_THRESHOLD}"
+    return f"{_SHORT}{_look(found)}: {shown}; or {LOWER_THRESHOLD}"
 
 
 def _of_arrivals(found: Incident) -> str:
