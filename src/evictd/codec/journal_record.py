@@ -45,6 +45,8 @@ class RecordedEffect(_Part, frozen=True):
 
     uid: str
     freed: int = 0
+    held: int = 0
+    missing: int = 0
 
 
 class RecordedState(_Part, frozen=True):
@@ -60,6 +62,7 @@ class RecordedState(_Part, frozen=True):
     """By supply: `now` since when no threshold of it is met."""
     effects: dict[str, tuple[RecordedEffect, ...]] = {}
     """By supply."""
+    last_cycle_at: int | None = None
 
 
 class RecordedOutcome(_Part, frozen=True):

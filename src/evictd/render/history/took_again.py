@@ -13,6 +13,7 @@ from evictd.core.model.signal import SIGNALS, Unit
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import is_little, recorded_attribution
+from evictd.render.history.taken_at_once import with_taken
 from evictd.render.text import clean
 
 
@@ -23,7 +24,7 @@ def pause_text(
 
     `evicted` are namespace and owner (`Kind/name`) of the pods that were evicted before.
     """
-    held = recorded_attribution(record.findings)
+    held, text = recorded_attribution(record.findings), with_taken(text, record, finding)
     try:
         missing = parse_quantity(str(finding.get("needed"))).value()
     except InvalidValueError:
