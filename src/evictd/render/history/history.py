@@ -23,6 +23,7 @@ from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
 from evictd.render.history.held_by_unused import held_by_unused
 from evictd.render.history.inodes_freed import inodes_freed
+from evictd.render.history.kill_time import between_readings
 from evictd.render.history.suspects import suspects_of, suspects_text
 from evictd.render.history.took_again import pause_text
 from evictd.render.kernel_kills import kill_text
@@ -232,10 +233,9 @@ def _event(
 
 def _by_kernel(record: JournalRecord) -> Iterator[HistoryEvent]:
     for each in record.extra.kernel_killed:
-        text, pod = kill_text(each.where, each.uid, each.count), clean(each.where) if each.uid else ""
-        yield _event(
-            record, EventKind.KERNEL, text, pod=pod, uid=each.uid, evidence={"where": each.where, "count": each.count}
-        )
+        text = kill_text(each.where, each.uid, each.count) + between_readings(record)
+        pod, evidence = clean(each.where) if each.uid else "", {"where": each.where, "count": each.count}
+        yield _event(record, EventKind.KERNEL, text, pod=pod, uid=each.uid, evidence=evidence)
 
 
 def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
