@@ -1,0 +1,50 @@
+"""docs/platforms.md: what it names as tested and as supported is what docs/compatibility.md and the manifests have."""
+
+import re
+from pathlib import Path
+
+from tests.deploy.manifests import CHART, documents
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "platforms.md").read_text(encoding="utf-8")
+TESTED = (DOCS / "compatibility.md").read_text(encoding="utf-8")
+
+
+def row(first: str) -> str:
+    (found,) = re.findall(rf"^\| {re.escape(first)} \| (.*) \|$", PAGE, re.MULTILINE)
+    return str(found)
+
+
+def column(name: str) -> list[str]:
+    """The cells of a column of the first table of tested versions, without the empty ones."""
+    lines = [line for line in TESTED.partition("\n## Versions of the kubelet")[0].splitlines() if line.startswith("|")]
+    place = [cell.strip() for cell in lines[0].split("|")].index(name)
+    return [cell for line in lines[2:] if (cell := line.split("|")[place].strip()) != "-"]
+
+
+def test_the_kernels_are_those_of_the_tested_versions() -> None:
+    """The page left out 6.18, the kernel of most tests with a runtime."""
+    tested = {".".join(cell.split(".")[:2]) for cell in column("Linux")}
+    assert set(re.findall(r"\d+\.\d+", row("Kernel"))) == tested
+
+
+def test_systemd_and_python_are_named_as_they_were_tested() -> None:
+    """`247` is the oldest with what the unit needs, and no test ran there."""
+    systemd, _, python = row("systemd, Python").partition("; ")
+    versions = sorted({int(cell) for cell in column("systemd")})
+    assert systemd == f"247 and newer (tested: {versions[0]} to {versions[-1]})"
+    tested = sorted({".".join(cell.split(".")[:2]) for cell in column("Python")})
+    assert python == f"3.11 and newer (tested: {', '.join(tested)})"
+
+
+def test_the_kubelets_are_those_that_are_supported_and_the_api_server_is_what_the_chart_requires() -> None:
+    """One page said "1.33 and newer", the other kubelets 1.35 to 1.37; the chart refuses what the page allowed."""
+    rows = re.findall(
+        r"^\| (1\.\d+) \| \w.*? \| (.*?) \|", TESTED.partition("\n## Versions of the kubelet")[2], re.MULTILINE
+    )
+    versions = [version for version, _ in rows]
+    (run,) = (version for version, how in rows if how != "no")
+    assert re.match(rf"kubelets \[{versions[0]} to {versions[-1]}\]\(.*\), tested: {run};", row("Kubernetes"))
+    (chart,) = documents(CHART / "Chart.yaml")
+    (least,) = re.findall(r">=(1\.\d+)\.0", chart["kubeVersion"])
+    assert row("Admission policy").startswith(f"{least}, which the chart requires;")
