@@ -3,7 +3,10 @@
 import re
 from pathlib import Path
 
-from tests.deploy.manifests import CHART, documents
+import pytest
+import yaml
+
+from tests.deploy.manifests import CHART, DEPLOY, documents
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "platforms.md").read_text(encoding="utf-8")
@@ -48,3 +51,21 @@ def test_the_kubelets_are_those_that_are_supported_and_the_api_server_is_what_th
     (chart,) = documents(CHART / "Chart.yaml")
     (least,) = re.findall(r">=(1\.\d+)\.0", chart["kubeVersion"])
     assert row("Admission policy").startswith(f"{least}, which the chart requires;")
+
+
+def test_the_storage_of_rke2_is_mounted_where_the_page_says() -> None:
+    """It said `values-k3s.yaml` for both, whose folder RKE2 does not have: the pod would not start."""
+    helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    (field, place) = re.findall(r"for RKE2 also `(\w+\.\w+): (/\S+)`", row("k3s, RKE2"))[0]
+    assert field == "runtime.storage"
+    (values,), (k3s,) = documents(CHART / "values.yaml"), documents(CHART / "values-k3s.yaml")
+    assert place == k3s["runtime"]["storage"].replace("/k3s/", "/rke2/")
+    values["runtime"] = k3s["runtime"] | {"storage": place}
+    with helm.Chart.load(str(CHART)) as chart:
+        text = chart.render(values, name="evictd", namespace="evictd")["evictd/templates/daemonset.yaml"]
+    pod = yaml.safe_load(text)["spec"]["template"]["spec"]
+    (volume,) = (each for each in pod["volumes"] if each["name"] == "storage")
+    (mount,) = (each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "storage")
+    assert (volume["hostPath"]["path"], mount["mountPath"]) == (place, place)
+    patch = (DEPLOY / "components/k3s/patch.yaml").read_text(encoding="utf-8")
+    assert patch.count(k3s["runtime"]["storage"]) == 2, "both paths of the component"
