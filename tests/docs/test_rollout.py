@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -73,3 +74,36 @@ def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
     back = step.partition("**Back.**")[2]
     found = re.findall(r"^    (.*?) *(?:#.*)?$", back, re.MULTILINE)
     assert found == ["kubectl label node NODE pool-", "evictd cleanup --expired --all"]
+
+
+def test_nodes_of_two_sizes_take_two_releases_that_share_no_object(tmp_path: Path) -> None:
+    """One file had the amounts for every node: 500Mi and 1Gi evict healthy pods on 2 GiB."""
+    helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    (block,) = re.findall(r"^    image: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    (kubelet,) = re.findall(r"^    kubelet:\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    commands = re.findall(r"^    ((?:echo|sed) .*my-values\.yaml.*)$", PAGE, re.MULTILINE)
+    assert [each.split()[0] for each in commands] == ["echo", "sed"]
+    (tmp_path / "my-values.yaml").write_text(dedent(block) + dedent(kubelet))
+    for each in commands:
+        subprocess.run(["sh", "-ec", each], cwd=tmp_path, check=True)
+    pool = {"nodeSelector": {"pool": "canary"}}  # --set of steps 1 to 3
+    seen: set[tuple[str, str]] = set()
+    selectors, thresholds = [], []
+    with helm.Chart.load(str(CHART)) as chart:
+        for release, file in (("evictd", "my-values.yaml"), ("evictd-small", "small-values.yaml")):
+            given = yaml.safe_load((tmp_path / file).read_text())
+            values = merged(merged(documents(CHART / "values.yaml")[0], given), pool)
+            texts = chart.render(values, name=release, namespace="evictd").items()
+            items = [
+                item for path, text in texts if path.endswith(".yaml") for item in yaml.safe_load_all(text) if item
+            ]
+            names = {(item["kind"], item["metadata"]["name"]) for item in items}
+            assert not names & seen
+            assert ("PrometheusRule" in {kind for kind, _ in names}) == (release == "evictd")
+            seen |= names
+            (daemon_set,) = (item for item in items if item["kind"] == "DaemonSet")
+            selectors.append(daemon_set["spec"]["template"]["spec"]["nodeSelector"])
+            kubelet_values = values["kubelet"]
+            thresholds.append([kubelet_values[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")])
+    assert [(each["memory"], each["pool"]) for each in selectors] == [("large", "canary"), ("small", "canary")]
+    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "200Mi"]]
