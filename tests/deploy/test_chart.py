@@ -315,6 +315,7 @@ def test_other_runtimes_are_mounted_where_they_are(name: str) -> None:
 def test_the_notes_say_how_to_look_and_how_to_go_back() -> None:
     (notes,) = (text for path, text in texts(VALUES).items() if path.endswith("NOTES.txt"))
     assert "evictd status" in notes
-    assert "helm rollback evictd" in notes
+    assert "helm rollback evictd --namespace evictd" in notes
+    assert "helm uninstall evictd --namespace evictd" in notes
     (warned,) = (text for path, text in texts(merged(VALUES, LESS)).items() if path.endswith("NOTES.txt"))
     assert "WARNING" in warned

@@ -25,6 +25,27 @@ def test_an_upgrade_in_a_cluster_replaces_the_pod_of_one_node_until_another_is_d
     assert yaml.safe_load(text)["spec"]["updateStrategy"]["type"] == "OnDelete"
 
 
+def test_a_canary_that_fails_and_a_downgrade_have_their_way_back() -> None:
+    """The page had none for a failed canary, and no command for a cluster at all."""
+    canary, _, downgrade = PAGE.partition("\n## Downgrade\n")
+    back = canary.partition("**Back**")[2]
+    assert "\n    helm rollback evictd --namespace evictd " in back
+    commands = re.findall(r"^ +(helm .*?|sudo apt .*?) *(?:#.*)?$", downgrade.partition("\n## ")[0], re.MULTILINE)
+    assert commands == [
+        "helm history evictd --namespace evictd",
+        "helm rollback evictd REVISION --namespace evictd",
+        "sudo apt install --allow-downgrades ./evictd_VERSION_ARCH.RELEASE.deb",
+    ]
+
+
+def test_the_values_that_name_the_former_image_are_named() -> None:
+    """It said "change in this file what names the former one"."""
+    (values,) = documents(CHART / "values.yaml")
+    named = set(re.findall(r"\bimage\.(\w+)", PAGE.partition("\n### One node first")[2].partition("helm upgrade")[0]))
+    assert named == {"tag", "digest"}
+    assert named <= set(values["image"])
+
+
 def test_kustomize_upgrades_one_node_first_too() -> None:
     (line,) = re.findall(r'^ +(\[\{"op": .*\}\])$', PAGE, re.MULTILINE)
     (patch,) = yaml.safe_load(line)
