@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from evictd.commands.explain_alert import runbooks
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
 
@@ -24,3 +26,13 @@ def test_a_full_disk_may_lack_inodes() -> None:
     section = PAGE.partition("\n## No space left on device")[2].partition("\n## ")[0]
     for command in ("`df -i`", "`evictd status`", "`evictd explain`"):
         assert command in section
+
+
+def test_pods_that_are_held_back_have_one_advice() -> None:
+    """The page said that nothing is to be done, and the run book of the alert to look at budgets and owners."""
+    (row,) = re.findall(r"^\| `HeldBack` \| (.*) \|$", PAGE, re.MULTILINE)
+    assert row == "wait; after five minutes act [on the alert](alerts.md#evictdevictioncannothelp)"
+    rules = (ROOT / "deploy/chart/evictd/files/alerts.yaml").read_text(encoding="utf-8")
+    assert re.search(r"alert: EvictdEvictionCannotHelp\n +expr: .*\|HeldBack\|.*\n +for: 5m\n", rules)
+    book = runbooks((ROOT / "docs/alerts.md").read_text(encoding="utf-8"))["EvictdEvictionCannotHelp"]
+    assert re.search(r"It ends by itself.*, but under\s+`podTermination: EvictionAPI` a budget holds", book)
