@@ -1,9 +1,18 @@
-"""docs/getting-started.md: the way back leaves nothing behind."""
+"""docs/getting-started.md: the way back leaves nothing behind, and a trial beside a kubelet shows something."""
 
+import json
 import re
+import subprocess
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[2] / "docs/getting-started.md").read_text(encoding="utf-8")
+import pytest
+import yaml
+
+from evictd.cli import main
+from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
 
 
 def test_the_unit_is_removed_after_what_it_left_in_the_cluster() -> None:
@@ -12,3 +21,26 @@ def test_the_unit_is_removed_after_what_it_left_in_the_cluster() -> None:
     places = [step.index(f"\n    {each}") for each in ("systemctl disable", "evictd cleanup --node", "apt purge")]
     assert places == sorted(places)
     assert "`systemReserved`" in step
+
+
+def test_the_trial_beside_a_kubelet_has_thresholds_that_the_kubelet_does_not_meet_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It took the file for a node without one, with the kubelet's own hard thresholds: a quiet trial said nothing."""
+    trial = PAGE.partition("**Without installing**")[2].partition("**1. Dry run.**")[0]
+    (made,) = re.findall(r"^    (sed .* > beside\.yaml)", trial, re.MULTILINE)
+    (run,) = re.findall(r"^    sudo \.venv/bin/evictd run (.*--kubeconfig .*)$", trial, re.MULTILINE)
+    assert "--config beside.yaml " in run
+    assert "--dry-run=true " in run, "the file does not have the field, and its default evicts"
+    (kubelet := tmp_path / "kubelet.json").write_text(
+        json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD)}})
+    )
+    (beside := tmp_path / "beside.yaml").write_bytes(
+        subprocess.check_output(["sh", "-c", made.partition(" >")[0]], cwd=ROOT)
+    )
+    found = {}
+    for path in (beside, ROOT / "config/evictd.yaml"):
+        main(["check", str(path), "--kubelet-config", str(kubelet), "--memory-capacity", "16Gi"])
+        found[path.name] = "KubeletActsFirst" in "".join(capsys.readouterr())
+    assert found == {"beside.yaml": False, "evictd.yaml": True}
+    assert yaml.safe_load(beside.read_text().partition("\n---\n")[0])["evictionHard"]["memory.available"] == "500Mi"
