@@ -44,3 +44,11 @@ def test_the_trial_beside_a_kubelet_has_thresholds_that_the_kubelet_does_not_mee
         found[path.name] = "KubeletActsFirst" in "".join(capsys.readouterr())
     assert found == {"beside.yaml": False, "evictd.yaml": True}
     assert yaml.safe_load(beside.read_text().partition("\n---\n")[0])["evictionHard"]["memory.available"] == "500Mi"
+
+
+def test_the_symbols_of_the_status_are_explained() -> None:
+    """No page said what they mean."""
+    (line,) = re.findall(r"^    evictd status .*\n    # (.*)$", PAGE, re.MULTILINE)
+    source = (ROOT / "src/evictd/render/status/view.py").read_text(encoding="utf-8")
+    symbols = {each for each in source if not each.isascii() and not each.isalpha()} - {"░"}  # the rest of the bar
+    assert {part.split()[0] for part in re.split("[,;] ", line)} == symbols | {"!"}
