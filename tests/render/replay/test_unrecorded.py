@@ -10,6 +10,7 @@ from evictd.cli import main
 from evictd.codec.journal import decode_entry, encode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.state import State, Step
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE
@@ -64,8 +65,8 @@ def test_a_threshold_that_acts_sooner_is_not_covered_by_the_journal(
 def test_the_sentence_says_what_the_journal_has_and_how_to_find_out() -> None:
     said, how, command = texts_of(replayed(OWN, RISEN), "--config new.yaml")
     assert said == (
-        "memory.available<2Gi (hard) acts sooner than what was recorded. The journal has only the 1 cycle in which something was "
-        "decided, and does not show whether a pod would have gone between them."
+        "memory.available<2Gi (hard) can act sooner than what was recorded. The journal has only the 1 cycle in which something "
+        "was decided, and does not show whether a pod would have gone between them."
     )
     assert "dryRun: true" in how
     assert command == "  evictd simulate WORLD.yaml --config new.yaml"
@@ -91,10 +92,21 @@ def test_a_journal_without_an_eviction_gives_no_all_clear(tmp_path: Path, capsys
     capsys.readouterr()
     assert main(["replay", str(tmp_path / "journal"), "--config", str(new)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "memory.available<100Mi (hard) acts sooner than what was recorded." in text
+    assert "memory.available<100Mi (hard) can act sooner than what was recorded." in text
     assert f"evictd simulate WORLD.yaml --config {new}" in text
     assert main(["replay", str(tmp_path / "journal"), "--config", str(new), "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["unrecorded"] == ["memory.available<100Mi (hard)"]
+
+
+def test_a_threshold_that_no_reading_meets_is_not_said_to_act() -> None:
+    """Of a threshold on a disk that was never near it, `acts sooner than what was recorded` was said."""
+    (one,) = replayed(OWN, RISEN)
+    for met, acts in ((True, "acts sooner"), (False, "can act sooner")):
+        findings = tuple(
+            replace(each, met=met) if isinstance(each, ThresholdFinding) else each for each in one.step.findings
+        )
+        said, *_ = texts_of([replace(one, step=replace(one.step, findings=findings))], "")
+        assert said.startswith(f"memory.available<2Gi (hard) {acts} than what was recorded. ")
 
 
 def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:

@@ -51,7 +51,7 @@ def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options
         return ()
     if MINIMUM_RECLAIM in found:
         acts = "can act for longer" if len(found) == 1 else "can act sooner or for longer"
-    elif any(one.sooner for one in replayed):
+    elif any(one.sooner for one in replayed) or not set(found) <= _met(replayed):
         acts = "can act sooner"
     else:
         acts = "acts sooner" if len(found) == 1 else "act sooner"
@@ -62,6 +62,12 @@ def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options
         "To find out, run it on the node with dryRun: true, or describe the node in a world (docs/worlds.md), and play it:",
         f"  evictd simulate WORLD.yaml {options}",
     )
+
+
+def _met(replayed: Sequence[Replayed]) -> set[str]:
+    """Return the thresholds that are met at a recorded reading; of the others it is open whether they ever were."""
+    findings = (each for one in replayed for each in one.step.findings)
+    return {threshold_text(each.threshold) for each in findings if isinstance(each, ThresholdFinding) and each.met}
 
 
 def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
