@@ -23,6 +23,7 @@ from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.beyond_pods import is_fresh, taken_beyond_pods
+from evictd.daemon.telemetry.goes_then import goes_if_growth_lasts
 from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
@@ -199,7 +200,8 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
         else:
             continue
         answer = answers.get(signal)
-        found = [_threshold(snapshot, each, now) for each in view.thresholds if each.threshold.signal is signal]
+        findings = tuple(each for each in view.thresholds if each.threshold.signal is signal)
+        found = [_threshold(snapshot, each, now) for each in findings]
         stated = (
             stated_rate(found, snapshot.trends.signals.get(signal, Trend()), now)
             if reading["observed"]
@@ -220,6 +222,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
                 **_with_host_path(answer, snapshot),
                 **_next_pod(answer, snapshot, now),
+                "nextIfItGrows": goes_if_growth_lasts(answer, findings, {**reading, **stated}, snapshot),
             }
         )
     return entries

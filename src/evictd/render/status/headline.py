@@ -13,6 +13,7 @@ from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
 from evictd.render.status.last_reclaim import last_reclaim_text
+from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import nth_text
 from evictd.render.status.page_chart import eviction_marks, seconds_ago
@@ -290,12 +291,13 @@ def unread(status: Document) -> list[str]:
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if is_due(entry) and (pods := awaited_pods(status, entry)):
         return f" {capital(awaited_text(pods))}."
-    if entry["next"] is not None and (before := steps_before(status, entry)):
-        pod, refused = entry["next"]["pod"], refused_lately(entry["next"])
-        return f" {capital(when)} evictd would {before}, and evict {pod} if that is too little{refused}."
     if entry["next"] is not None:
-        time = next_cut_at_hard(entry, status)
-        return f" {entry['next']['pod']} would be evicted {when}{time}{refused_lately(entry['next'])}."
+        pod, time, refused = entry["next"]["pod"], next_cut_at_hard(entry, status), refused_lately(entry["next"])
+        if then := goes_if_it_grows(entry, when=""):
+            time += " by the order of now"
+        if before := steps_before(status, entry):
+            return f" {capital(when)} evictd would {before}, and evict {pod} if that is too little{refused}{then}."
+        return f" {pod} would be evicted {when}{time}{refused}{then}."
     then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
     return f" No pod {then}{_stopped(status, entry)}." if brief_stop(entry) else ""
 

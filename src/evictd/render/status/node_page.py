@@ -32,6 +32,7 @@ from evictd.render.status.holders import filled, full_name, growers, held_by, me
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import last_eviction, last_eviction_text
 from evictd.render.status.nearest import nearest
+from evictd.render.status.order_then import first_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import new_pods
 from evictd.render.status.page_chart import eviction_marks
@@ -260,6 +261,9 @@ def _next(status: Document, explained: Document, head: Headline, faults: Sequenc
     return [*list(_firsts(status, explained, said))[:_SHOWN_NEXT], *(f"{each}." for each in new_pods(status))]
 
 
+_FIRST = "would be evicted first"
+
+
 def _would_go(status: Document) -> str:
     """Write of the next pod when it would go: after which others, if any."""
     if leaves := [row["pod"] for row in status["leaving"] if not row["gone"]]:
@@ -270,7 +274,7 @@ def _would_go(status: Document) -> str:
         return f"is asked for next, if {first_of(asked, _SHOWN_NEXT)} may not go"
     if gone := [clean(row["pod"]) for row in status["leaving"]]:
         return f"would be evicted next, if what {first_of(gone, _SHOWN_NEXT)} should free is not enough"
-    return "would be evicted first"
+    return _FIRST
 
 
 def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
@@ -288,10 +292,12 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
         measured = row is not None and row["usage"] is not None
         before = "" if row is None else measured_before(row)
         why = f": {queue['nextWhy']}{f' ({before})' if before else ''}" if queue["nextWhy"] else ""
+        then = first_if_it_grows(status, queue)
         if queue["next"] not in said:
             used = usage_text(row["usage"], Resource(queue["resource"])) if row is not None and measured else ""
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
-            yield f"{', '.join(queue['signals'])}: {pod} {would}{why}."
+            now = " now" if then and would == _FIRST else ""
+            yield f"{', '.join(queue['signals'])}: {pod} {would}{now}{why}{then}."
         elif why:
             alone = {each["next"] for each in queues if each["next"] in said}
             pod = "that pod" if len(alone) == 1 else queue["next"]  # a name may be long

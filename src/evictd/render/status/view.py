@@ -16,6 +16,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
+from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import new_pods
 from evictd.render.status.proposed import asked_text
@@ -235,6 +236,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f"next for {entry['signal']}: ", "dim"),
             (clean(row["pod"]), "bold"),
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
+            (goes_if_it_grows(entry), "yellow"),
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
     yield from (Text(f"{each['signal']}: {text}", style="yellow") for each in shown if (text := _decides(each)))

@@ -1,0 +1,111 @@
+"""Finds the pod that goes when a threshold is met, if what grows now grows on until then."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evictd.core.eviction.next_up import NextUp, first_to_go
+from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Signal
+from evictd.core.model.stats import MemoryStats, NodeStats, PodStats, RlimitStats
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.status.timing import FORESEEN_SECONDS
+
+_COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE})
+"""The signals of which one number of a pod is all that it holds; of a disk it is the sum of many."""
+
+
+def goes_if_growth_lasts(
+    answer: NextUp | None, findings: tuple[ThresholdFinding, ...], stated: Mapping[str, Any], snapshot: Snapshot
+) -> dict[str, Any] | None:
+    """Return the pod that grows and goes in the place of the one that is first now; `None` where no other one would go.
+
+    `findings` are the thresholds of the signal, `stated` has its rate and, in the same order, the times to them. Asked of the
+    core with the holdings of that time: each pod grows as in the last minute, and no pod has arrived or ended.
+    """
+    held = None if answer is None else snapshot.state.holdings.get(answer.signal)
+    rate, node = stated.get("fillRate"), snapshot.observation.node
+    if answer is None or answer.signal not in _COUNTED or answer.victim is None or held is None or node is None:
+        return None
+    met = any(each.met for each in findings)
+    times = [
+        (seconds + each["gracePeriodSeconds"], finding)
+        for finding, each in zip(findings, stated["thresholds"], strict=True)
+        if (seconds := each["secondsToThreshold"]) is not None and seconds <= FORESEEN_SECONDS
+    ]
+    if met or not times or not rate or not held.growing:
+        return None
+    seconds, finding = min(times, key=lambda each: each[0])
+    passed = round(seconds * SECOND) + snapshot.at - held.at
+    grown = {uid: each.rate * passed // SECOND for uid, each in held.growing.items()}
+    left = min(finding.limit.value() - 1, stated["available"] - round(rate * seconds))
+    later = replace(
+        snapshot.observation,
+        node=_node_with(node, answer.signal, max(left, 0)),
+        pod_stats=_grown_stats(snapshot.observation, answer.signal, grown),
+    )
+    holdings = {**snapshot.state.holdings, answer.signal: _grown_holdings(held, grown, snapshot.at, passed)}
+    state = replace(snapshot.state, holdings=holdings)
+    row = first_to_go(finding.threshold, state, later, snapshot.config, snapshot.at)
+    if row is None or row.uid == answer.victim.uid or not grown.get(row.uid):
+        return None
+    return {"pod": row.pod.full_name, "usage": row.usage}
+
+
+def _grown_holdings(held: SupplyHoldings, grown: Mapping[str, int], at: int, passed: int) -> SupplyHoldings:
+    """Return the holdings in which each pod, and what belongs to none, holds more, and grew as much within the last minute."""
+
+    def moved(amounts: Mapping[str, int]) -> dict[str, int]:
+        return {uid: amount + grown.get(uid, 0) for uid, amount in amounts.items()}
+
+    return replace(
+        held,
+        at=at,
+        used=moved(held.used),
+        lowest=moved(held.lowest),
+        lowest_before=moved(held.lowest_before),
+        elsewhere=_grown_level(held.elsewhere, passed),
+        unmeasured=_grown_level(held.unmeasured, passed),
+    )
+
+
+def _grown_level(level: MeasuredLevel | None, passed: int) -> MeasuredLevel | None:
+    if level is None:
+        return None
+    more = level.rate * passed // SECOND
+    return level._replace(used=level.used + more, lowest=level.lowest + more, lowest_before=level.lowest_before + more)
+
+
+def _grown_stats(observation: Observation, signal: Signal, grown: Mapping[str, int]) -> dict[str, PodStats]:
+    stats = dict(observation.pod_stats)
+    for uid, more in grown.items():
+        if (found := stats.get(uid)) is None:
+            continue
+        if signal is Signal.PID_AVAILABLE and found.process_count is not None:
+            stats[uid] = replace(found, process_count=found.process_count + more)
+        elif signal is Signal.MEMORY_AVAILABLE and found.memory is not None:
+            used = found.memory.working_set_bytes
+            memory = replace(found.memory, working_set_bytes=None if used is None else used + more)
+            stats[uid] = replace(found, memory=memory)
+    return stats
+
+
+def _node_with(node: NodeStats, signal: Signal, left: int) -> NodeStats:
+    """Return the node's numbers with so much of a signal available."""
+    if signal is Signal.PID_AVAILABLE:
+        return replace(node, rlimit=_processes(node.rlimit, left))
+    return replace(node, memory=_memory(node.memory, left))
+
+
+def _memory(memory: MemoryStats | None, left: int) -> MemoryStats | None:
+    if memory is None or memory.available_bytes is None or memory.working_set_bytes is None:
+        return memory
+    used = memory.working_set_bytes + memory.available_bytes - left
+    return replace(memory, available_bytes=left, working_set_bytes=used)
+
+
+def _processes(rlimit: RlimitStats | None, left: int) -> RlimitStats | None:
+    return rlimit if rlimit is None or rlimit.max_pid is None else replace(rlimit, current=rlimit.max_pid - left)

@@ -1,0 +1,91 @@
+"""Which pod goes at a threshold, if what grows now grows on."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.stats import RlimitStats
+from evictd.daemon.telemetry.goes_then import goes_if_growth_lasts
+from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.status_page import snapshot_view
+from tests.daemon.status import status_of
+from tests.render.played_worlds import incident_run
+from tests.render.shown_nodes import approaching
+from tests.render.snapshots import incident_snapshot, snapshot_at
+
+
+def _then(snapshot: Snapshot, signal: str = "memory.available") -> tuple[str, str]:
+    """The pod that is next now, and the one that goes instead at the threshold."""
+    (entry,) = [each for each in status_of(snapshot, snapshot.at)["signals"] if each["signal"] == signal]
+    then = entry["nextIfItGrows"]
+    return entry["next"]["pod"], "" if then is None else then["pod"]
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("16-long-grace-period", 10),
+        ("17-daemon-sets-a-little-over", 10),
+        ("25-budget-of-zero", 10),
+        ("26-control-plain-leak", 30),
+        ("39-resize-not-granted", 10),
+    ],
+)
+def test_it_is_the_pod_that_goes(name: str, seconds: int) -> None:
+    """`reaches its hard threshold in 18m14s`, and a pod was named that stays."""
+    run = incident_run(name)
+    now, then = _then(snapshot_at(run, seconds))
+    went = [each.pod.full_name for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod)]
+    assert then == went[0] != now
+
+
+def test_none_is_named_where_the_first_pod_is_the_one_that_grows() -> None:
+    assert _then(incident_snapshot("26-control-plain-leak", 300)) == ("default/controller", "")
+    assert _then(incident_snapshot("46-control-recreated-fork-bomb", 10), "pid.available") == ("default/bomb", "")
+
+
+def test_none_is_named_without_a_rate_and_where_a_threshold_is_met() -> None:
+    leak = incident_snapshot("26-control-plain-leak", 30)
+    view = snapshot_view(leak)
+    answer = next(each for each in view.answers if each.signal.value == "memory.available")
+    found = tuple(each for each in view.thresholds if each.threshold.signal is answer.signal)
+    seen = next(each for each in status_of(leak, leak.at)["signals"] if each["signal"] == "memory.available")
+    assert goes_if_growth_lasts(answer, found, seen, leak) == {"pod": "default/controller", "usage": 5_901_385_728}
+    assert goes_if_growth_lasts(None, found, seen, leak) is None
+    assert goes_if_growth_lasts(answer, found, {**seen, "fillRate": None}, leak) is None
+    met = tuple(replace(each, met=True) for each in found)
+    assert goes_if_growth_lasts(answer, met, seen, leak) is None
+    late = {**seen, "thresholds": [{**each, "secondsToThreshold": 3601.0} for each in seen["thresholds"]]}
+    assert goes_if_growth_lasts(answer, found, late, leak) is None
+
+
+def test_processes_are_counted_as_well() -> None:
+    """The pod with the most processes is first now; the one that grows has more at the threshold."""
+    bomb = incident_snapshot("46-control-recreated-fork-bomb", 10)
+    node = bomb.observation.node
+    assert node is not None
+    assert node.rlimit is not None
+    uid = next(each.uid for each in bomb.observation.pods if each.name == "web-0")
+    stats = bomb.observation.pod_stats
+    many = replace(stats[uid], process_count=8_000)
+    pods = tuple(replace(each, priority=0) for each in bomb.observation.pods)
+    rlimit = RlimitStats(time=node.rlimit.time, max_pid=node.rlimit.max_pid, current=(node.rlimit.current or 0) + 8_000)
+    seen = replace(bomb.observation, pods=pods, pod_stats={**stats, uid: many}, node=replace(node, rlimit=rlimit))
+    held = bomb.state.holdings[next(each for each in bomb.state.holdings if each.value == "pid.available")]
+    used = {**held.used, uid: 8_000}
+    lowest, before = {**held.lowest, uid: 8_000}, {**held.lowest_before, uid: 8_000}
+    holdings = {
+        key: replace(each, used=used, lowest=lowest, lowest_before=before) if each is held else each
+        for key, each in bomb.state.holdings.items()
+    }
+    assert _then(replace(bomb, observation=seen, state=replace(bomb.state, holdings=holdings)), "pid.available") == (
+        "default/web-0",
+        "default/bomb",
+    )
+
+
+def test_a_reading_without_holdings_names_none() -> None:
+    near = approaching()
+    bare = replace(near, state=replace(near.state, holdings={}))
+    assert _then(bare)[1] == ""

@@ -1,0 +1,38 @@
+"""Which pod goes at a threshold in the place of the one that is first now."""
+
+from evictd.render.status.headline import headline
+from evictd.render.status.order_then import first_if_it_grows, goes_if_it_grows
+from tests.daemon.status import status_of
+from tests.render.shown_nodes import page
+from tests.render.snapshots import incident_snapshot
+from tests.render.status.test_view import shown
+
+
+def test_the_page_and_status_say_that_the_order_is_that_of_now() -> None:
+    """The page named a pod that stays for a threshold that was 18 minutes away."""
+    leak = incident_snapshot("26-control-plain-leak", 30)
+    text = page(leak)
+    instead = "at the threshold default/controller goes instead if it grows on"
+    assert f"default/web-0 (250Mi) would be evicted first now; {instead}." in text
+    terminal = " ".join(shown(status_of(leak, leak.at), 160).split())
+    assert f"default/web-0 uses 250Mi, requests 300Mi; {instead}" in terminal
+
+
+def test_the_headline_of_a_near_threshold_says_so_too() -> None:
+    near = incident_snapshot("39-resize-not-granted", 10)
+    status = status_of(near, near.at)
+    assert headline(status).text.endswith(
+        " default/web-0 would be evicted then by the order of now; default/hog goes instead if it grows on."
+    )
+    assert "at the threshold default/hog" not in page(near), "once"
+
+
+def test_nothing_is_said_of_the_pod_that_is_first_anyway() -> None:
+    assert goes_if_it_grows({}) == "", "an older daemon"
+    assert goes_if_it_grows({"nextIfItGrows": None}) == ""
+    later = incident_snapshot("26-control-plain-leak", 300)
+    assert "goes instead" not in page(later)
+    status = {"signals": [{"signal": "a", "next": {"pod": "x/y"}, "nextIfItGrows": {"pod": "x/z\x1b"}}]}
+    assert first_if_it_grows(status, {"signals": ["a"], "next": "x/y"}).startswith("; at the threshold x/z")
+    assert "\x1b" not in first_if_it_grows(status, {"signals": ["a"], "next": "x/y"})
+    assert first_if_it_grows(status, {"signals": ["a"], "next": "x/q"}) == ""
