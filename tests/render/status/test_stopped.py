@@ -5,6 +5,7 @@ from evictd.render.status.headline import headline
 from evictd.render.status.stopped import (
     BUDGET_GUARD,
     asked_past_its_budget,
+    before_collection_ends,
     before_stop_ends,
     brief_stop,
     name_last,
@@ -130,3 +131,18 @@ def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:
     finding = culprit_finding(4096, 2048, 2048, "holds more than all of them and is a static pod")
     stop = brief_stop(stop_document(finding, calm(), 0))
     assert stop == "n/c holds more than all pods that may be evicted and is a static pod"
+
+
+def test_what_may_be_before_the_end_of_a_collection_is_said_to_be() -> None:
+    """`reaches 0 in 43s` stood above the advice to wait 53s, without a word on what happens before that."""
+    fills = incident_snapshot("40-images-fill-inodes", 320)
+    before = (
+        "At 0, maybe before evictd has removed what no pod needs (in 53s at most), no file can be created on the disk"
+    )
+    assert before in page(fills)
+    status = status_of(fills, fills.at)
+    (inodes,) = [each for each in status["signals"] if each["signal"] == "nodefs.inodesFree"]
+    assert before_collection_ends(status, inodes, 54.0)
+    assert before_collection_ends(status, inodes, 55.0) == ""
+    assert before_collection_ends(status, {"signal": "memory.available"}, 0.0) == ""
+    assert before_collection_ends({"phase": {"name": "Watching"}}, inodes, 0.0) == ""

@@ -60,6 +60,15 @@ def before_stop_ends(entry: Document, left: float) -> str:
     return ", before evictd evicts a pod," if ends is not None and left < ends else ""
 
 
+def before_collection_ends(status: Document, entry: Document, left: float) -> str:
+    """Return that something may be in `left` seconds, before a collection for this signal ends, between commas; empty else."""
+    phase = status["phase"]
+    ends, filesystem = phase.get("endsInSeconds"), phase.get("filesystem")
+    if not filesystem or ends is None or left >= ends or not entry["signal"].startswith(f"{filesystem}."):
+        return ""
+    return f", maybe before evictd has removed what no pod needs (in {seconds_text(ends)} at most),"
+
+
 def past_its_budget(status: Document, entry: Document) -> str:
     """Return when evictd deletes a pod whose eviction a disruption budget refuses, or takes another one in its place.
 

@@ -11,7 +11,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.signal_entry import shown_entries
-from evictd.render.status.stopped import before_stop_ends
+from evictd.render.status.stopped import before_collection_ends, before_stop_ends
 from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -339,7 +339,8 @@ def ends(status: Document) -> dict[str, End]:
                 f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
-            at_zero = f"At 0{before_stop_ends(entry, left)} {then}{f', {unless} by then' if unless else ''}"
+            first = before_stop_ends(entry, left) or before_collection_ends(status, entry, left)
+            at_zero = f"At 0{first} {then}{f', {unless} by then' if unless else ''}"
             at_zero += f"; the rate: {a_second} a second in the last {when}"
             found[entry["signal"]] = End(text, left, at_zero, rate, when)
     return found
