@@ -106,3 +106,10 @@ def test_an_earlier_measurement_is_shown_with_its_age() -> None:
     assert "while default/web-0 does not exceed its own (measured 30s before)." in text
     assert "4.69Gi, measured 30s before</td>" in text
     assert measured_before({"usage": 1}) == ""
+
+
+def test_the_growth_of_a_pod_ends_with_its_last_measurement() -> None:
+    """`In the last 3m20s` had the growth until its last measurement, 20s before."""
+    hog = incident_snapshot("24-unmeasured-hog", 200)
+    (grown,) = growers(status_of(hog, hog.at))
+    assert grown == "In 3m0s, up to 20s before the last reading, default/leak grew by 3.52Gi."

@@ -278,8 +278,10 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
     grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
     whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and is_fresh(held.signal, since, snapshot)
     most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
+    measured = max((holdings.last_measured.get(pod.uid, holdings.at) for _, pod in most), default=holdings.at)
     return {
-        "overSeconds": round((holdings.at - since) / SECOND, 1),
+        "overSeconds": round((measured - since) / SECOND, 1),
+        "measuredSecondsBefore": round((holdings.at - measured) / SECOND, 1),
         "pods": [
             {
                 "pod": pod.full_name,

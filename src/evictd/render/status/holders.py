@@ -45,8 +45,14 @@ def growers(status: Document) -> Iterator[str]:
             else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod{_volumes(entry, 'lie')}"
         )
         if pods or rest:
-            over = seconds_text(growing["overSeconds"])
-            yield f"In the last {over} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+            over, before = (
+                seconds_text(growing["overSeconds"]),
+                growing.get("measuredSecondsBefore"),
+            )  # not of an older daemon
+            time = (
+                f"In {over}, up to {seconds_text(before)} before the last reading," if before else f"In the last {over}"
+            )
+            yield f"{time} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
 
 
 def _volumes(entry: Document, lie: str) -> str:
