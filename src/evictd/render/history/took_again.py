@@ -13,7 +13,7 @@ from evictd.core.model.signal import SIGNALS, Unit
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import is_little, recorded_attribution
-from evictd.render.history.taken_at_once import with_taken
+from evictd.render.history.taken_at_once import taken_at_once
 from evictd.render.text import clean
 
 
@@ -24,7 +24,13 @@ def pause_text(
 
     `evicted` are namespace and owner (`Kind/name`) of the pods that were evicted before.
     """
-    held, text = recorded_attribution(record.findings), with_taken(text, record, finding)
+    return f"{_with_holders(text, record, finding, evicted)}{taken_at_once(record, finding)}"
+
+
+def _with_holders(
+    text: str, record: JournalRecord, finding: Mapping[str, Any], evicted: Collection[tuple[str, str]]
+) -> str:
+    held = recorded_attribution(record.findings)
     try:
         missing = parse_quantity(str(finding.get("needed"))).value()
     except InvalidValueError:
