@@ -25,6 +25,7 @@ def paused(*missing: int, freed: int = 0) -> JournalRecord:
 def test_what_evicted_pods_held_and_growth_took_is_said() -> None:
     """Two pods of 300Mi "gave back 0", as if their files had stayed (world 02)."""
     assert taken_at_once(paused(1 << 40, MI, 2 * MI), FINDING) == TAKEN
+    assert taken_at_once(paused(MI, MI, freed=100 * MI), FINDING) == TAKEN.replace("as much", "the rest")
 
 
 @pytest.mark.parametrize(

@@ -25,4 +25,5 @@ def taken_at_once(record: JournalRecord, finding: Mapping[str, Any]) -> str:
     held, freed = sum(each.held for each in last), sum(each.freed for each in last)
     if held <= freed or missing < last[0].missing:
         return ""
-    return f"; the two pods held {usage_text(held, SIGNALS[signal].resource)}, and what grew took as much at once"
+    took = "the rest" if freed else "as much"
+    return f"; the two pods held {usage_text(held, SIGNALS[signal].resource)}, and what grew took {took} at once"
