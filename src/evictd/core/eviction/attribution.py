@@ -51,7 +51,7 @@ def _crossing(holdings: SupplyHoldings, observation: Observation) -> Crossing:
     levels = (*holdings.growing.values(), holdings.unmeasured, elsewhere)
     began = growth_began((level.grown, level.since) for level in levels if level is not None)
     return Crossing(
-        at=min(holdings.since, holdings.since if elsewhere is None else elsewhere.since) if began is None else began,
+        at=min(each.since for each in (holdings, elsewhere) if each is not None) if began is None else began,
         pods=lowest,
         parts=holdings.parts,
         unmeasured_pods=frozenset(unmeasured if len(pods) < len(observation.pods) else ()),

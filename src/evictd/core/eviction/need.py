@@ -22,6 +22,7 @@ for nothing: its owner creates it again.
 
 from collections.abc import Sequence
 from itertools import takewhile
+from operator import attrgetter
 
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.finding import PodSkipped, RankedPod, SkipReason
@@ -109,11 +110,13 @@ def _without_small(listed: list[RankedPod], amount: int, shortage: Shortage) -> 
 
 def _without_halves(listed: list[RankedPod], shortage: Shortage) -> list[RankedPod]:
     """Return the pods that hold more than half as much as each pod that they may be dropped for; the largest may hold nothing."""
-    held = shortage.held
-    growing = {row.uid for row in listed if shortage.mostly_grows(row.uid)}
-
-    def most_for(row: RankedPod) -> int:
-        others = (each for each in listed if each.priority <= row.priority or each.uid in growing)
-        return max(held[each.uid] for each in others)
-
-    return [row for row in listed if held[row.uid] * LARGER > (most := most_for(row)) or held[row.uid] == most]
+    held, most_for = shortage.held, dict[int, int]()
+    most = max((held[row.uid] for row in listed if shortage.mostly_grows(row.uid)), default=None)
+    for row in sorted(listed, key=attrgetter("priority")):
+        most = held[row.uid] if most is None else max(most, held[row.uid])
+        most_for[row.priority] = most  # of all of no higher priority, and of the cause
+    return [
+        row
+        for row in listed
+        if held[row.uid] * LARGER > most_for[row.priority] or held[row.uid] == most_for[row.priority]
+    ]
