@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from evictd.codec.journal import JournalEntry
 from evictd.codec.journal_record import decode_record
-from evictd.commands.incident_steady import growth_on, steady_growers
+from evictd.commands.incident_steady import growth_on, last_entry, steady_growers
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.attribution import clock_text
@@ -39,41 +40,42 @@ def found(lines: Sequence[bytes]) -> Incident:
 
 def test_those_that_still_run_grew_no_more(lines: Sequence[bytes], found: Incident) -> None:
     """They were to be limited or ended, eighteen minutes after their growth had ended (world 42)."""
-    assert steady_growers(lines[-1], found) == {"default/batch-1", "default/batch-2"}
+    assert steady_growers(last_entry(lines[-1]), found) == {"default/batch-1", "default/batch-2"}
 
 
 def test_nothing_is_known_within_a_minute_or_of_a_damaged_record(lines: Sequence[bytes], found: Incident) -> None:
     evicting = next(line for line in lines if decode_record(line).wall == found.event.at)
-    assert not steady_growers(evicting, found)
-    assert not steady_growers(b"{}", found)
-    assert not steady_growers(lines[-1], replace(found, verdict=None))
+    assert not steady_growers(last_entry(evicting), found)
+    assert not steady_growers(last_entry(b"{}"), found)
+    assert not steady_growers(last_entry(lines[-1]), replace(found, verdict=None))
 
 
-def last_incident(*pods: WorldPod, grew: Sequence[str], **more: Any) -> tuple[bytes, Incident]:
-    """The last line of the journal of a world, and its first eviction, before which all that is named grew."""
+def last_incident(*pods: WorldPod, grew: Sequence[str], **more: Any) -> tuple[JournalEntry, Incident]:
+    """The last entry of the journal of a world, and its first eviction, before which all that is named grew."""
     growers = tuple(Grower(pod=name, rate=MI) for name in grew)
     run = play(world(*pods, memory=8 * GI, duration=10 * MINUTE, **more), config(hard=HARD))
     lines = journal_lines(run, end=1_800_000_000 * SECOND)
     records = [decode_record(line) for line in lines]
     found = incident_of(records, evictions_of(records), "fast")
     verdict = EvictionVerdict(need=Need.NEEDED, pod="default/fast", growers=growers, played=5 * MINUTE)
-    return lines[-1], replace(found, verdict=verdict)
+    last = last_entry(lines[-1])
+    assert last is not None
+    return last, replace(found, verdict=verdict)
 
 
 def test_a_pod_that_grows_on_is_found_with_the_time_at_which_the_node_is_short_again() -> None:
     """The node was said to be relieved, nine minutes before it was short again."""
     last, found = last_incident(hog(name="fast", rate=25 * MI), hog(name="slow", rate=6 * MI), grew=["default/slow"])
-    ended = decode_record(last)
     assert found.relieved
     grows = growth_on(last, found)
     assert grows is not None
     assert grows.rates == (("default/slow", 6 * MI),)
-    left = grows_for(ended.wall, grows.short_at)
-    assert 6 * MI * left == pytest.approx(8 * GI - 500 * MI - 6 * MI * ended.now / SECOND, abs=12 * MI)
+    left = grows_for(last.wall, grows.short_at)
+    assert 6 * MI * left == pytest.approx(8 * GI - 500 * MI - 6 * MI * last.now / SECOND, abs=12 * MI)
     assert growth_on(last, replace(found, running=frozenset())) is None, "it was evicted"
     assert growth_on(last, replace(found, levels=(("hard", 1),))) is not None
     assert growth_on(last, replace(found, levels=(("hard", 8 * GI),))) is None, "it is short"
-    assert growth_on(b"{}", found) is None
+    assert growth_on(last_entry(b"{}"), found) is None
 
 
 def grows_for(wall: str, short_at: str) -> int:

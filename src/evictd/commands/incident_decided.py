@@ -14,7 +14,7 @@ from evictd.commands.incident_arrivals import with_arrivals_before
 from evictd.commands.incident_filled import filling_owner
 from evictd.commands.incident_holdings import holdings_of
 from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
-from evictd.commands.incident_steady import growth_on, steady_growers
+from evictd.commands.incident_steady import growth_on, last_entry, steady_growers
 from evictd.commands.journals import (
     read_lines,
     report_skipped,
@@ -88,7 +88,8 @@ def read_incident(
     if entry is None:
         return found
     found = _decided_again(found, entry, oldest[found.event.at])
-    return replace(found, steady=steady_growers(last, found), grows_on=growth_on(last, found))
+    end = last_entry(last)
+    return replace(found, steady=steady_growers(end, found), grows_on=growth_on(end, found))
 
 
 def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEvent]:

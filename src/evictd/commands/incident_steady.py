@@ -23,19 +23,27 @@ many times as fast."""
 _DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
 
 
-def steady_growers(last: bytes, found: Incident) -> frozenset[str]:
-    """Return the pods that grew no more, as `namespace/name`, from the last line of the journal; none where that is too early."""
+def last_entry(line: bytes) -> JournalEntry | None:
+    """Return the last entry of a journal; `None` where it is damaged."""
     try:
-        rates = _rates(decode_entry(last), found)
+        return decode_entry(line)
+    except _DAMAGED:
+        return None
+
+
+def steady_growers(last: JournalEntry | None, found: Incident) -> frozenset[str]:
+    """Return the pods that grew no more, as `namespace/name`, by the journal's last entry; none where that is too early."""
+    try:
+        rates = {} if last is None else _rates(last, found)
     except _DAMAGED:
         return frozenset()
     return frozenset(each.pod for each, rate in rates.items() if each.pod and rate * _LITTLE < each.rate)
 
 
-def growth_on(last: bytes, found: Incident) -> GrowsOn | None:
+def growth_on(last: JournalEntry | None, found: Incident) -> GrowsOn | None:
     """Return what grew on; `None` where that does not make the node short within the hour."""
     try:
-        return _growth_on(decode_entry(last), found)
+        return None if last is None else _growth_on(last, found)
     except _DAMAGED:
         return None
 
