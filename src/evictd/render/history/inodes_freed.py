@@ -1,14 +1,12 @@
 """Says how many inodes came back while unused containers and images were deleted: the runtime reports bytes only."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, signal_named
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
+from evictd.render.history.recorded_amount import recorded_amount
 
 
 @frozen
@@ -56,14 +54,7 @@ def _inodes(record: JournalRecord) -> Iterator[tuple[str, int, int, bool]]:
         name = str(threshold.get("signal")) if isinstance(threshold, Mapping) else ""
         if (signal := signal_named(name)) is None or SIGNALS[signal].resource is not Resource.INODES:
             continue
-        if (left := _amount(each.get("available"))) is not None and (
-            whole := _amount(each.get("capacity"))
+        if (left := recorded_amount(each.get("available"))) is not None and (
+            whole := recorded_amount(each.get("capacity"))
         ) is not None:
             yield name, left, whole, bool(each.get("met"))
-
-
-def _amount(text: Any) -> int | None:
-    try:
-        return parse_quantity(str(text)).value()
-    except InvalidValueError:
-        return None

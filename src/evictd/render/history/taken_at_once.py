@@ -5,8 +5,7 @@ from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.signal import SIGNALS, signal_named
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
+from evictd.render.history.recorded_amount import recorded_amount
 from evictd.render.text import usage_text
 
 _LAST = 2
@@ -14,13 +13,9 @@ _LAST = 2
 
 def taken_at_once(record: JournalRecord, finding: Mapping[str, Any]) -> str:
     """Return a clause where more is missing than before the last two evictions; empty where it is not known, or not so."""
-    signal, effects = signal_named(str(finding.get("signal"))), record.state.effects.get(str(finding.get("signal")), ())
-    last = effects[-_LAST:]
-    if signal is None or len(last) < _LAST:
-        return ""
-    try:
-        missing = parse_quantity(str(finding.get("needed"))).value()
-    except InvalidValueError:
+    name, missing = str(finding.get("signal")), recorded_amount(finding.get("needed"))
+    signal, last = signal_named(name), record.state.effects.get(name, ())[-_LAST:]
+    if signal is None or missing is None or len(last) < _LAST:
         return ""
     held, freed = sum(each.held for each in last), sum(each.freed for each in last)
     if held <= freed or missing < last[0].missing:

@@ -10,9 +10,8 @@ from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.amount_text import unit_text
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
 from evictd.core.model.signal import SIGNALS, Unit
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
 from evictd.render.attribution import is_little, recorded_attribution
+from evictd.render.history.recorded_amount import recorded_amount
 from evictd.render.history.taken_at_once import taken_at_once
 from evictd.render.text import clean
 
@@ -30,13 +29,9 @@ def pause_text(
 def _with_holders(
     text: str, record: JournalRecord, finding: Mapping[str, Any], evicted: Collection[tuple[str, str]]
 ) -> str:
-    held = recorded_attribution(record.findings)
-    try:
-        missing = parse_quantity(str(finding.get("needed"))).value()
-    except InvalidValueError:
-        return text
+    held, missing = recorded_attribution(record.findings), recorded_amount(finding.get("needed"))
     growth = "" if held is None else f"; {growth_text(held, named=False)}"
-    if held is None or not held.filled or not is_little(held, missing) or not text.endswith(growth):
+    if held is None or missing is None or not held.filled or not is_little(held, missing) or not text.endswith(growth):
         return text
     again = _took_again(held, record, evicted)
     return clean(f"{text.removesuffix(growth)}{again}; {holders_text(held)}")

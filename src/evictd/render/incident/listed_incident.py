@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from evictd.core.model.signal import Resource
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
 from evictd.render.history.history import HistoryEvent, event_line
+from evictd.render.history.recorded_amount import recorded_amount
 from evictd.render.text import amount_text
 
 
@@ -22,11 +21,8 @@ def _pages_text(event: HistoryEvent) -> str:
     """Write how much was page cache where that is at least half of what the pod held; else empty."""
     because = event.evidence.get("because", {})
     pages, of_node = because.get("filePages") or 0, because.get("nodeFilePages") or 0
-    try:
-        used = parse_quantity(str(because.get("usage"))).value()
-    except InvalidValueError:  # not measured
-        return ""
-    if not pages or pages * 2 < used:
+    used = recorded_amount(because.get("usage"))  # `None`: not measured
+    if used is None or not pages or pages * 2 < used:
         return ""
     node = f", and {amount_text(of_node, Resource.MEMORY)} of what the node held" if of_node else ""
     return (

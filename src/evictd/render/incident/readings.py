@@ -7,8 +7,7 @@ from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InvalidValueError
+from evictd.render.history.recorded_amount import recorded_amount
 from evictd.render.incident.aftermath import AFTER, says_met, seconds_between
 from evictd.render.jump import since_jump
 
@@ -64,8 +63,8 @@ def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
     available = capacity = soft = None
     levels: dict[tuple[str, int], None] = {}
     for finding in threshold_findings(record, signal):
-        limit = _amount(finding.get("limit"))
-        available, capacity = _amount(finding.get("available")), _amount(finding.get("capacity"))
+        limit = recorded_amount(finding.get("limit"))
+        available, capacity = recorded_amount(finding.get("available")), recorded_amount(finding.get("capacity"))
         if limit is not None:
             kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
             levels[kind, limit] = None
@@ -78,14 +77,7 @@ def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
 def _configured(threshold: Mapping[str, Any]) -> int | None:
     """Return the amount that a threshold is configured with; `None` for a share."""
     value = threshold.get("value")
-    return _amount(value.get("quantity")) if isinstance(value, Mapping) else None
-
-
-def _amount(text: object) -> int | None:
-    try:
-        return parse_quantity(str(text)).value()
-    except InvalidValueError:
-        return None
+    return recorded_amount(value.get("quantity")) if isinstance(value, Mapping) else None
 
 
 def points_of(
