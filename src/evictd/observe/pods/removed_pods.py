@@ -8,6 +8,7 @@ No symlink is followed, and no volume is opened.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from evictd.core.eviction.ledger import RELEASE_TIMEOUT
@@ -47,17 +48,10 @@ class RemovedPods:
         there, ended = {*with_volumes, *running}, {*self._listed, *self._found}
         found: dict[str, RemovedPod] = {}
         for uid in sorted((there | ended) - set(listed)):
-            before = self._found.get(uid)
-            gone_at = None if uid in there else now
-            if gone_at is not None and before is not None and before.gone_at is not None:
-                gone_at = before.gone_at
+            before = self._found.get(uid, RemovedPod(first_seen=now))
+            gone_at = None if uid in there else now if before.gone_at is None else before.gone_at
             if gone_at is None or now - gone_at < RELEASE_TIMEOUT:
-                found[uid] = RemovedPod(
-                    first_seen=now if before is None else before.first_seen,
-                    runs=uid in running,
-                    has_volumes=uid in with_volumes,
-                    gone_at=gone_at,
-                )
+                found[uid] = replace(before, runs=uid in running, has_volumes=uid in with_volumes, gone_at=gone_at)
         self._found, self._listed = found, frozenset(listed)
         return found
 

@@ -14,7 +14,7 @@ from typing import Self
 from evictd.config.settings import Settings
 from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula, Policy, memory_formula
-from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem
+from evictd.core.model.observation import Filesystems, Observation, Outcomes, Problem, RemovedPod
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import DISK_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import FsStats, MemoryStats, NodeStats, RlimitStats
@@ -169,9 +169,7 @@ class NodeStatsReader:
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             seen_now = disks_anew and node.fs is not None  # else the disk may hang
-            running = None if runtime is None else running_uids(runtime)
-            listed = [pod.uid for pod in pods]
-            removed = self._removed.read(listed, running, self._clock(), problems) if seen_now else {}
+            removed = self._removed_pods(pods, runtime, problems) if seen_now else {}
             # Of a shortage that began or ended while the pods were read, their numbers do not tell whose it is.
             again, *_ = read(disks_anew=seen_now and bool(near))
             node = self._with_fresh_rates(more_available(node, again))
@@ -361,6 +359,12 @@ class NodeStatsReader:
             return memory  # the reading before it is no worse
         self.recent_fill.add(signal, memory.available_bytes + memory.working_set_bytes - used, self._clock())
         return replace(memory, fill_rate=self.recent_fill.rate(signal))
+
+    def _removed_pods(
+        self, pods: Collection[Pod], runtime: RuntimeView | None, problems: Problems
+    ) -> Mapping[str, RemovedPod]:
+        running = None if runtime is None else running_uids(runtime)
+        return self._removed.read([pod.uid for pod in pods], running, self._clock(), problems)
 
     def _disks(
         self,
