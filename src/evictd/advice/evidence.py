@@ -87,6 +87,10 @@ class NodeEvidence:
     """How many processes the kernel killed for want of memory of the node, by pod or cgroup."""
     problems: tuple[str, ...] = ()
 
+    def episodes_of(self, signal: Signal) -> list[Episode]:
+        """Return the evictions for a signal."""
+        return [each for each in self.episodes if each.signal is signal]
+
 
 def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
     """Collect the evidence of one node from its readings, oldest first."""

@@ -254,7 +254,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
 
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
-    all_of = {node.node: [e for e in node.episodes if e.signal is signal] for node in nodes}
+    all_of = {node.node: node.episodes_of(signal) for node in nodes}
     every = [episode for each in all_of.values() for episode in each]
     by_node = {name: [e for e in each if e.known] for name, each in all_of.items()}
     # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
@@ -317,8 +317,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
 
 def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] | None:
     """Return the least and the greatest hard threshold of the nodes that had an eviction; `None` without one."""
-    evicted = [node for node in nodes if any(each.signal is signal for each in node.episodes)]
-    limits = [node.hard[signal] for node in evicted if signal in node.hard]
+    limits = [node.hard[signal] for node in nodes if node.episodes_of(signal) and signal in node.hard]
     return (min(limits), max(limits)) if limits else None
 
 

@@ -16,7 +16,7 @@ def acts_first(
 
     Only where that is so on each node that had an eviction; thresholds that are proposed are not kept.
     """
-    evicted = [node for node in nodes if any(each.signal is signal for each in node.episodes)]
+    evicted = [node for node in nodes if node.episodes_of(signal)]
     for other in Signal:
         if other is signal or other in proposed:
             continue

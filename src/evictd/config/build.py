@@ -29,9 +29,9 @@ from evictd.config.layers import Layers
 from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
+from evictd.core.model.threshold_config import HARD
 from evictd.errors import InputError, most_similar
 
-_HARD = "evictionHard"
 _MISSPELT = 0.85
 """Similarity (`difflib`) from which an unknown field is taken for a misspelt one."""
 
@@ -89,7 +89,7 @@ def is_unknown_to_us(problem: ConfigProblem) -> bool:
 
 def _unknown_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> UnknownField:
     source = _sources(layers, flags).get(_top(problem.path), layers.name)
-    instead = ", so the default thresholds apply" if problem.meant == _HARD and _has_defaults(layers, flags) else ""
+    instead = ", so the default thresholds apply" if problem.meant == HARD and _has_defaults(layers, flags) else ""
     return UnknownField(
         message=f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect{instead}",
         remedy=problem.remedy if problem.meant else "a newer kubelet may know it",
@@ -99,7 +99,7 @@ def _unknown_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> Unkn
 
 def _has_defaults(layers: Layers, flags: Flags) -> bool:
     """Whether every hard threshold is a default."""
-    hard = layers.kubelet.get(_HARD)
+    hard = layers.kubelet.get(HARD)
     defaults = isinstance(hard, Mapping) and hard and hard.keys() <= layers.hard_origins.keys()
     return bool(defaults) and "eviction_hard" not in flags.kubelet
 

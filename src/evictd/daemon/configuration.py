@@ -15,7 +15,7 @@ from evictd.config.settings import EvictdConfiguration, KubeletConfiguration, Se
 from evictd.config.written import faults
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import STALLS
-from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import format_duration
 from evictd.errors import InputError
 
@@ -104,15 +104,11 @@ def _text(value: object) -> str:
 
 def _threshold(threshold: Threshold) -> str:
     stall = threshold.signal in STALLS
-    text = str(threshold) if stall else f"{threshold.signal.value}<{_amount(threshold.value)}"
+    text = str(threshold) if stall else f"{threshold.signal.value}<{threshold.value}"
     if threshold.grace_period:
         text += f" for {format_duration(threshold.grace_period)}"
     if threshold.hard_after_grace or (stall and threshold.hard):
         text += " (hard)"
     if threshold.min_reclaim is not None:
-        text += f" reclaiming {_amount(threshold.min_reclaim)}"
+        text += f" reclaiming {threshold.min_reclaim}"
     return text
-
-
-def _amount(value: ThresholdValue) -> str:
-    return f"{value.fraction * 100:g}%" if value.quantity is None else str(value)

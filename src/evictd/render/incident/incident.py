@@ -395,5 +395,5 @@ def _is_missing(record: JournalRecord, uid: str) -> bool:
 def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
     """Return how many pods of the evicted pod's owner are among the evictions."""
     namespace = event.pod.partition("/")[0]
-    kin = (each for each in evictions if each.owner == event.owner and event.owner)
+    kin = (each for each in evictions if event.owner and each.owner == event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})

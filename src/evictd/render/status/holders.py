@@ -39,16 +39,11 @@ def growers(status: Document) -> Iterator[str]:
         elsewhere = growing["elsewhere"]
         pods = ", ".join(f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"])
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
-        rest = (
-            ""
-            if is_little
-            else f"{growth_amount(max(elsewhere, 0), signal)} more belong to no pod{_volumes(entry, 'lie')}"
-        )
+        more = "" if is_little else growth_amount(max(elsewhere, 0), signal)
+        rest = f"{more} more belong to no pod{_volumes(entry, 'lie')}" if more else ""
         if pods or rest:
-            over, before = (
-                seconds_text(growing["overSeconds"]),
-                growing.get("measuredSecondsBefore"),
-            )  # not of an older daemon
+            over = seconds_text(growing["overSeconds"])
+            before = growing.get("measuredSecondsBefore")  # an older daemon does not say it
             time = (
                 f"In {over}, up to {seconds_text(before)} before the last reading," if before else f"In the last {over}"
             )

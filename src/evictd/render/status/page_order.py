@@ -67,21 +67,20 @@ def _shown(rows: Sequence[Document], victim: str) -> list[bool]:
     """
     most = max((row["usage"] or 0 for row in rows), default=0)
     largest = next((place for place, row in enumerate(rows) if row["usage"] == most), None)
-    again = [place for place, row in enumerate(rows) if place and _is_passed_alike(rows[place - 1], row)]
-    first = [place for place in range(len(rows)) if place not in again][:_SHOWN_PODS]
+    first = _group_begins(rows)[:_SHOWN_PODS]
     return [place in first or place == largest or full_name(row) == victim for place, row in enumerate(rows)]
 
 
-def _is_passed_alike(before: Document, row: Document) -> bool:
-    """Whether a pod is passed over for the same reason as the one before it."""
-    return bool(row["passedOver"]) and before["passedOver"] == row["passedOver"]
+def _group_begins(rows: Sequence[Document]) -> list[int]:
+    """Return the places of the rows that are not passed over for the same reason as the one before them."""
+    before = (None, *(row["passedOver"] or None for row in rows))
+    return [place for place, row in enumerate(rows) if not row["passedOver"] or row["passedOver"] != before[place]]
 
 
 def _with_equal(rows: Sequence[dict[str, Any]], ordered: Sequence[Document]) -> list[dict[str, Any]]:
     """Write at the first of pods that are passed over alike how many follow it."""
     found = [{**row} for row in rows]
-    groups = (0, *(place for place in range(1, len(rows)) if not _is_passed_alike(ordered[place - 1], ordered[place])))
-    for begin, end in pairwise((*groups, len(rows))):
+    for begin, end in pairwise((*_group_begins(ordered), len(rows))):
         if end - begin > 1:
             found[begin]["why"] += (
                 "; so is the next pod" if end - begin == _TWO else f"; so are the next {end - begin - 1} pods"
