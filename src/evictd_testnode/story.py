@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,15 @@ HOG_BEGINS = TimelineEvent(
 )
 
 
+class TimelineKind(Enum):
+    """What an event of the timeline is to a crossing of the threshold."""
+
+    CROSSED = "crossed"
+    EFFECT = "effect"
+    RELIEVED = "relieved"
+    OTHER = "other"
+
+
 @dataclass(slots=True, kw_only=True)
 class DemoNode:
     """The node, its pods, and evictd's process and log."""
@@ -80,6 +90,9 @@ class DemoNode:
     evictd: "subprocess.Popen[bytes] | None" = None
     _lines_read: int = 0
     _pressure_shown: bool = False
+    _crossed: bool = False
+    _effects: list[TimelineEvent] = field(default_factory=list)
+    """What follows from a crossing that evictd has not logged yet."""
     _evicted: bool = False
 
     @property
@@ -112,31 +125,48 @@ class DemoNode:
         return found.f_bavail * found.f_frsize
 
     def new_events(self, seconds: float) -> list[TimelineEvent]:
-        """Return the events in evictd's log since the last call."""
-        lines = (self.node.folder / "evictd.log").read_text(encoding="utf-8").splitlines()
+        """Return the events in evictd's log since the last call; a line that is not complete yet is read by the next one."""
+        complete, _, _ = (self.node.folder / "evictd.log").read_text(encoding="utf-8").rpartition("\n")
+        lines = complete.splitlines()
         fresh, self._lines_read = lines[self._lines_read :], len(lines)
         return self.events_of([json.loads(text) for text in fresh if text.startswith("{")], seconds)
 
     def events_of(self, log: Iterable[dict[str, Any]], seconds: float) -> list[TimelineEvent]:
-        """Return the events of these lines of evictd's log; conditions only where they change."""
-        found = []
+        """Return the events of these lines of evictd's log; conditions only where they change.
+
+        evictd logs a crossing after it has acted on it, so that no log delays an eviction, and the log can end between the
+        two. What follows from a crossing is held until the crossing is there: the timeline shows causes before their effects.
+        """
+        events = []
         for line in log:
             event = self._pressure_event(line, seconds) or _timeline_event(line, seconds)
             self._evicted = self._evicted or line.get("decision") == "EvictPod"
-            found += [] if event is None else [event]
-        # evictd logs a cycle after performing it; the timeline shows causes before their effects.
-        return [event for _, event in sorted(found, key=lambda one: one[0])]
+            if event is None:
+                continue
+            kind, shown = event
+            if kind is TimelineKind.CROSSED:
+                self._crossed = True
+                events += [shown, *self._effects]
+                self._effects = []
+            elif kind is TimelineKind.EFFECT and not self._crossed:
+                self._effects.append(shown)
+            else:
+                self._crossed = self._crossed and kind is not TimelineKind.RELIEVED
+                events.append(shown)
+        return events
 
-    def _pressure_event(self, line: dict[str, Any], seconds: float) -> tuple[int, TimelineEvent] | None:
+    def _pressure_event(self, line: dict[str, Any], seconds: float) -> tuple[TimelineKind, TimelineEvent] | None:
         """Return the event of a condition that differs from what was reported before."""
         pressure = {"NodeHasDiskPressure": True, "NodeHasNoDiskPressure": False}.get(str(line.get("event_reason", "")))
         if pressure is None or pressure == self._pressure_shown:
             return None
         self._pressure_shown = pressure
         if pressure:
-            return 1, TimelineEvent(at=seconds, text="the node reports DiskPressure: no new pods are sent to it")
+            return TimelineKind.EFFECT, TimelineEvent(
+                at=seconds, text="the node reports DiskPressure: no new pods are sent to it"
+            )
         step = _RELIEVED if self._evicted else _ENOUGH_SO_FAR
-        return 1, TimelineEvent(at=seconds, text="DiskPressure ends", step=step)
+        return TimelineKind.OTHER, TimelineEvent(at=seconds, text="DiskPressure ends", step=step)
 
     def pressure(self) -> bool:
         """Whether the node reports DiskPressure."""
@@ -187,23 +217,25 @@ def _size(file: Path) -> int:
         return 0  # deleted with its pod since it was listed
 
 
-def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, TimelineEvent] | None:
-    """Convert a line of evictd's log to an event, with its rank among simultaneous ones; `None` for other lines."""
+def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[TimelineKind, TimelineEvent] | None:
+    """Convert a line of evictd's log to an event, with its kind; `None` for other lines."""
     event = str(line.get("event", ""))
     if event == "threshold met" and str(line["signal"]).startswith("nodefs"):
         text = f"{line['available']} of the disk are left: the threshold of {line['threshold']} is crossed"
-        return 0, TimelineEvent(at=seconds, text=text, step=_CROSSED)
+        return TimelineKind.CROSSED, TimelineEvent(at=seconds, text=text, step=_CROSSED)
     if line.get("decision") == "ReclaimNode":
-        return 2, TimelineEvent(at=seconds, text="looks for dead containers and unused images", step=_RECLAIMS)
+        return TimelineKind.EFFECT, TimelineEvent(
+            at=seconds, text="looks for dead containers and unused images", step=_RECLAIMS
+        )
     if line.get("decision") == "EvictPod":
         left = event.partition(": ")[2].partition(",")[0]
         why = f"{line['pod']}: nothing unused, {left} by then"
-        return 3, TimelineEvent(
+        return TimelineKind.EFFECT, TimelineEvent(
             at=seconds, text=f"evicts {why}", highlighted=True, step=_EVICTS, conclusion=f"evictd evicted {why}."
         )
     if event.startswith("Evicted ") and "uid" in line:
         why = event.partition(": ")[2]
-        return 4, TimelineEvent(
+        return TimelineKind.OTHER, TimelineEvent(
             at=seconds,
             text=f"why this pod: {why}",
             step=f"Why this pod? {event}",
@@ -213,9 +245,9 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[int, Timeline
         freed = f": {bytes_text(line['freed_bytes'])} came back" if line["freed_bytes"] else ""
         kind = "dead" if line["what"] == "containers" else "unused"
         text = f"{line['removed']} {kind} {line['what']} removed{freed}"
-        return 5, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
+        return TimelineKind.OTHER, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
     if event == "threshold no longer met" and str(line["signal"]).startswith("nodefs"):
-        return 6, TimelineEvent(
+        return TimelineKind.RELIEVED, TimelineEvent(
             at=seconds, text=f"enough is left again; DiskPressure is kept for {_KEPT_SECONDS} s more"
         )
     return None

@@ -56,26 +56,56 @@ def test_the_reason_of_an_eviction_is_what_happens_now() -> None:
     )
 
 
-def test_simultaneous_events_are_in_the_order_of_cause_and_effect(tmp_path: Path) -> None:
-    lines = [
-        {"event": "evict default/hog: 1Mi left", "decision": "EvictPod", "pod": "default/hog"},
-        {"event": "threshold met", "signal": "nodefs.available", "available": "1Mi", "threshold": "2Mi"},
-    ]
-    (tmp_path / "evictd.log").write_text("".join(json.dumps(line) + "\n" for line in lines) + "no json\n")
-    demo = DemoNode(node=SimpleNamespace(folder=tmp_path))  # type: ignore[arg-type] # only its folder is used
+CROSSED = {"event": "threshold met", "signal": "nodefs.available", "available": "1Mi", "threshold": "2Mi"}
+PRESSED, CALM = {"event_reason": "NodeHasDiskPressure"}, {"event_reason": "NodeHasNoDiskPressure"}
+LOOKS = {"event": "delete unused containers and images", "decision": "ReclaimNode"}
+COLLECTED = {"event": "collected", "what": "images", "removed": 2, "freed_bytes": 30 << 20}
+RELIEVED = {"event": "threshold no longer met", "signal": "nodefs.available"}
+EVICT = {"event": "evict default/hog: 1Mi left", "decision": "EvictPod", "pod": "default/hog"}
+
+
+def new_demo(folder: Path | None = None) -> DemoNode:
+    return DemoNode(node=SimpleNamespace(folder=folder))  # type: ignore[arg-type] # only its folder is used
+
+
+def test_causes_are_shown_before_their_effects(tmp_path: Path) -> None:
+    (tmp_path / "evictd.log").write_text("".join(json.dumps(line) + "\n" for line in (EVICT, CROSSED)) + "no json\n")
+    demo = new_demo(tmp_path)
     assert [one.text[:5] for one in demo.new_events(1.0)] == ["1Mi o", "evict"]
     assert demo.new_events(2.0) == []
 
 
+def test_effects_wait_for_their_cause_wherever_the_log_ends() -> None:
+    """Evictd logs a crossing after it has acted; a reading between the two showed DiskPressure before the crossing."""
+    log = (PRESSED, LOOKS, CROSSED, COLLECTED, RELIEVED, CALM, PRESSED, EVICT, CROSSED, RELIEVED, CALM)
+    expected = ["1Mi o", "the n", "looks", "2 unu", "enoug", "DiskP", "1Mi o", "the n", "evict", "enoug", "DiskP"]
+    for first in range(len(log) + 1):
+        for second in range(first, len(log) + 1):
+            demo = new_demo()
+            parts = (log[:first], log[first:second], log[second:])
+            assert [each.text[:5] for part in parts for each in demo.events_of(part, 1.0)] == expected
+
+
+def test_a_line_that_is_not_complete_is_read_when_it_is(tmp_path: Path) -> None:
+    log, demo, line = tmp_path / "evictd.log", new_demo(tmp_path), json.dumps(CROSSED) + "\n"
+    log.write_text("")
+    assert demo.new_events(1.0) == []
+    log.write_text(line[:20])
+    assert demo.new_events(2.0) == []
+    log.write_text(line)
+    assert [one.text[:5] for one in demo.new_events(3.0)] == ["1Mi o"]
+    assert demo.new_events(4.0) == []
+
+
 def test_a_condition_is_shown_when_it_changes() -> None:
-    demo = DemoNode(node=None)  # type: ignore[arg-type] # reads no node
-    calm, pressed = {"event_reason": "NodeHasNoDiskPressure"}, {"event_reason": "NodeHasDiskPressure"}
-    evict = {"event": "evict default/hog: 1Mi left", "decision": "EvictPod", "pod": "default/hog"}
-    assert demo.events_of([calm], 1.0) == []
-    assert [each.text[:11] for each in demo.events_of([pressed, pressed, calm], 2.0)] == ["the node re", "DiskPressur"]
-    [_, _, over] = demo.events_of([pressed, evict, calm], 3.0)
-    assert over.step.startswith("It was not enough")
-    assert demo.events_of([calm], 4.0) == []
+    demo = new_demo()
+    assert demo.events_of([CALM], 1.0) == []
+    found = demo.events_of([CROSSED, PRESSED, PRESSED, CALM], 2.0)
+    assert [each.text[:11] for each in found] == ["1Mi of the ", "the node re", "DiskPressur"]
+    [_, eviction, over] = demo.events_of([PRESSED, EVICT, CALM], 3.0)
+    assert eviction.step.startswith("It was not enough")
+    assert over.step.startswith("The pressure is over")
+    assert demo.events_of([CALM], 4.0) == []
 
 
 def test_the_pods_have_different_names() -> None:
