@@ -18,7 +18,7 @@ from evictd.config.settings import Settings
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
-from evictd.core.units.quantity import of_bytes, parse_quantity
+from evictd.core.units.quantity import Quantity, of_bytes, parse_quantity
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.check_report import CheckReport
 from tests.trees import MOUNTINFO, Tree, plant, v2
@@ -244,6 +244,20 @@ def test_the_kubelet_of_this_node_is_compared_with(tmp_path: Path, node: Path) -
     write(node, COMPLETE, "var/lib/kubelet/config.yaml")
     lints = {one.lint.value for one in check(load(write(tmp_path, COMPLETE)), node).findings}
     assert lints == {"KubeletActsFirst"}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "layout"), [({Signal.MEMORY_AVAILABLE: parse_quantity("16Gi")}, None), ({}, "single")]
+)
+def test_the_kubelet_of_this_node_is_none_of_another(
+    tmp_path: Path, node: Path, sizes: dict[Signal, Quantity], layout: str | None
+) -> None:
+    """A file that is checked for a node of another size was compared with the kubelet of the machine on which it is checked."""
+    kubelet = write(node, COMPLETE, "var/lib/kubelet/config.yaml")
+    settings = load(write(tmp_path, COMPLETE))
+    assert check(settings, node, sizes, layout=layout).findings == ()
+    named = check(settings, node, sizes, layout=layout, kubelet_config=kubelet)
+    assert {one.lint.value for one in named.findings} == {"KubeletActsFirst"}
 
 
 def test_the_kubelets_own_file_is_not_compared_with_itself(node: Path) -> None:

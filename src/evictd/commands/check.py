@@ -136,7 +136,8 @@ def check(
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
     running = running_kubelet(root)
-    kubelet = _kubelet(settings, running, kubelet_config)
+    elsewhere = bool(overrides or layout)  # another node's kubelet and runtime are not here
+    kubelet = _kubelet(settings, running, kubelet_config) if kubelet_config or not elsewhere else None
     surroundings = Surroundings(
         capacities=capacities,
         available=available,
@@ -169,7 +170,7 @@ def check(
             *misspelt(settings.unknown_fields),
             *unreadable_files(settings, root),
             *lint(thresholds, surroundings),
-            *(() if overrides or layout else runtime_findings(settings, root)),  # another node's runtime is not here
+            *(() if elsewhere else runtime_findings(settings, root)),
         ),
         dry_run=settings.evictd.dry_run,
     )
