@@ -16,6 +16,13 @@ def test_where_nothing_falls_the_nearest_threshold_is_that_of_the_least_distance
         "Nearest by distance: nodefs.available, 40Gi above its hard threshold 50Gi; "
         "no threshold would be met within an hour at the present rates."
     )
+    stopped = status_of(still, still.at)
+    (memory, *others) = stopped["signals"]
+    times = [{**each, "secondsToThreshold": 60.0} for each in memory["thresholds"]]
+    entry = {**memory, "thresholds": times, "lately": {"overSeconds": 10.0, "fillRate": 0}}
+    assert nearest({**stopped, "signals": [entry, *others]}).startswith("Nearest by distance: "), (
+        "it does not fall any more"
+    )
     begun = play([6 * GI], memory=8 * GI)
     assert nearest(status_of(begun, begun.at)).endswith("50Gi; no rate is known yet.")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evictd.render.status.signal_entry import is_pressed, shown_entries
+from evictd.render.status.signal_entry import has_stopped, is_pressed, shown_entries
 
 
 def threshold(*, met: bool = False, kept: bool = False, origin: str = "derived") -> dict[str, Any]:
@@ -44,3 +44,11 @@ def test_a_copy_under_pressure_is_shown_only_if_it_says_something_else() -> None
         "nodefs.available",
         "containerfs.available",
     ]
+
+
+def test_a_fall_has_stopped_where_the_last_readings_show_none() -> None:
+    assert has_stopped({"lately": {"overSeconds": 10.0, "fillRate": 0}})
+    assert has_stopped({"lately": {"overSeconds": 10.0, "fillRate": -1}})
+    assert not has_stopped({"lately": {"overSeconds": 10.0, "fillRate": 1}})
+    assert not has_stopped({"lately": None}), "it falls on, or did not fall"
+    assert not has_stopped({}), "of an older daemon"

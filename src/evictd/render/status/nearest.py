@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.model.signal import STALLS, Signal
+from evictd.render.status.signal_entry import has_stopped
 from evictd.render.status.timing import FORESEEN_SECONDS, Approach, approaches, slowed
 from evictd.render.text import gap_text, signal_amount
 
@@ -12,7 +13,7 @@ Document = Mapping[str, Any]
 
 def nearest(status: Document) -> str:
     """Return the threshold that is met first at the present rates; if none is foreseen, the one at the least distance."""
-    if near := approaches(status, FORESEEN_SECONDS):
+    if near := [each for each in approaches(status, FORESEEN_SECONDS) if not has_stopped(each.entry)]:
         return f"Nearest by time: {near[0].text}{_acts(near[0])}."
     distances = [
         ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)

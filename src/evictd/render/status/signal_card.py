@@ -6,7 +6,7 @@ from typing import Any
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.page_chart import EvictionMark, page_chart
-from evictd.render.status.signal_entry import is_pressed
+from evictd.render.status.signal_entry import has_stopped, is_pressed
 from evictd.render.status.timing import FORESEEN_SECONDS, in_text, is_due, limit_amount, slowed
 from evictd.render.text import gap_text, seconds_text, signal_amount
 
@@ -118,7 +118,7 @@ def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, A
         state = f"met, acts in {seconds_text(left)} at the latest" if left and not due else "met"
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
-    elif _is_foreseen(threshold["secondsToThreshold"]):
+    elif _is_foreseen(threshold["secondsToThreshold"]) and not has_stopped(entry):
         state = _foreseen(threshold, entry)
     return {
         "kind": threshold["kind"],

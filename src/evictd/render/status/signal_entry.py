@@ -9,6 +9,12 @@ def is_pressed(threshold: Mapping[str, Any]) -> bool:
     return bool(threshold["met"] or threshold["keptByMinReclaim"])
 
 
+def has_stopped(entry: Mapping[str, Any]) -> bool:
+    """Whether a signal fell in the last minute, and no more in its last readings."""
+    lately = entry.get("lately")  # an older daemon does not say it
+    return lately is not None and lately["fillRate"] <= 0
+
+
 def shown_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the signals' entries without those that only repeat another one.
 

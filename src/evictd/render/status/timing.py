@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.status.awaited import awaited_pods
-from evictd.render.status.signal_entry import shown_entries
+from evictd.render.status.signal_entry import has_stopped, shown_entries
 from evictd.render.status.stopped import before_collection_ends, before_stop_ends
 from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
@@ -45,7 +45,11 @@ class Approach(NamedTuple):
             sooner = f"its {self.threshold['kind']} threshold {limit} {in_text(self.soonest)}"
             late = f"in {seconds_text(self.seconds)} at that of the last minute"
             return f"{self.entry['signal']} reaches {sooner} at the rate of the last {over}, {late}"
-        if slows := slowed(self.entry):
+        slows = slowed(self.entry)
+        if has_stopped(self.entry):
+            above = gap_text(self.entry["available"] - self.threshold["limit"], Signal(self.entry["signal"]))
+            return f"{self.entry['signal']} is {above} above its {self.threshold['kind']} threshold {limit} and {slows}"
+        if slows:
             return f"{self.entry['signal']} would reach {which} at the rate of the last minute, but {slows}"
         return f"{self.entry['signal']} reaches {which} at the present rate"
 
@@ -72,9 +76,8 @@ class Approach(NamedTuple):
     @property
     def waits_for_pages(self) -> int:
         """The file pages for which a soft threshold will wait, because the kernel can drop them; 0 where it acts."""
-        return (
-            (self.entry.get("waitsForPages") or 0) if self.threshold["kind"] == "soft" else 0
-        )  # an older daemon: not said
+        pages = self.entry.get("waitsForPages") or 0  # an older daemon does not say it
+        return int(pages) if self.threshold["kind"] == "soft" else 0
 
     @property
     def waits(self) -> str:
@@ -88,9 +91,11 @@ class Approach(NamedTuple):
     def acts(self) -> str:
         """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before.
 
-        Empty where it waits for file pages, and no hard one is foreseen.
+        Empty where it waits for file pages, and no hard one is foreseen. No time is said where the signal does not fall.
         """
         grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        if has_stopped(self.entry):
+            return "" if self.waits_for_pages else f"{seconds_text(grace)} after it is met" if grace else "if it is met"
         if self.waits_for_pages:
             return hard_then(self.entry) or ""
         if not grace:
@@ -330,10 +335,8 @@ def ends(status: Document) -> dict[str, End]:
             rate, when, lasts = mean, "minute", _MINUTE
         age = last["agoSeconds"]
         if (left := entry["available"] / rate) <= lasts * _LONGEST:
-            left, a_second = (
-                max(left - age, 0.0),
-                f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}",
-            )
+            left = max(left - age, 0.0)
+            a_second = f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}"
             unless = _unless_ended(status, signal)
             text = (
                 f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
