@@ -40,9 +40,17 @@ def test_an_eviction_says_what_filled_the_supply_unless_that_stands_above() -> N
     over = recovered()
     filled = "Of 1.93Gi that filled memory since 22:31:20, pods took 0; 1.93Gi belong to no pod."
     assert page(over).count(filled) == 1, "it stands at the top"
-    for said, shown in (((), filled), ({filled}, "")):
+    for said, shown in (((), f"At this eviction, o{filled[1:]}"), ({filled}, "")):
         (decided,) = [each for each in page_decisions(status_of(over, over.at), said, {}) if each["pod"]]
         assert decided["filled"] == shown
+
+
+def test_what_filled_a_supply_at_an_eviction_is_not_said_to_fill_it_now() -> None:
+    """`Of 900Mi that filled memory since 22:13:20` stood below `Of 600Mi` since then: 300Mi went with the evicted pod."""
+    text = page(incident_snapshot("42-budget-of-one", 200), 0)
+    assert text.count("Of 600Mi that filled memory since 22:13:20, pods took 600Mi;") == 1
+    assert text.count("At this eviction, of 900Mi that filled memory since 22:13:20, pods took 900Mi;") == 1
+    assert "Of 900Mi" not in text
 
 
 def test_the_end_of_a_condition_is_named() -> None:

@@ -26,7 +26,8 @@ def page_decisions(
     """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead.
 
     `said` are the sentences that stand above already: reasons, with the leaving pods, and who took what is short. Beside a
-    reason the decision's text leaves out what the pod used: the reason has it.
+    reason the decision's text leaves out what the pod used: the reason has it. What filled a supply is said to be of that time:
+    what the pod took went with it.
     """
     found: list[dict[str, Any]] = []
     anchors: set[str] = set()
@@ -37,7 +38,8 @@ def page_decisions(
         text = _USE.sub("", decision["text"]) if decision["why"] else decision["text"]
         text += _end(decision, status, trends.get(decision["signal"], ()))
         why = "" if decision["why"] in said else decision["why"]
-        filled = "" if decision["filled"] in said else decision["filled"]
+        filled = decision["filled"]
+        filled = "" if not filled or filled in said else f"At this eviction, {filled[:1].lower()}{filled[1:]}"
         found.append({**decision, "why": why, "filled": filled, "text": text, "incident": incident, "anchor": anchor})
     return found
 
