@@ -8,7 +8,14 @@ from rich.console import Console
 
 from evictd.render.status.headline import headline
 from evictd.render.status.remedies import to_do
-from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_remedy, unguarded_text
+from evictd.render.status.unguarded import (
+    NO_THRESHOLDS,
+    ends_soon,
+    guards_memory,
+    unguarded_entry,
+    unguarded_remedy,
+    unguarded_text,
+)
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page
@@ -47,6 +54,20 @@ def test_after_a_kill_the_largest_pod_is_named_beside_it() -> None:
     )
     snapshot = incident_snapshot("43-no-memory-threshold", 300)
     assert "default/hog uses the most, 4.3Gi" in page(snapshot, 0)
+
+
+def test_the_page_draws_memory_without_a_threshold_where_the_kernel_killed_or_it_runs_short() -> None:
+    """It drew the disks alone, beside a headline about memory (world 43)."""
+    for seconds in (80, 500):
+        text = page(incident_snapshot("43-no-memory-threshold", seconds), 0)
+        (signals, others) = text.partition('<h2 id="signals"')[2].split('<h2 id="others"')
+        assert signals.count("<h3>memory.available</h3>") == signals.count("<h3>") == 1
+        assert "of 6Gi" in signals
+        assert "<polyline" in signals
+        assert '<li class="met">no threshold</li>' in signals
+        assert "<h3>nodefs.available</h3>" in others
+    assert "<h3>memory.available</h3>" not in page(incident_snapshot("43-no-memory-threshold", 5), 0)
+    assert unguarded_entry(status_of(calm(), calm().at)) is None
 
 
 def test_while_much_is_left_nothing_is_said() -> None:

@@ -45,7 +45,7 @@ from evictd.render.status.signal_card import Trend, signal_card
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.stopped import name_last, stop_text
 from evictd.render.status.timing import End, approaches, as_before, ends, graces, is_due, refused, without_repeated
-from evictd.render.status.unguarded import unguarded_text
+from evictd.render.status.unguarded import unguarded_entry, unguarded_text
 from evictd.render.text import (
     capital,
     clean,
@@ -136,19 +136,19 @@ def node_page(
 
 
 def _cards(status: Document, trends: Mapping[str, Trend], falls: Collection[str], now: int) -> list[dict[str, Any]]:
-    """Return a card for each signal that is read."""
-    marks = eviction_marks(status)
+    """Return a card for each signal that is read, and for memory without a threshold where it runs short."""
+    marks, unguarded = eviction_marks(status), filter(None, (unguarded_entry(status),))
     near = {each.entry["signal"] for each in (*approaches(status), *as_before(status))}
     return [
         signal_card(
             entry,
             trends.get(name, ()),
             marks.get(name, ()),
-            near=name in near,
+            near=name in near or not entry["thresholds"],
             rate_is_said=name in falls,
             now=now,
         )
-        for entry in shown_entries(status)
+        for entry in (*unguarded, *shown_entries(status))
         if entry["observed"] and (name := entry["signal"])
     ]
 

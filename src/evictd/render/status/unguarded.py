@@ -36,6 +36,15 @@ def unguarded_text(status: Document) -> str:
     return f"memory has no threshold, so evictd does not act when it runs short ({left} of {of} left{most})"
 
 
+def unguarded_entry(status: Document) -> Document | None:
+    """Return memory as the entry of a signal without thresholds, where it is short or the kernel killed for want of it."""
+    memory = status.get("unguardedMemory")  # an older daemon does not say it
+    if memory is None or not (status.get("kernelKills") or unguarded_text(status)):
+        return None
+    amounts = {each: memory[each] for each in ("available", "capacity")}
+    return {"signal": Signal.MEMORY_AVAILABLE.value, "observed": True, "fillRate": None, "thresholds": (), **amounts}
+
+
 def _amount(count: int) -> str:
     return signal_amount(count, Signal.MEMORY_AVAILABLE)
 
