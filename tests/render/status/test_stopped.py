@@ -88,10 +88,11 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
     reason = (
         "default/leak holds more than all pods that may be evicted and is guarded by a disruption budget, and no pod"
     )
-    assert stop_text(status, memory).startswith(
-        f"ProtectedCulprit: {reason} within its request goes in its place yet; "
-    )
-    assert stop_text(status, memory).endswith(f"hold 1.95Gi together; {past}")
+    sentences = f"{reason} within its request goes in its place yet. W{past[1:]}"
+    assert stop_text(status, memory) == f"ProtectedCulprit: {sentences}"
+    body = page(refused, 0)
+    assert f"<li>memory.available: {sentences} (ProtectedCulprit)</li>" in body
+    assert body.count("ProtectedCulprit") == 1, "the finding with its amounts stands in `explain`"
     hard = [{**memory["thresholds"][0], "kind": "hard", "met": True}]
     late = {**memory, "stopEndsInSeconds": -1.0, "thresholds": hard}
     assert past_its_budget(status, late) == "evictd deletes that pod at the next attempt"

@@ -337,12 +337,9 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
 
 
 def _is_said(note: str, nothing: Sequence[str]) -> bool:
-    """Whether a note stands among the reasons for no eviction, maybe for more signals, or with the time until which it holds."""
-    text = note.partition(": ")[2] or note
-    return any(
-        line == note or line.endswith(f": {text}") or f": {text}; " in line or f": {text} until " in line
-        for line in nothing
-    )
+    """Whether a note stands among the reasons for no eviction, maybe for more signals, or with what follows in other words."""
+    text = (note.partition(": ")[2] or note).partition("; ")[0]
+    return any(line == note or f": {text}" in line for line in nothing)
 
 
 _HELD_BACK = "HeldBack"

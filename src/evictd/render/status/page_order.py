@@ -48,7 +48,7 @@ def queue_view(
         "resource": resource.value,
         "next": queue["next"],
         "asked": first_of([clean(row["pod"]) for row in asked if row["signal"] in queue["signals"]]),
-        "stop_above": bool(stop) and any(stop in text for text in nothing),
+        "stop_above": bool(stop) and any(stop.partition("; ")[0] in text for text in nothing),
         "stop": capital(name_last(stop)),
         "not_of_pods": not_of_pods_text(queue["notOfPods"], resource) if queue["notOfPods"] and not held else "",
         "held": () if unmeasured else [text for text in held if text not in said],

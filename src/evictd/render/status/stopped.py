@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from evictd.render.text import clean, seconds_text
+from evictd.render.text import capital, clean, seconds_text
 
 Document = Mapping[str, Any]
 
@@ -119,13 +119,18 @@ def goes_then(entry: Document) -> str:
 
 
 def stop_text(status: Document, entry: Document) -> str:
-    """Return why no pod goes for a signal, until when, and which one goes then; empty where one goes."""
+    """Return why no pod goes for a signal, until when, and which one goes then; empty where one goes.
+
+    Amounts do not decide where a disruption budget does: what follows is what evictd does about it.
+    """
     if not entry.get("stop"):
         return ""
-    until, budget = paused_until(status, entry), past_its_budget(status, entry)
+    if budget := past_its_budget(status, entry):
+        return f"{entry['stopReason']}: {entry.get('stopBrief', entry['stop'])}. {capital(budget)}"
+    until = paused_until(status, entry)
     pauses = entry.get("stopReason") == _PAUSED
     then = f"; then {goes}" if (goes := goes_then(entry)) else ""
-    return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{f'; {budget}' if budget else ''}{then}"
+    return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{then}"
 
 
 def _at(status: Document, entry: Document) -> str:
