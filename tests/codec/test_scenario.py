@@ -38,7 +38,13 @@ def test_what_is_written_can_be_read_again() -> None:
     [
         (document(kind="story"), "kind: story: not a scenario"),
         (document(steps=[]), "steps: there is none"),
-        (document(stepz=[]), "stepz"),
+        (document(stepz=[]), r"^stepz: unknown field; did you mean steps\?$"),
+        (
+            document(xyz=1),
+            "^xyz: unknown field; give one of steps, kind, name, config, evictd, filesystems, pods, admit, ",
+        ),
+        (document(steps=[{"at": "0s", "sumary": {}}]), r"^steps\[0\].sumary: unknown field; did you mean summary\?$"),
+        (document(steps=[{"at": "0s", "ages": {"u": {"walks": "1s"}}}]), r"^steps\[0\].ages.u.walks: .* walk\?$"),
         (document(steps=[{"at": "5"}]), r"steps\[0\].at: 5: time: missing unit"),
         (document(steps=[{"at": "9s"}, {"at": "8s"}]), r"steps\[1\].at: 8s: a step back in time, after 9s"),
         (document(steps=[{"at": "0s", "summary": {}}]), r"steps\[0\].summary"),

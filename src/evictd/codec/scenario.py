@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 from evictd.codec.observation import add_beside, encode_beside
 from evictd.codec.pod import decode_pod, encode_pod
 from evictd.codec.state import decode_state, encode_state
+from evictd.codec.strict import unknown_fields
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Filesystems, Problem
@@ -101,8 +102,8 @@ class Scenario:
         )
 
 
-class _Wire(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=True):
-    """A part of a scenario file; an unknown field is an error."""
+class _Wire(msgspec.Struct, rename="camel", frozen=True):
+    """A part of a scenario file; an unknown field is an error (`unknown_fields`)."""
 
 
 class _WireFilesystems(_Wire, frozen=True):
@@ -157,6 +158,8 @@ class _WireScenario(_Wire, frozen=True):
 
 def decode_scenario(document: Mapping[str, Any]) -> Scenario:
     """Decode a scenario from plain values (parsed JSON or YAML); raises `InputError` with the path of every fault."""
+    if problems := tuple(map(str, unknown_fields(_WireScenario, document))):
+        raise InputError(problems)
     try:
         wire = msgspec.convert(document, _WireScenario)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

@@ -5,9 +5,10 @@ An unknown field is a fault, a `null` is an absent field, as in the kubelet's st
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -25,6 +26,8 @@ _SMALL = re.compile(r"[0-9.]+[mun]", re.ASCII)
 _LEAST = 1024 * NANO
 """From this on an amount in thousandths is taken as meant: Kubernetes writes some so."""
 _INDEX = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
+_MOST_LISTED = 20
+"""The most names that a remedy lists: those of any part of a scenario, a world or an EvictdConfiguration."""
 
 
 class Duration(int):
@@ -66,10 +69,44 @@ def decode(
 
 
 def unknown(name: str, known: Collection[str], path: str) -> ConfigProblem:
-    """Make the problem of an unknown field, with the most similar known name as the remedy."""
+    """Make the problem of an unknown field: the remedy is the most similar known name, or else all names if these are few."""
     meant = most_similar(name, known)
-    remedy = f"did you mean {meant}?" if meant else "remove it"
+    others = f"give one of {', '.join(known)}" if 0 < len(known) <= _MOST_LISTED else "remove it"
+    remedy = f"did you mean {meant}?" if meant else others
     return ConfigProblem(path=path, wrong="unknown field", remedy=remedy, unknown_field=True, meant=meant)
+
+
+def unknown_fields(
+    cls: type[msgspec.Struct],
+    document: object,
+    path: str = "",
+    also: Mapping[type, Collection[str]] = MappingProxyType({}),
+) -> Iterator[ConfigProblem]:
+    """Yield the problem of each unknown field of a document of the form `cls`; `also` are further names, by struct.
+
+    A struct without fields stands for an object of any form.
+    """
+    yield from _unknown_below(inspect.type_info(cls), document, path, also)
+
+
+def _unknown_below(
+    kind: inspect.Type, value: object, path: str, also: Mapping[type, Collection[str]]
+) -> Iterator[ConfigProblem]:
+    kind = unwrap(kind)
+    if isinstance(kind, inspect.StructType) and kind.fields and isinstance(value, Mapping):
+        fields = {each.encode_name: each.type for each in kind.fields}
+        known = [*fields, *also.get(kind.cls, ())]
+        for name, below in value.items():
+            if name in fields:
+                yield from _unknown_below(fields[name], below, at(path, name), also)
+            elif name not in known:
+                yield unknown(name, known, at(path, name))
+    elif isinstance(kind, inspect.DictType) and isinstance(value, Mapping):
+        for name, below in value.items():
+            yield from _unknown_below(kind.value_type, below, at(path, name), also)
+    elif isinstance(kind, inspect.VarTupleType) and isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from _unknown_below(kind.item_type, below, f"{path}[{index}]", also)
 
 
 def unwrap(kind: inspect.Type) -> inspect.Type:
