@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
+from evictd.codec.scenario import Scenario
 from evictd.commands.journals import journal_files, read_journals
 from evictd.commands.source import (
     add_config_arguments,
@@ -260,3 +261,12 @@ def test_a_command_that_reads_scenarios_alone_names_no_worlds(tmp_path: Path) ->
     assert caught.value.problems == (f"{tmp_path}: is a directory; give one of its files: {tmp_path}/scenario.yaml",)
     with pytest.raises(InputError, match=r"examples are in config/scenarios of a clone"):
         read_scenario(tmp_path / "missing.json5")
+
+
+def test_a_misspelt_field_of_a_pod_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It was skipped without a word, so that another pod was played than the one that was written."""
+    path = tmp_path / "scenario.yaml"
+    path.write_text("pods: [{metadata: {uid: u}, spec: {prioritty: 5, nodeSelector: {}}}]\nsteps: [{at: 0s}]\n")
+    assert isinstance(read_story(path), Scenario)
+    warning = "pods[0].spec.prioritty: unknown field; did you mean priority? (skipped, as the API server does)"
+    assert capsys.readouterr().err == f"evictd: {path}: {warning}\n"

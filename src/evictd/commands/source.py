@@ -18,6 +18,7 @@ from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.journal import KIND as JOURNAL
+from evictd.codec.pod_fields import unknown_pod_fields
 from evictd.codec.resource_names import resource_problems
 from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
@@ -134,9 +135,14 @@ def _read_story(path: Path, text: str) -> Story:
             f"`kind: {WORLD}`"
         )
     try:
-        return decode_world(documents[0]) if kind == WORLD else _decoded_scenario(documents[0])
+        if kind == WORLD:
+            return decode_world(documents[0])
+        scenario = _decoded_scenario(documents[0])
     except InputError as error:
         raise _in_file(path, error) from error
+    for problem in unknown_pod_fields(documents[0]):
+        sys.stderr.write(f"evictd: {shown_path(path)}: {problem} (skipped, as the API server does)\n")
+    return scenario
 
 
 def _scenario_text(path: Path) -> str:
