@@ -58,7 +58,7 @@ def test_a_second_configuration_stands_beside(world: Path, tmp_path: Path, capsy
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 100Mi}\n"
     )
     assert main(["simulate", str(world), "--compare", str(other)]) == 0
-    assert "First action: policy Standard" in capsys.readouterr().out
+    assert "First action for memory.available: policy Standard" in capsys.readouterr().out
 
 
 def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "policy Standard: 1 pod lost: 1 as the cause, 0 needed for relief, 0 innocent, " in out
     assert "policy Kubelet: 1 pod lost: 1 as the cause, 0 needed for relief, 0 innocent, " in out
-    assert "First action: both at the same time." in out
+    assert "First action for memory.available: both at the same time." in out
     assert "a kubelet looks every 10 s only" in out
     assert "`watch: false` in the world shows that" in " ".join(out.split())
     world.write_text(WORLD + "watch: false\n")

@@ -89,7 +89,7 @@ def test_two_configurations_are_shown_side_by_side(
     arguments = ["simulate", *files, "--grow", "default/web+4Gi/5m", "--compare", str(early)]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
-    assert f"First action: {early}, 2m23s earlier." in " ".join(shown.split())
+    assert f"First action for memory.available: {early}, 2m23s earlier." in " ".join(shown.split())
     assert main([*arguments, "--output", "json"]) == 0
     first, second = json.loads(capsys.readouterr().out)["configurations"]
     assert first["evicted"][0]["at"].startswith("4m37.6")

@@ -28,7 +28,7 @@ def test_two_configurations_side_by_side_say_which_acts_first() -> None:
     out = io.StringIO()
     print_worlds("w", sides, make_console(out, 200))
     assert "\nHard threshold met: memory.available<500Mi for 200ms with policy Standard, " in out.getvalue()
-    assert "First action: policy Standard, 8s earlier." in out.getvalue()
+    assert "First action for memory.available: policy Standard, 8s earlier." in out.getvalue()
     document = worlds_document("w", [world_document("w", side) for side in sides])
     assert [each["configuration"] for each in document["configurations"]] == ["policy Standard", "late"]
 
@@ -68,6 +68,25 @@ def test_rounds_of_two_configurations_are_folded_as_well() -> None:
     print_worlds("w", (side, side), make_console(long), everything=True)
     assert re.search(r"\.\.\. th(is line|ese \d lines) \d+ times more", re.sub(r"\s+", " ", short.getvalue()))
     assert len(short.getvalue().splitlines()) * 2 < len(long.getvalue().splitlines())
+
+
+def test_the_first_action_is_said_for_each_signal() -> None:
+    """A configuration that was earlier for memory and had no threshold for the disk was said to be earlier."""
+    writer = hog(of=Usage.LOGS, rate=1 << 30, name="writer")
+    story = world(hog(), writer, *quiet(3), duration=2 * MINUTE)
+    sides = []
+    for name, hard in (
+        ("a", {"memory.available": "100Mi", "nodefs.available": "10%"}),
+        ("b", {"memory.available": "1Gi"}),
+    ):
+        run = play(story, config(hard=hard))
+        sides.append(PlayedWorld(name=name, run=run, account=account_of(run)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 300))
+    assert re.findall(r"First action.*", out.getvalue()) == [
+        "First action for memory.available: b, 18s earlier.",
+        "First action for nodefs.available: a, at 1m30.1s; none with b.",
+    ]
 
 
 def test_one_that_does_nothing_is_named() -> None:
@@ -126,7 +145,7 @@ def test_the_formula_of_each_side_explains_why_one_acts_later_and_a_leaving_pod_
         [PlayedWorld(name=run.config.policy.value, run=run, account=account_of(run)) for run in both],
         make_console(at_once, 300),
     )
-    assert "First action: both at the same time." in at_once.getvalue()
+    assert "First action for memory.available: both at the same time." in at_once.getvalue()
     assert "no process can allocate" not in at_once.getvalue(), "Standard lowers a soft threshold by as much"
     same = io.StringIO()
     print_worlds("w", [sides[0], sides[0]], make_console(same, 300))

@@ -8,7 +8,7 @@ from evictd.core.eviction.eviction_method import choose_eviction_method
 from evictd.core.model.config import EvictionMethod, MemoryFormula, Policy, memory_formula
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import MEMORY_SIGNALS
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.render.console import print_line
@@ -33,6 +33,8 @@ _WATCH = (
     "Policy Kubelet decides as a kubelet does, but as soon as a threshold is crossed; a kubelet looks every 10 s only, so on "
     "fast growth it acts later. `watch: false` in the world shows that, of both."
 )
+_SAME = {each.value: Signal.MEMORY_AVAILABLE.value for each in MEMORY_SIGNALS}
+"""Signals that one shortage meets: which of them is met first decides nothing."""
 _BUDGETS = (
     "A kubelet ignores disruption budgets (docs/parity.md); under policy Kubelet, too, a soft threshold asks them."
 )
@@ -84,8 +86,7 @@ def print_worlds(
         for sentence in expectation_texts(side.expectations):
             print_line(to, "", sentence)
     to.print()
-    print_line(to, "", _earlier_text(sides, columns))
-    for sentence in (*shortage_texts(sides), *_measures_texts(sides)):
+    for sentence in (*_earlier_texts(sides), *shortage_texts(sides), *_measures_texts(sides)):
         print_line(to, "", sentence)
     for sentence in _kubelet_texts([side.run for side in sides if side.run.config.policy is Policy.KUBELET]):
         print_line(to, "", sentence)
@@ -139,15 +140,33 @@ def _by_time(run: Run, *, grace: bool) -> dict[int, list[str]]:
     return column
 
 
-def _earlier_text(sides: Sequence[PlayedWorld], columns: Sequence[dict[int, list[str]]]) -> str:
-    named = [(column, clean(side.name)) for side, column in zip(sides, columns, strict=True)]
-    acting = [(next(iter(column)), name) for column, name in named if column]
-    if len(acting) < len(sides):
-        return f"No action: {', '.join(name for column, name in named if not column)}."
-    (first, name), (last, _) = min(acting), max(acting)
-    if last - first < MILLISECOND:
-        return "First action: both at the same time."
-    return f"First action: {name}, {duration_text(last - first)} earlier."
+def _earlier_texts(sides: Sequence[PlayedWorld]) -> Iterator[str]:
+    """Write who acted first for each signal: a configuration may be early for one and late for another."""
+    found = {clean(side.name): _first_actions(side.run) for side in sides}
+    if idle := [name for name, first in found.items() if not first]:
+        yield f"No action: {', '.join(idle)}."
+        return
+    for label in dict.fromkeys(each for first in found.values() for each in first):
+        acting = [(first[label], name) for name, first in found.items() if label in first]
+        (first, name), (last, _) = min(acting), max(acting)
+        if len(acting) < len(found):
+            others = ", ".join(other for other in found if other != name)
+            yield f"First action for {label}: {name}, at {clock(first)}; none with {others}."
+        elif last - first < MILLISECOND:
+            yield f"First action for {label}: both at the same time."
+        else:
+            yield f"First action for {label}: {name}, {duration_text(last - first)} earlier."
+
+
+def _first_actions(run: Run) -> dict[str, int]:
+    """Return the time of the first eviction or reclaim by signal, the two of memory as one, or by the limit of a pod."""
+    first: dict[str, int] = {}
+    for cycle in run.cycles:
+        for each in cycle.step.decisions:
+            if isinstance(each, EvictPod | ReclaimNode):
+                label = each.because.signal_label if isinstance(each, EvictPod) else each.threshold.signal.value
+                first.setdefault(_SAME.get(label, label), cycle.at)
+    return first
 
 
 def _measures_texts(sides: Sequence[PlayedWorld]) -> Iterator[str]:
