@@ -2,8 +2,10 @@
 
 import pytest
 
+from evictd.core.units.duration import MINUTE
 from evictd.render.simulation.grace import grace_texts, graces_differ
 from evictd.world.loop import play
+from evictd.world.model import NodeSpec
 from tests.playbook import config
 from tests.world.worlds import HARD, MI, hog, quiet, world
 
@@ -27,6 +29,26 @@ def test_a_grace_period_that_did_not_decide_is_said_to_be_so(grace: str, said: s
     texts = list(grace_texts(run))
     assert len(texts) == bool(said)
     assert said in "".join(texts)
+
+
+def test_a_higher_soft_threshold_that_is_named_would_have_acted_first() -> None:
+    """`a higher threshold` had no amount."""
+    story = world(
+        hog(rate=10 * MI), *quiet(3), node=NodeSpec(memory=4 << 30, unusable_memory=150 * MI), duration=MINUTE * 9
+    )
+
+    def text(soft: str) -> str:
+        return "".join(grace_texts(play(story, config(hard=dict(HARD), soft={"memory.available": (soft, "90s")}))))
+
+    assert "with a shorter one, or a threshold of 1.75Gi, it would have evicted first." in text("1Gi")
+    assert text("1.75Gi") == ""
+
+
+def test_no_higher_soft_threshold_is_named_above_half_of_the_capacity() -> None:
+    """With a grace period as long as the world only a shorter one helps."""
+    soft = {"memory.available": ("1Gi", "10m")}
+    (text,) = grace_texts(play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft)))
+    assert text.endswith("with a shorter one it would have evicted first.")
 
 
 def test_grace_periods_differ_where_both_sides_evict_with_other_ones() -> None:

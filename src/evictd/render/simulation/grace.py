@@ -5,9 +5,11 @@ Also where a grace period is shorter than the time between two cycles: it ends a
 
 from collections.abc import Iterable, Iterator
 
+from evictd.advice.proposal import round_up
 from evictd.core.model.decision import Decision, EvictPod, begun_evictions
 from evictd.core.model.finding import ThresholdFinding
-from evictd.render.text import duration_text
+from evictd.core.model.signal import STALLS
+from evictd.render.text import duration_text, signal_amount
 from evictd.world.loop import Run, WorldCycle
 
 
@@ -16,13 +18,13 @@ def grace_texts(run: Run) -> Iterator[str]:
     said: set[str] = set()
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
-            text = _outlasted(cycle, each) or _rounded_up(run, each)
+            text = _outlasted(run, cycle, each) or _rounded_up(run, each)
             if text and (key := str(each.because.threshold)) not in said:
                 said.add(key)
                 yield text
 
 
-def _outlasted(cycle: WorldCycle, eviction: EvictPod) -> str:
+def _outlasted(run: Run, cycle: WorldCycle, eviction: EvictPod) -> str:
     """Write that a hard threshold was crossed within the grace period of a soft one of the same signal."""
     hard = eviction.because.threshold
     if hard is None or hard.grace_period:
@@ -32,11 +34,37 @@ def _outlasted(cycle: WorldCycle, eviction: EvictPod) -> str:
             continue
         grace = each.threshold.grace_period
         been = f"{duration_text(grace - each.grace_left)} of its grace period of {duration_text(grace)}"
+        enough = _enough(run, cycle, each)
+        or_higher = "" if enough is None else f", or a threshold of {signal_amount(enough, hard.signal)},"
         return (
-            f"{each.threshold} had been met for {been} when {hard} acted: with a shorter one, or a higher threshold, it "
-            "would have evicted first."
+            f"{each.threshold} had been met for {been} when {hard} acted: with a shorter one{or_higher} it would have evicted "
+            "first."
         )
     return ""
+
+
+def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
+    """Return a soft threshold that would have been met for its whole grace period one cycle before the hard one acted.
+
+    `None` where none up to half of the capacity would have been, or the world is too short to tell.
+    """
+    if soft.threshold.signal in STALLS:
+        return None
+    before = [
+        (cycle.at, each.available.value())
+        for cycle in run.cycles
+        if cycle.at < acted.at
+        for each in cycle.step.findings
+        if isinstance(each, ThresholdFinding) and each.threshold == soft.threshold
+    ]
+    since = max((at for at, _ in before if at <= before[-1][0] - soft.threshold.grace_period), default=None)
+    if since is None:
+        return None
+    configured = soft.threshold.value.quantity
+    unusable = 0 if configured is None else configured.value() - soft.limit.value()
+    most = max(available for at, available in before if at >= since) + unusable
+    enough = round_up(most + most // 100)  # the text may round off as much
+    return enough if enough * 2 <= soft.capacity.value() else None
 
 
 def _rounded_up(run: Run, eviction: EvictPod) -> str:
