@@ -73,6 +73,8 @@ def test_conditions_and_leads_are_read(tmp_path: Path) -> None:
     assert frozenset({"MemoryPressure"}) in reported
     assert not decode_reading(lines[0]).memory_lead
     assert decode_reading(lines[0].replace(b'"memoryLead":"Off"', b'"memoryLead":"Auto"')).memory_lead
+    assert not decode_reading(lines[0]).disk_lead
+    assert decode_reading(lines[0].replace(b'"diskLead":"Off"', b'"diskLead":"Auto"')).disk_lead
 
 
 def reading_of(node: NodeStats, *pods: PodStats) -> RecordedCycle:

@@ -64,7 +64,7 @@ class Episode:
     threshold: int = 0
     """The hard threshold that the node had; 0 without one."""
     leads: bool = False
-    """Whether `memory.lead` was on."""
+    """Whether `memory.lead`, or `disk.lead` for a disk, was on."""
     capacity: int = 0
     """Capacity of the node; 0 if it was not recorded."""
     limit: int = 0
@@ -120,7 +120,7 @@ class Episode:
 
     @property
     def led_by(self) -> int:
-        """By how much more available `memory.lead: Auto` would have begun it, where it was off and the eviction too late; else 0.
+        """By how much more available that lead would have begun it, where it was off and the eviction too late; else 0.
 
         A stop that was slow says little of an earlier begin.
         """
@@ -176,7 +176,7 @@ def episode_of(
         node=node, wall=first.wall, pod=chosen.pod, signal=signal, hard=chosen.hard,
         available=level.available, used=used, took=took, rate=rate, ended=ended, capacity=level.capacity,
         measured=bool(known) or any(at < end.at for at, _ in after), estimated=estimated,
-        threshold=level.hard or 0, leads=first.memory_lead,
+        threshold=level.hard or 0, leads=first.memory_lead if SIGNALS[signal].filesystem is None else first.disk_lead,
         limit=(level.hard or 0) if chosen.hard else 0,
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,

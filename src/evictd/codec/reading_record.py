@@ -89,6 +89,8 @@ class RecordedCycle:
     """The types of the node conditions that this cycle reported; `None` where it reported no change."""
     memory_lead: bool = False
     """Whether `memory.lead` was `Auto`."""
+    disk_lead: bool = False
+    """The same of `disk.lead`."""
     killed: Mapping[str, int] = field(default_factory=dict)
     """How many processes the kernel killed for want of memory of the node, by pod (`namespace/name`) or cgroup."""
 
@@ -184,6 +186,7 @@ class _Extra(_Part, frozen=True):
 
 class _Config(_Part, frozen=True):
     memory_lead: str = FastFill.OFF.value
+    disk_lead: str = FastFill.OFF.value
 
 
 class _Line(_Part, frozen=True):
@@ -232,6 +235,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             ),
             awaited=_awaited(wire.findings),
             memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
+            disk_lead=wire.config.disk_lead == FastFill.AUTO.value,
             killed=_killed(wire.extra.kernel_killed),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:

@@ -17,6 +17,7 @@ from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal, Unit
 from evictd.core.units.duration import MINUTE, format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.render.advice.fast_fill import fast_lines, little_left_lines
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
 from evictd.render.advice.soft import soft_lines
 from evictd.render.console import print_line
@@ -223,12 +224,14 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         of = " of which the use was measured" if each.unmeasured else ""
         yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on{of}"
         yield _evidence(each.worst)
+        yield from fast_lines(each)
         yield from _in_vain_lines(each)
         return
     yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
     yield _evidence(each.worst)
     yield from _in_vain_lines(each)
     yield _changed(each)
+    yield from (*fast_lines(each), *little_left_lines(each))
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:

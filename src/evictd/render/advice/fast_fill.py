@@ -1,0 +1,48 @@
+"""Says which settings of docs/tuning.md a fast fill demands, and where the documentation begins with a higher threshold.
+
+The time that an eviction takes at a recorded rate is arithmetic: it needs no number of evictions, as a proposal does.
+"""
+
+from collections.abc import Iterator
+
+from evictd.advice.proposal import SignalAdvice
+from evictd.config.lint_model import Surroundings
+from evictd.config.little_left import little_left
+from evictd.core.eviction.time_left import FREEZE_WITHIN
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS
+from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_bytes
+from evictd.render.text import clean, duration_text, signal_amount
+
+
+def fast_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say that what was behind the threshold lasted less than an eviction takes, and what begins earlier.
+
+    Not of memory with enough evidence: `memory.lead` is proposed then.
+    """
+    worst, on_disk = each.worst, SIGNALS[each.signal].filesystem is not None
+    if not worst.led_by or not (on_disk or (each.signal in MEMORY_SIGNALS and not each.enough_evidence)):
+        return
+    begins = worst.limit + worst.led_by
+    lasts, takes = (amount * SECOND // worst.rate for amount in (worst.limit, begins))
+    limit, earlier, rate = (signal_amount(amount, each.signal) for amount in (worst.limit, begins, worst.rate))
+    freeze = "; `disk.freeze: Auto` ends the writing meanwhile" if on_disk and lasts < FREEZE_WITHIN else ""
+    yield (
+        f"at {rate} a second the {limit} behind the threshold last {duration_text(lasts)}, less than the "
+        f"{duration_text(takes)} that an eviction takes: `{'disk' if on_disk else 'memory'}.lead: Auto` begins at {earlier}, and "
+        f"so does a threshold of that{freeze}"
+    )
+
+
+def little_left_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say that `evictd check` warns of a hard threshold that is proposed without a soft one above it."""
+    if each.soft is not None or each.kept_soft is not None or not each.worst.capacity:
+        return
+    around = Surroundings(capacities={each.signal: of_bytes(each.worst.capacity)})
+    hard = Threshold(signal=each.signal, value=ThresholdValue(quantity=of_bytes(each.hard)))
+    for found in little_left([hard], around):
+        yield (
+            f"`evictd check` warns of {signal_amount(each.hard, each.signal)} on {clean(each.worst.node)} ({found.lint.value}): "
+            f"{found.remedy}"
+        )

@@ -1,0 +1,57 @@
+"""What a fast fill demands, and a proposal of which `evictd check` warns."""
+
+from dataclasses import replace
+
+from evictd.advice.evidence import node_evidence
+from evictd.advice.proposal import SignalAdvice, advise
+from evictd.codec.reading_record import RecordedCycle, SignalLevel
+from evictd.core.model.signal import Signal
+from evictd.render.advice.fast_fill import fast_lines, little_left_lines
+from tests.advice.test_proposal import MEMORY, MI, reading
+
+NODEFS = Signal.NODEFS_AVAILABLE
+
+
+def advised(
+    rate: int, nodes: int, *, signal: Signal = MEMORY, capacity: int = 8192, lead: bool = False
+) -> SignalAdvice:
+    """The advice for a signal with a threshold of 100Mi, from one eviction on each node."""
+
+    def of(each: RecordedCycle) -> RecordedCycle:
+        level = SignalLevel(available=each.levels[MEMORY].available, capacity=capacity * MI, hard=100 * MI)
+        chosen = tuple(replace(one, signal=signal) for one in each.chosen)
+        return replace(each, levels={signal: level}, chosen=chosen, memory_lead=lead, disk_lead=lead)
+
+    both = [of(reading(0, 99, evict="a", rate=rate * MI)), of(reading(1, 4000, gone="a"))]
+    [found] = advise([node_evidence(f"n{each}", both) for each in range(nodes)], 99).signals
+    return found
+
+
+def test_a_fill_that_outruns_an_eviction_has_the_setting_and_its_amount_from_the_first_on() -> None:
+    """One eviction gave `not enough evidence` alone, however fast the leak was."""
+    (line,) = fast_lines(advised(300, 1))
+    assert line == (
+        "at 300Mi a second the 100Mi behind the threshold last 333ms, less than the 1.5s that an eviction takes: "
+        "`memory.lead: Auto` begins at 450Mi, and so does a threshold of that"
+    )
+    assert list(fast_lines(advised(20, 1))) == [], "it lasts for an eviction"
+    assert list(fast_lines(advised(300, 1, lead=True))) == []
+    assert list(fast_lines(advised(300, 5))) == [], "it is proposed"
+
+
+def test_a_disk_has_its_own_settings() -> None:
+    (line,) = fast_lines(advised(300, 5, signal=NODEFS))
+    assert line.endswith(
+        "`disk.lead: Auto` begins at 450Mi, and so does a threshold of that; `disk.freeze: Auto` ends the writing meanwhile"
+    )
+    assert list(fast_lines(advised(300, 5, signal=NODEFS, lead=True))) == []
+    assert list(fast_lines(advised(300, 1, signal=Signal.PID_AVAILABLE))) == []
+
+
+def test_a_proposal_of_which_check_warns_says_so() -> None:
+    """`advise` proposed 176Mi on a node for which docs/tuning.md begins with 500Mi."""
+    (line,) = little_left_lines(advised(60, 5, capacity=4096))
+    assert line.startswith("`evictd check` warns of ")
+    assert line.endswith(" on n0 (LittleMemoryLeft): from 4 GiB on set 500Mi hard and 1Gi soft, which leave more")
+    assert list(little_left_lines(advised(60, 5, capacity=2048))) == []
+    assert list(little_left_lines(advised(900, 5))) == []
