@@ -169,14 +169,18 @@ def test_a_journal_is_no_configuration(tmp_path: Path, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize(
     ("given", "ended"),
-    [("Auto", EvictionMethod.AUTO), ("EvictionAPI", EvictionMethod.EVICTION_API), ("", EvictionMethod.DELETE)],
+    [
+        ("{podTermination: Auto}", EvictionMethod.AUTO),
+        ("{podTermination: EvictionAPI}", EvictionMethod.EVICTION_API),
+        ("{evictionTimeout: 2m}", EvictionMethod.DELETE),
+        ("{kubeconfig: in-cluster}", EvictionMethod.AUTO),
+    ],
 )
 def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: str, ended: EvictionMethod) -> None:
-    """The configuration's `podTermination` was ignored without a word; without one the world's own is kept."""
+    """The configuration's `podTermination` was ignored without a word; the world's own is kept without one and a cluster."""
     path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
     path.write_text("kind: World\nevictd: {cluster: {podTermination: Delete}}\n")
-    cluster = f"{{podTermination: {given}}}" if given else "{evictionTimeout: 2m}"
-    file.write_text(f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {cluster}\n")
+    file.write_text(f"apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\ncluster: {given}\n")
     story = read_story(path)
     assert isinstance(story, WorldFile)
     for options, both in (({"config": file}, [ended]), ({"compare": file}, [EvictionMethod.DELETE, ended])):
@@ -187,12 +191,16 @@ def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: s
 
 
 @pytest.mark.parametrize(
-    ("given", "timeout"), [("", 20), ("{podTermination: Auto}", 20), ("{evictionTimeout: 2m}", 120)]
+    ("given", "timeout"),
+    [("", 20), ("{podTermination: Auto}", 20), ("{evictionTimeout: 2m}", 120), ("{kubeconfig: in-cluster}", 60)],
 )
 def test_a_story_keeps_its_eviction_timeout_where_a_configuration_has_none(
     tmp_path: Path, given: str, timeout: int
 ) -> None:
-    """`--config` with thresholds alone put the default of 60s in its place without a word."""
+    """`--config` with thresholds alone put the default of 60s in its place without a word.
+
+    A complete file of a node, which names its API server, kept the world's, though the daemon would go by its default.
+    """
     path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
     path.write_text("kind: World\nevictd: {cluster: {evictionTimeout: 20s}}\n")
     file.write_text(

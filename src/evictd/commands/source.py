@@ -243,16 +243,18 @@ def _config_of(settings: Settings, scenario: Story) -> EvictionConfig:
 
 
 def in_cluster_of(settings: Settings, recorded: EvictionConfig) -> EvictionConfig:
-    """Return the core's configuration; what the file does not say of its cluster is as it was recorded or described.
+    """Return the core's configuration; what one of thresholds alone does not say of its cluster is as recorded or described.
 
-    That is `evictionTimeout`, `podTermination`, and the taints where the file names no API server.
+    That is `evictionTimeout`, `podTermination` and the taints. A file that names its API server says it all, or has defaults.
     """
     cluster, config, written = settings.evictd.cluster, settings.eviction, settings.written.cluster
+    if not cluster.standalone:
+        return config
     if "evictionTimeout" not in written:
         config = replace(config, eviction_timeout=recorded.eviction_timeout)
     if "podTermination" not in written:
         config = replace(config, pod_termination=recorded.pod_termination)
-    return replace(config, keep_away=recorded.keep_away and cluster.taints) if cluster.standalone else config
+    return replace(config, keep_away=recorded.keep_away and cluster.taints)
 
 
 def _compared_name(compare: Path) -> str:
@@ -261,8 +263,8 @@ def _compared_name(compare: Path) -> str:
 
 
 def world_under(file: WorldFile, settings: Settings | None) -> World:
-    """Return the world, in which pods are ended as these settings say; where they do not say it, as the world does."""
-    if settings is None or "podTermination" not in settings.written.cluster:
+    """Return the world, in which pods are ended as these settings say; where they do not say it, as in `in_cluster_of`."""
+    if settings is None or (settings.evictd.cluster.standalone and "podTermination" not in settings.written.cluster):
         return file.world
     api = replace(file.world.api_server, termination=settings.evictd.cluster.pod_termination)
     return replace(file.world, api_server=api)
