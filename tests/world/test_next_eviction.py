@@ -49,6 +49,17 @@ def test_a_kill_after_the_end_is_known() -> None:
     assert MINUTE < found.killed_at < 10 * MINUTE
 
 
+def test_a_disk_that_runs_out_after_the_end_is_known() -> None:
+    """`no pod is evicted` was all that was said of a disk without a threshold that was full two minutes later."""
+    writer = world(hog(rate=1 << 30, of=Usage.LOGS), duration=MINUTE)
+    found = play_on(writer, config(hard=HARD), 10 * MINUTE)
+    assert (found.pod, found.calm, [*found.ran_out]) == ("", False, [Signal.NODEFS_AVAILABLE])
+    assert MINUTE < found.ran_out[Signal.NODEFS_AVAILABLE] < 3 * MINUTE
+    assert play_on(replace(writer, duration=5 * MINUTE), config(hard=HARD), 10 * MINUTE).ran_out == {}, (
+        "said of the world"
+    )
+
+
 def test_a_refused_request_is_no_eviction() -> None:
     guarded = replace(SHORT, api_server=ApiServer(budgets=(DisruptionBudget(pods=frozenset({"default/hog"})),)))
     soft = config(soft={"memory.available": ("500Mi", "10s")})

@@ -32,6 +32,8 @@ class PlayedOn:
     killed: str = ""
     """What the kernel killed first for want of memory after the world's own end and before that eviction."""
     killed_at: int = 0
+    ran_out: Mapping[Signal, int] = field(default_factory=dict)
+    """When nothing was left of a resource first after the world's own end and before that eviction."""
 
     @property
     def end(self) -> int:
@@ -40,8 +42,8 @@ class PlayedOn:
 
     @property
     def calm(self) -> bool:
-        """Whether nothing happens until then: no threshold begins to be met, nothing is killed and no pod evicted."""
-        return not (self.pod or self.crossed or self.killed)
+        """Whether nothing happens until then: no threshold begins to be met, nothing runs out, is killed or evicted."""
+        return not (self.pod or self.crossed or self.killed or self.ran_out)
 
 
 def goes_on(world: World) -> bool:
@@ -74,6 +76,7 @@ def play_on(world: World, config: EvictionConfig, until: int) -> PlayedOn:
         short=short,
         killed=killed,
         killed_at=killed_at,
+        ran_out={signal: at for signal, at in run.ran_out.items() if at > world.duration},
     )
 
 

@@ -111,6 +111,7 @@ def test_a_world_that_is_played_on_has_its_first_eviction() -> None:
     assert played_on_text(stays).endswith("first, at 7m0s; what takes more and more goes on: default/api")
     assert played_on_document(found) == {
         "until": "9m0s", "evicted": "default/hog", "at": "7m0s", "crossed": {}, "killed": None, "killedAt": None,
+        "ranOut": {},
         "text": played_on_text(found),
     }  # fmt: skip
     assert played_on_document(None) is None
@@ -128,6 +129,10 @@ def test_what_comes_after_evictions_is_said() -> None:
     soft = replace(found, at=8 * MINUTE)
     assert "on, memory.available is short again at 7m0s and default/hog is evicted next, at 8m0s" in played_on_text(
         soft
+    )
+    full = PlayedOn(until=9 * MINUTE, ran_out={Signal.NODEFS_AVAILABLE: 7 * MINUTE})
+    assert (
+        played_on_text(full) == "played on until 9m0s, no pod is evicted; nothing is left of nodefs.available at 7m0s"
     )
     kill = PlayedOn(until=9 * MINUTE, again=True, killed="default/hog", killed_at=8 * MINUTE)
     assert played_on_text(kill) == (

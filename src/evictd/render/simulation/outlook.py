@@ -249,6 +249,7 @@ def played_on_text(played: PlayedOn) -> str:
     happens: list[tuple[int, str]] = []
     if played.short is not None and played.again:
         happens.append((played.crossed[played.short], f"{played.short.value} is short again"))
+    happens += [(at, f"nothing is left of {signal.value}") for signal, at in played.ran_out.items()]
     if played.killed:
         happens.append((played.killed_at, f"the kernel kills {clean(played.killed)} for want of memory"))
     same = clock(played.at) if played.pod else ""
@@ -275,6 +276,7 @@ def played_on_document(played: PlayedOn | None) -> Document | None:
         "crossed": {signal.value: format_duration(each) for signal, each in played.crossed.items()},
         "killed": played.killed or None,
         "killedAt": killed_at,
+        "ranOut": {signal.value: format_duration(each) for signal, each in played.ran_out.items()},
         "text": played_on_text(played),
     }
 
