@@ -45,7 +45,7 @@ from evictd.render.simulation.world_comparison import print_worlds, worlds_docum
 from evictd.render.simulation.world_head import head_texts
 from evictd.render.simulation.world_outcome import PlayedWorld
 from evictd.render.simulation.world_view import cycles_to_draw, print_world, world_document
-from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts
+from evictd.render.simulation.world_warnings import dropped_texts, dry_run_texts, ownerless_texts
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.expectation import expectations
@@ -58,7 +58,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     """Play a world under its configuration, and under that of `--compare`; status 1 if it is not as the world expects."""
     title = file.world.name or path.stem
     sides = [_played(name, play(world, config), file.expect) for name, world, config in world_sides(file, path, args)]
-    sides = [replace(side, warnings=tuple(ownerless_texts(side.run))) for side in sides]
+    own = scenario_config(file, path, argparse.Namespace(config=None, policy=None))
+    sides = [replace(side, warnings=(*ownerless_texts(side.run), *dropped_texts(own, side.run))) for side in sides]
     if args.config is None:
         unplayed = dry_run_texts(dry_run=decode_evictd(file.evictd)[0].dry_run)
         sides[0] = replace(sides[0], warnings=(*sides[0].warnings, *unplayed))

@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.signal import Signal
-from evictd.render.simulation.world_warnings import dry_run_texts, ownerless_texts, warnings_text
+from evictd.render.simulation.world_warnings import dropped_texts, dry_run_texts, ownerless_texts, warnings_text
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec, Owner
@@ -134,3 +134,16 @@ def test_what_is_taken_while_a_pod_ends_counts_for_the_time_left() -> None:
     during = replace(played, while_ending={Signal.MEMORY_AVAILABLE: [(each.at, 30 * MI) for each in played.cycles]})
     assert any("was ended only 100ms before" in each for each in warnings_text(during))
     assert not any("was ended only" in each for each in warnings_text(replace(during, happened=())))
+
+
+def test_thresholds_of_the_world_that_a_configuration_replaces_by_none_are_named() -> None:
+    """Under a file with another `memory.available` alone the world's thresholds for disks and its soft ones were gone."""
+    hard = {"memory.available": "100Mi", "nodefs.available": "10%"}
+    own = config(hard=hard, soft={"memory.available": ("1Gi", "30s")})
+    run = play(world(*quiet(1)), config(hard={"memory.available": "500Mi"}))
+    (text,) = dropped_texts(own, run)
+    assert text == (
+        "Warning: the world's nodefs.available<10%, memory.available<1Gi for 30s are not played: a configuration replaces all "
+        "thresholds."
+    )
+    assert [*dropped_texts(own, play(world(*quiet(1)), replace(own, policy=Policy.KUBELET)))] == []

@@ -1,10 +1,11 @@
 """Warns of thresholds and pods of a world that cannot be as they are declared, or of a real node would not."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from evictd.config.kernel_share import below_kernel_share, counts_kernel_share
 from evictd.config.lint import without_unit
-from evictd.core.model.config import memory_formula, own_thresholds
+from evictd.core.model.config import EvictionConfig, memory_formula, own_thresholds
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS
@@ -83,6 +84,19 @@ def ownerless_texts(run: Run) -> Iterator[str]:
     owned = {each.pod.owner for each in run.world.pods if each.pod.full_name in ended} - known - {""}
     for owner in sorted(owned):
         yield f"Warning: {clean(owner)} starts no pod again, as it is not in the world's `owners`."
+
+
+def dropped_texts(of_world: EvictionConfig, run: Run) -> Iterator[str]:
+    """Write which thresholds of the world file were not played: a configuration replaces all, also those it does not name."""
+    given = {(each.signal, each.hard) for each in own_thresholds(run.config)}
+    dropped = [
+        clean(str(each)) + ("" if each.hard else f" for {duration_text(each.grace_period)}")
+        for each in own_thresholds(replace(of_world, policy=run.config.policy))
+        if each.origin is Origin.SET and (each.signal, each.hard) not in given
+    ]
+    if dropped:
+        verb = "is" if len(dropped) == 1 else "are"
+        yield f"Warning: the world's {first_of(dropped)} {verb} not played: a configuration replaces all thresholds."
 
 
 def dry_run_texts(*, dry_run: bool) -> Iterator[str]:
