@@ -69,9 +69,9 @@ def test_fields_of_newer_kubelets_are_accepted_with_a_warning(tmp_path: Path) ->
     ignored = "unknown field of KubeletConfiguration, which has no effect"
     settings = load(path)
     assert settings.warnings == (
-        f"{path}: evictionHarf: {ignored}, so the default thresholds apply; did you mean evictionHard?",
-        f"{path}: memorySwap.swapLimit: {ignored}; a newer kubelet may know it",
-        f"{path}: readAheadLimit: {ignored}; a newer kubelet may know it",
+        f"{path}: line 5: evictionHarf: {ignored}, so the default thresholds apply; did you mean evictionHard?",
+        f"{path}: line 6: memorySwap.swapLimit: {ignored}; a newer kubelet may know it",
+        f"{path}: line 7: readAheadLimit: {ignored}; a newer kubelet may know it",
     )
     assert settings.memory_qos_rules().policy is MemoryReservationPolicy.TIERED_RESERVATION
 
@@ -169,20 +169,20 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             'apiVersion: "evictd.io/v1": is not the version of EvictdConfiguration; give evictd.io/v1alpha1',
         ),
         ("- a\n", "the document: ['a']: is not a map of fields; begin it with apiVersion and kind"),
-        (KUBELET + "maxPods: 1\nmaxPods: 2\n", "maxPods: appears twice; keep one of them"),
+        (KUBELET + "maxPods: 1\nmaxPods: 2\n", "line 4: maxPods: appears twice; keep one of them"),
         (
             KUBELET + "evictionHard: {pid.available: '1', pid.available: '2'}\n",
-            "evictionHard.pid.available: appears twice; keep one of them",
+            "line 3: evictionHard.pid.available: appears twice; keep one of them",
         ),
         (KUBELET + "---\n" + KUBELET, "document 2: KubeletConfiguration: appears twice; keep one of them"),
         (KUBELET + "5: a\n", "the document: 5: is not the name of a field; put it in quotes"),
         (
             EVICTD + "dryRum: true\n",
-            "dryRum: unknown field; did you mean dryRun?",
+            "line 3: dryRum: unknown field; did you mean dryRun?",
         ),
         (
             KUBELET + "dryRun: true\n",
-            "dryRun: is a field of EvictdConfiguration; move it to the document of kind EvictdConfiguration",
+            "line 3: dryRun: is a field of EvictdConfiguration; move it to the document of kind EvictdConfiguration",
         ),
         (
             KUBELET + "evictionHard:\n\tpid.available: '5'\n",
@@ -258,7 +258,7 @@ def test_all_faults_of_both_documents_are_reported_at_once(tmp_path: Path) -> No
         f"---\n{EVICTD}reclaim: {{image: All}}\nlistenAddress: 0.0.0.0:1\n"
     )
     path = write(tmp_path, text)
-    found = [line.removeprefix(f"{path}: ").partition(":")[0] for line in refusal(path)]
+    found = [line.removeprefix(f"{path}: line ").split(": ")[1] for line in refusal(path)]
     assert found == [
         "evictionSoft.memory.available",
         "maxPods",
@@ -363,12 +363,12 @@ def test_a_fault_names_the_drop_in_it_came_from(tmp_path: Path) -> None:
     assert flags.config_dir is not None
     assert refusal(write(tmp_path, KUBELET + "podsPerCore: -1\n"), flags) == (
         (
-            f"{flags.config_dir / 'a.conf'}: maxPods: -1: invalid configuration: maxPods (--max-pods) -1 must not be a "
+            f"{flags.config_dir / 'a.conf'}: line 3: maxPods: -1: invalid configuration: maxPods (--max-pods) -1 must not be a "
             "negative number"
         ),
         (
-            f"{tmp_path / 'evictd.yaml'}: podsPerCore: -1: invalid configuration: podsPerCore (--pods-per-core) -1 must not be "
-            "a negative number"
+            f"{tmp_path / 'evictd.yaml'}: line 3: podsPerCore: -1: invalid configuration: podsPerCore (--pods-per-core) -1 must "
+            "not be a negative number"
         ),
     )
 

@@ -26,6 +26,7 @@ from evictd.codec.config.kubelet_versions import KubernetesVersion, defaults_of
 from evictd.codec.config.pressure_fields import stall_thresholds, swap_thresholds
 from evictd.config.flags import Flags
 from evictd.config.layers import Layers
+from evictd.config.lines import field_lines, with_line
 from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
@@ -73,7 +74,10 @@ def settings(layers: Layers, flags: Flags) -> Settings:
             *_warnings(kubelet, eviction, layers),
             *_pressure_warnings(evictd, eviction),
         ),
-        unknown_fields=tuple(_unknown_field(problem, layers, flags) for problem in newer),
+        unknown_fields=tuple(
+            _unknown_field(source, problem, has_defaults=_has_defaults(layers, flags))
+            for source, problem in _located(newer, layers, flags)
+        ),
         without_effect=_without_effect(kubelet),
     )
 
@@ -87,11 +91,10 @@ def is_unknown_to_us(problem: ConfigProblem) -> bool:
     return problem.unknown_field and _KINDS.get(problem.path) != EvictdConfiguration.__name__
 
 
-def _unknown_field(problem: ConfigProblem, layers: Layers, flags: Flags) -> UnknownField:
-    source = _sources(layers, flags).get(_top(problem.path), layers.name)
-    instead = ", so the default thresholds apply" if problem.meant == HARD and _has_defaults(layers, flags) else ""
+def _unknown_field(source: str, problem: ConfigProblem, *, has_defaults: bool) -> UnknownField:
+    instead = ", so the default thresholds apply" if problem.meant == HARD and has_defaults else ""
     return UnknownField(
-        message=f"{source}: {problem.path}: unknown field of {KubeletConfiguration.__name__}, which has no effect{instead}",
+        message=f"{source}: {problem.place}: unknown field of {KubeletConfiguration.__name__}, which has no effect{instead}",
         remedy=problem.remedy if problem.meant else "a newer kubelet may know it",
         misspelt=bool(most_similar(problem.path.rpartition(".")[2], [problem.meant], similarity=_MISSPELT)),
     )
@@ -105,12 +108,21 @@ def _has_defaults(layers: Layers, flags: Flags) -> bool:
 
 
 def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> None:
-    sources = _sources(layers, flags)
-    problems = [_placed(problem) for problem in problems]
-    lines = [f"{sources.get(_top(problem.path), layers.name) or 'default'}: {problem}" for problem in problems]
+    found = _located([_placed(problem) for problem in problems], layers, flags)
+    lines = [f"{source}: {problem}" for source, problem in found]
     lines = [*layers.problems, *lines, *(str(problem) for problem in flags.problems)]
     if lines:
         raise InputError(tuple(lines))
+
+
+def _located(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> list[tuple[str, ConfigProblem]]:
+    """Return each problem with its line, after the file or flag that it came from."""
+    if not problems:
+        return []
+    sources = _sources(layers, flags)
+    lines = {name: field_lines(text) for name, text in layers.texts.items()}
+    named = [(sources.get(_top(problem.path), layers.name) or "default", problem) for problem in problems]
+    return [(source, with_line(problem, lines.get(source, {}))) for source, problem in named]
 
 
 def _placed(problem: ConfigProblem) -> ConfigProblem:

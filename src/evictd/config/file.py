@@ -21,13 +21,13 @@ from evictd.codec.strict import Word
 from evictd.config.build import settings
 from evictd.config.flags import NO_FLAGS, Flags
 from evictd.config.layers import Layers, drop_in, main_layers
+from evictd.config.lines import MAX_DEPTH, YAML_LOADER, field_lines, with_line
 from evictd.config.settings import Settings
 from evictd.config.written import Written, ends_early
 from evictd.core.model.problem import ConfigProblem, shown
 from evictd.errors import InputError, did_you_mean
 
 MAX_BYTES = 2**20
-_MAX_DEPTH = 50
 _MOST_NAMES = 1000
 """Files of a folder among which a similar name is looked for."""
 _MAX_VALUES = 50_000
@@ -35,7 +35,6 @@ _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "merge", "value")}
 _SCALAR_TAGS = {_TAG + name for name in ("bool", "int", "float", "null")}
 _WORDS = frozenset({"yes", "no", "on", "off"})
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Pairs(list[tuple[object, object]]):
@@ -120,7 +119,9 @@ def parse_documents(text: str, name: str, *, max_values: int = _MAX_VALUES) -> t
         raw = _parse_yaml(text, name, max_values)
     reader = _Reader(left=max_values)
     documents = [reader.plain(one, "", 0) for one in raw]
-    return [one for one in documents if one is not None], reader.problems
+    lines = field_lines(text) if reader.problems else {}
+    problems = [with_line(problem, lines) for problem in reader.problems]
+    return [one for one in documents if one is not None], problems
 
 
 def _refuse_constant(name: str) -> object:
@@ -130,7 +131,7 @@ def _refuse_constant(name: str) -> object:
 def _parse_yaml(text: str, name: str, max_values: int) -> list[object]:
     try:
         _bound(text, name, max_values)
-        return [_Composer().value(node) for node in yaml.compose_all(text, Loader=_LOADER)]
+        return [_Composer().value(node) for node in yaml.compose_all(text, Loader=YAML_LOADER)]
     except yaml.MarkedYAMLError as error:
         if text.startswith(_JOURNAL):
             raise InputError(f"{name}: is a journal; `evictd replay` decides it again") from error
@@ -152,12 +153,12 @@ def _yaml_fault(error: yaml.MarkedYAMLError, text: str) -> str:
 def _bound(text: str, name: str, max_values: int) -> None:
     """Refuse documents that would exhaust the composer; the expansion of aliases is bounded later."""
     depth = 0
-    for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+    for count, event in enumerate(yaml.parse(text, Loader=YAML_LOADER)):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise InputError(f"{name}: {_line(event)}: {_TOO_DEEP}")
         if count > 2 * max_values:
             raise InputError(f"{name}: {_line(event)}: holds more than {max_values} values; make it shorter")
@@ -168,7 +169,7 @@ def _line(event: yaml.Event) -> str:
 
 
 _JOURNAL = '{"kind":"evictd.io/journal/'
-_TOO_DEEP = f"is nested more than {_MAX_DEPTH} levels deep; make it flat"
+_TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep; make it flat"
 _TOO_MANY = "holds too many values, aliases counted; write it without aliases"
 
 
@@ -221,9 +222,9 @@ class _Reader:
 
     def plain(self, value: object, path: str, depth: int) -> object:
         self.left -= 1
-        if self.left < 0 or depth > _MAX_DEPTH:
+        if self.left < 0 or depth > MAX_DEPTH:
             if not any(problem.path == "the document" for problem in self.problems):
-                wrong = _TOO_DEEP if depth > _MAX_DEPTH else _TOO_MANY
+                wrong = _TOO_DEEP if depth > MAX_DEPTH else _TOO_MANY
                 self.problems.append(ConfigProblem(path="the document", wrong=wrong))
             return None
         if isinstance(value, _Pairs):
@@ -271,7 +272,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
         name = str(drop_in_path)
         texts[name] = read_text(drop_in_path)
         layers = drop_in(layers, *parse_documents(texts[name], name), name)
-    made = settings(layers, flags)
+    made = settings(replace(layers, texts=texts), flags)
     cluster = layers.evictd.get("cluster")
     written = Written(
         texts=texts,

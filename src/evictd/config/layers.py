@@ -38,6 +38,8 @@ class Layers:
     """The drop-in by the top-level field that it sets; every other field is the main file's."""
     name: str = ""
     """The main file; empty if there is none."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Text by the name of each file, in which the lines of faults are found."""
     kinds: frozenset[str] = frozenset()
     """Kinds of the main file's documents."""
     problems: tuple[str, ...] = ()

@@ -15,6 +15,10 @@ def test_what_is_not_there_is_left_out() -> None:
     assert str(ConfigProblem(path="kind", wrong="is missing")) == "kind: is missing"
 
 
+def test_a_known_line_comes_first() -> None:
+    assert str(ConfigProblem(path="maxPods", wrong="is negative", line=3)) == "line 3: maxPods: is negative"
+
+
 def test_quoted_escapes_as_go_does() -> None:
     assert quoted('a"b\\c\n') == '"a\\"b\\\\c\\n"'
 

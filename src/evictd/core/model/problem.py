@@ -22,11 +22,18 @@ class ConfigProblem:
     """Whether there is no such field."""
     meant: str = ""
     """The known name that is most similar to an unknown one; empty where none is similar enough."""
+    line: int | None = None
+    """Where the field is in its file, from 1; `None` where that is unknown."""
 
     def __str__(self) -> str:
-        where = self.path if self.value is None else f"{self.path}: {shown(self.value)}"
+        where = self.place if self.value is None else f"{self.place}: {shown(self.value)}"
         text = f"{where}: {self.wrong}"
         return f"{text}; {self.remedy}" if self.remedy else text
+
+    @property
+    def place(self) -> str:
+        """Return the path, after its line in the file where that is known."""
+        return self.path if self.line is None else f"line {self.line}: {self.path}"
 
 
 def printable(text: str) -> str:
