@@ -181,6 +181,14 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             "line 3: dryRum: unknown field; did you mean dryRun?",
         ),
         (
+            KUBELET + "evictionHard:\nmemory.available: 5Gi\n",
+            "line 4: [memory.available]: is a signal, not a field; indent it with spaces, below evictionHard or its like",
+        ),
+        (
+            KUBELET + "evictionHard:\n\u00a0 memory.available: 5Gi\n",
+            "line 4: [\\xa0 memory.available]: is a signal, not a field; indent it with spaces, below evictionHard or its like",
+        ),
+        (
             KUBELET + "dryRun: true\n",
             "line 3: dryRun: is a field of EvictdConfiguration; move it to the document of kind EvictdConfiguration",
         ),

@@ -30,6 +30,7 @@ from evictd.config.lines import field_lines, with_line
 from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
+from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import HARD
 from evictd.errors import InputError, most_similar
 
@@ -86,9 +87,10 @@ def is_unknown_to_us(problem: ConfigProblem) -> bool:
     """Whether a problem of the kubelet's document is a field that this version does not know: a newer kubelet may.
 
     It may be misspelt as well, so it is a warning. A field of evictd's own document stays an error: a `dryRun` that stands in the
-    wrong document would not count.
+    wrong document would not count. So does what cannot be a field's name, such as a signal that is not indented.
     """
-    return problem.unknown_field and _KINDS.get(problem.path) != EvictdConfiguration.__name__
+    is_name = not problem.path.endswith("]")
+    return problem.unknown_field and is_name and _KINDS.get(problem.path) != EvictdConfiguration.__name__
 
 
 def _unknown_field(source: str, problem: ConfigProblem, *, has_defaults: bool) -> UnknownField:
@@ -126,8 +128,11 @@ def _located(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) ->
 
 
 def _placed(problem: ConfigProblem) -> ConfigProblem:
-    """Return the right document for a field that stands in the wrong one."""
+    """Return where a field belongs that stands in the wrong document, or a signal that stands outside its map."""
     kind = _KINDS.get(problem.path)
+    if problem.unknown_field and any(signal.value in problem.path for signal in Signal):
+        remedy = f"indent it with spaces, below {HARD} or its like"
+        return replace(problem, wrong="is a signal, not a field", remedy=remedy)
     if not problem.unknown_field or kind is None:
         return problem
     return replace(problem, wrong=f"is a field of {kind}", remedy=f"move it to the document of kind {kind}")

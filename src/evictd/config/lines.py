@@ -52,7 +52,7 @@ class _Document:
         if inside.is_map and number % 2:
             return inside.key
         name = str(number) if not inside.is_map else event.value if isinstance(event, yaml.ScalarEvent) else None
-        path = None if inside.path is None or name is None else _plain(f"{inside.path}.{shown(name)}".lstrip("."))
+        path = None if inside.path is None or name is None else _plain(f"{inside.path}.{shown(name)}")
         inside.key = path if path is not None and len(path) <= _LONGEST_PATH else None
         if inside.key is not None and event.start_mark is not None:
             self.lines[inside.key] = event.start_mark.line + 1
@@ -88,4 +88,4 @@ def with_line(problem: ConfigProblem, lines: Mapping[str, int]) -> ConfigProblem
 
 def _plain(path: str) -> str:
     """Return a path without the difference between `a.b` and `a[b]`."""
-    return path.replace("[", ".").replace("]", "")
+    return path.replace("[", ".").replace("]", "").lstrip(".")
