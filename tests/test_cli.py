@@ -105,6 +105,22 @@ def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.C
         assert error == f"evictd check: error: unrecognized arguments: {arguments[1]}; {remedy[arguments[1]]}\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["run", "--config"], "argument --config: expected one argument"),
+        (["explain", "--policy", "x"], "argument --policy: invalid choice: 'x' (choose from 'Standard', 'Kubelet')"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_line(
+    arguments: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == ExitCode.USAGE
+    assert capsys.readouterr().err == f"evictd {arguments[0]}: error: {fault}; see evictd {arguments[0]} --help\n"
+
+
 def test_the_result_of_a_command_is_the_exit_status(command: Callable[[Callable[[], object]], None]) -> None:
     command(lambda: ExitCode.NO)
     assert main(["status", "--flag"]) == 1

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from evictd import __version__
 from evictd.core.model.problem import printable, shown
@@ -167,6 +168,10 @@ class _CommandParser(argparse.ArgumentParser):
             formatter.end_section()
         formatter.add_text(self.epilog)
         return formatter.format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments in one line, without the usage, which the kubelet's flags make long."""
+        self.exit(ExitCode.USAGE, printable(f"{self.prog}: error: {message}; see {self.prog} --help") + "\n")
 
 
 def _parser(chosen: str, module: ModuleType | None) -> argparse.ArgumentParser:
