@@ -51,7 +51,9 @@ def test_a_zero_of_a_file_is_a_default_and_a_zero_of_a_flag_is_a_zero() -> None:
     assert build(fields).eviction.pressure_transition_period == 5 * MINUTE
     made = build(fields, None, "--eviction-pressure-transition-period=0s")
     assert made.eviction.pressure_transition_period == 0
-    assert any("no node condition is ever reported" in warning for warning in made.warnings)
+    assert "evictionPressureTransitionPeriod is 0s: no node condition is ever reported" in made.warnings
+    negative = build({"evictionPressureTransitionPeriod": "-5m"})
+    assert "evictionPressureTransitionPeriod is -5m0s: no node condition is ever reported" in negative.warnings
 
 
 def test_ignoring_eviction_in_allocatable_makes_no_allocatable_threshold() -> None:

@@ -32,6 +32,7 @@ from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferenc
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import HARD
+from evictd.core.units.duration import format_duration
 from evictd.errors import InputError, most_similar
 
 _MISSPELT = 0.85
@@ -201,7 +202,8 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
     if kubelet.eviction_soft and eviction.max_pod_grace_period_seconds == 0:
         yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
     if eviction.pressure_transition_period <= 0:
-        yield "evictionPressureTransitionPeriod is 0s: no node condition is ever reported"
+        period = format_duration(eviction.pressure_transition_period)
+        yield f"evictionPressureTransitionPeriod is {period}: no node condition is ever reported"
     of_standard = {
         "ranking": eviction.preferences != Preferences(),
         "evictionLimit": eviction.eviction_limit.pods,
