@@ -174,6 +174,10 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             KUBELET + "evictionHard: {pid.available: '1', pid.available: '2'}\n",
             "line 3: evictionHard.pid.available: appears twice; keep one of them",
         ),
+        (
+            KUBELET + "kind: EvictdConfiguration\n",
+            "line 3: kind: appears twice; put a line --- between two documents",
+        ),
         (KUBELET + "---\n" + KUBELET, "document 2: KubeletConfiguration: appears twice; keep one of them"),
         (KUBELET + "5: a\n", "the document: 5: is not the name of a field; put it in quotes"),
         (
@@ -250,7 +254,7 @@ def test_a_control_character_is_refused(tmp_path: Path) -> None:
 
 def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "none") == (f"{tmp_path / 'none'}: No such file or directory",)
-    assert refusal(tmp_path) == (f"{tmp_path}: Is a directory",)
+    assert refusal(tmp_path) == (f"{tmp_path}: Is a directory; give a file in it",)
 
 
 def test_a_number_of_thousands_of_digits_is_a_wrong_type(tmp_path: Path) -> None:

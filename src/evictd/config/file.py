@@ -95,8 +95,10 @@ def _read_file(path: Path, max_bytes: int) -> tuple[int, bytes]:
                 raise InputError(f"{path}: is no regular file; save its content in one, or pipe it in and give -")
             return status.st_size, b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
     except OSError as error:
-        near = did_you_mean(path.name, _beside(path)) if isinstance(error, FileNotFoundError) else ""
-        raise InputError(f"{path}: {error.strerror or error}{near and f'; {near}'}") from error
+        remedy = "give a file in it" if isinstance(error, IsADirectoryError) else ""
+        if isinstance(error, FileNotFoundError):
+            remedy = did_you_mean(path.name, _beside(path))
+        raise InputError(f"{path}: {error.strerror or error}{remedy and f'; {remedy}'}") from error
 
 
 def _beside(path: Path) -> list[str]:
@@ -169,6 +171,7 @@ def _line(event: yaml.Event) -> str:
 
 
 _JOURNAL = '{"kind":"evictd.io/journal/'
+_TWO_DOCUMENTS = "put a line --- between two documents"
 _TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep; make it flat"
 _TOO_MANY = "holds too many values, aliases counted; write it without aliases"
 
@@ -253,7 +256,8 @@ class _Reader:
                 continue
             below = f"{path}.{shown(key)}" if path else shown(key)
             if key in seen:
-                self.problems.append(ConfigProblem(path=below, wrong="appears twice", remedy="keep one of them"))
+                remedy = _TWO_DOCUMENTS if below in {"apiVersion", "kind"} else "keep one of them"
+                self.problems.append(ConfigProblem(path=below, wrong="appears twice", remedy=remedy))
             seen.add(key)
             yield key, self.plain(value, below, depth + 1)
 
