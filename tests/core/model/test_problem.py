@@ -19,6 +19,13 @@ def test_a_known_line_comes_first() -> None:
     assert str(ConfigProblem(path="maxPods", wrong="is negative", line=3)) == "line 3: maxPods: is negative"
 
 
+def test_typographic_quotes_are_the_fault() -> None:
+    problem = ConfigProblem(
+        path="evictionHard[pid.available]", value="\u201c5%\u201d", wrong="is wrong", remedy="give 5%"
+    )
+    assert str(problem) == "evictionHard[pid.available]: \u201c5%\u201d: is wrong; write plain quotes, or none"
+
+
 def test_quoted_escapes_as_go_does() -> None:
     assert quoted('a"b\\c\n') == '"a\\"b\\\\c\\n"'
 

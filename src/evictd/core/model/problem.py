@@ -7,6 +7,8 @@ The text of `wrong` is the kubelet's where the kubelet reports the same fault.
 from evictd.core.frozen import frozen
 
 _SHOWN = 60
+_TYPOGRAPHIC = "\u201c\u201d\u2018\u2019"
+"""The quotes of a word processor, which are a part of the value in YAML."""
 
 
 @frozen
@@ -28,7 +30,9 @@ class ConfigProblem:
     def __str__(self) -> str:
         where = self.place if self.value is None else f"{self.place}: {shown(self.value)}"
         text = f"{where}: {self.wrong}"
-        return f"{text}; {self.remedy}" if self.remedy else text
+        typographic = self.value is not None and any(quote in self.value for quote in _TYPOGRAPHIC)
+        remedy = "write plain quotes, or none" if typographic else self.remedy
+        return f"{text}; {remedy}" if remedy else text
 
     @property
     def place(self) -> str:
