@@ -24,6 +24,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.observe.live import LiveNode
 from evictd.observe.reading.observer import RUNTIME, ObserveRequest
 from evictd.observe.runtime.runtime_view import RuntimeReader
+from evictd.observe.runtime_socket import NO_SOCKET
 from tests.kube.waiting import eventually
 from tests.observe.runtime_double import container, sandbox, view
 from tests.recorded_errors import NoErrors
@@ -44,7 +45,8 @@ def test_a_second_reading_is_newer(tmp_path: Path) -> None:
     assert second.now >= first.now
     assert first.observation.node is not None
     assert first.observation.pods == ()
-    assert [p.source for p in first.observation.problems].count(RUNTIME) == 1
+    (runtime,) = (each for each in first.observation.problems if each.source == RUNTIME)
+    assert runtime.detail.endswith(f"none.sock: {NO_SOCKET}")  # as `check` says
 
 
 @pytest.mark.usefixtures("memory_cgroups")

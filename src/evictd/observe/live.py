@@ -30,6 +30,7 @@ from evictd.observe.reading.observer import RUNTIME, NodeObserver, ObserveReques
 from evictd.observe.reading.reading import Reading
 from evictd.observe.reading.roots import Roots, existing, missing_root_dir
 from evictd.observe.runtime.runtime_view import RuntimeReader, RuntimeView
+from evictd.observe.runtime_socket import NO_SOCKET
 
 if TYPE_CHECKING:  # it brings the API's client along
     from evictd.observe.cluster_watch import ClusterWatch
@@ -105,7 +106,7 @@ class LiveNode:
         """Connect to the runtime at the first call; without a socket at its endpoint the machine has none."""
         endpoint = self._settings.kubelet.container_runtime_endpoint
         if not Path(endpoint.removeprefix("unix://")).exists():
-            self._problems += (Problem(source=RUNTIME, detail=f"{endpoint}: there is no such socket"),)
+            self._problems += (Problem(source=RUNTIME, detail=f"{endpoint}: {NO_SOCKET}"),)
             return None
         from evictd.clients.cri.client import CriClient  # noqa: PLC0415 - brings the gRPC library along
 

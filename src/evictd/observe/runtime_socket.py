@@ -13,6 +13,8 @@ from evictd.config.settings import Settings
 from evictd.errors import EvictdError, file_fault
 from evictd.observe.node_capacity import below
 
+NO_SOCKET = "there is no such socket here, so a daemon could not read imagefs and containerfs"
+"""What a missing runtime means for the signals of disks, for `check` and `explain`."""
 _TIMEOUT_SECONDS = 5
 
 
@@ -37,7 +39,7 @@ def _finding(path: Path, timeout_seconds: int) -> LintFinding | None:
     except (FileNotFoundError, NotADirectoryError):
         return LintFinding(
             lint=Lint.RUNTIME_MISSING,
-            message="there is no such socket here; without a runtime `evictd run` evicts no pod",
+            message=f"{NO_SOCKET} (their amounts are a guess) and evicts no pod",
             remedy="start the runtime or name its socket, or check on the node",
         )
     except OSError as error:
