@@ -61,7 +61,7 @@ def test_a_smaller_pod_that_relieves_the_node_as_well_stands_in_for_a_larger_one
     assert evicted(run) == ["b"]
     other = IdealEnds(slots=frozenset({"default/a"}), crossed_at=0)
     (loss,) = account_of(run, other).losses
-    assert (loss.verdict, loss.instead_of) == (Verdict.NEEDED, "default/a")
+    assert (loss.verdict, loss.stands_for) == (Verdict.NEEDED, "default/a")
     larger = IdealEnds(slots=frozenset({"default/b"}), crossed_at=0)
     both = replace(run, happened=(*run.happened, _evicted_too(run, "a", 3), _evicted_too(run, "c", 4)))
     assert [each.verdict for each in account_of(both, larger).losses] == [
@@ -76,7 +76,10 @@ def test_a_pod_of_higher_priority_is_not_needed_where_one_that_was_passed_over_w
     """`no pod was evicted without need` was said of a database of priority 100, although one of six jobs was enough."""
     run = play(jobs_beside_a_database(priority, database=4000, rate=2), config(hard={"memory.available": "200Mi"}))
     (loss,) = account_of(run).losses
-    assert (loss.slot, loss.instead_of) == ("default/db", "default/job-0")
+    assert (loss.slot, loss.enough, loss.stands_for) == (
+        "default/db",
+        *(("default/job-0", "") if priority else ("", "default/job-0")),
+    )
     assert loss.verdict is (Verdict.INNOCENT if priority else Verdict.NEEDED)
     assert loss.why == ("default/job-0 of lower priority was enough" if priority else "")
 
@@ -105,7 +108,7 @@ def test_a_pod_stands_in_for_a_marked_one_that_grows_no_further() -> None:
     grown = WorldPod(pod=pod("db"), behaviours=(Grow(of=Usage.MEMORY, rate=5 * MI, bound=600 * MI),), culprit=True)
     run = play(world(holder("job", 3 * GI), grown, duration=150 * SECOND), config(hard=HARD))
     ideal = IdealEnds(slots=frozenset({"default/db"}), crossed_at=100 * SECOND)
-    assert [(each.slot, each.verdict, each.instead_of) for each in account_of(run, ideal).losses] == [
+    assert [(each.slot, each.verdict, each.stands_for) for each in account_of(run, ideal).losses] == [
         ("default/job", Verdict.NEEDED, "default/db")
     ]
 

@@ -106,7 +106,7 @@ def test_what_is_noted_while_evicted_pods_end_has_no_more_than_a_reading(story: 
 def test_a_kill_or_a_protected_pod_stands_in_for_no_other(story: tuple[Run, Account]) -> None:
     run, account = story
     protected = protected_pods(run.world, run.config)
-    standing = [each for each in account.losses if each.instead_of]
+    standing = [each for each in account.losses if each.stands_for or each.enough]
     assert not [each for each in standing if each.cause == OOM_KILLED or each.slot in protected]
     needed = {each.slot for each in account.losses if each.verdict is Verdict.NEEDED}
     assert len(needed) <= len(account.ideal.slots)

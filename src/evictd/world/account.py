@@ -71,10 +71,10 @@ class Loss:
     verdict: Verdict
     why: str = ""
     """Why the end of an innocent was not needed."""
-    instead_of: str = ""
-    """Full name of the pod that the observer would have ended, where the end of this one was needed in its place.
-
-    Of an innocent the pod of lower priority that was enough."""
+    stands_for: str = ""
+    """Of a needed one the full name of the pod that the observer would have ended in its place; empty if it is that one."""
+    enough: str = ""
+    """Of an innocent the full name of the pod of lower priority whose end was enough; empty if none was."""
 
 
 @frozen
@@ -226,10 +226,10 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
             tried.add(loss.slot)
             slot = replaced_by(loss)
             if slot is not None and (loss.uid, slot) in passed_over:
-                return replace(loss, why=f"{slot} of lower priority was enough", instead_of=slot)
+                return replace(loss, why=f"{slot} of lower priority was enough", enough=slot)
             if slot is not None:
                 chosen = chosen - {slot} | {loss.slot}
-                return replace(loss, verdict=Verdict.NEEDED, instead_of=slot)
+                return replace(loss, verdict=Verdict.NEEDED, stands_for=slot)
         return replace(loss, why=why_not_needed)
 
     why_not_needed = _why_not_needed(run.world, ideal)

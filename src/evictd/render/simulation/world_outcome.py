@@ -159,9 +159,9 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
 
 def _instead_text(loss: Loss) -> str:
     """Write which pod of the smallest set stayed because of this one; empty where none did."""
-    if not loss.instead_of:
-        return ""
-    return f": {clean(loss.why)}" if loss.verdict is Verdict.INNOCENT else f", in place of {clean(loss.instead_of)}"
+    if loss.stands_for:
+        return f", in place of {clean(loss.stands_for)}"
+    return f": {clean(loss.why)}" if loss.enough else ""
 
 
 def _kept_text(loss: Loss, run: Run) -> str:

@@ -259,7 +259,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
                 "held": loss.held,
                 "verdict": loss.verdict.value,
                 "why": loss.why,
-                "insteadOf": loss.instead_of,
+                "insteadOf": loss.stands_for or loss.enough,
                 "ofNoUse": of_no_use(loss, played.run, account),
             }
             for loss in account.losses
