@@ -10,7 +10,7 @@ from evictd.codec.journal_record import (
     RecordedSpec,
     RecordedVolume,
 )
-from evictd.render.history.suspects import owners_of_suspects, suspects_of, suspects_text
+from evictd.render.history.suspects import suspects_of, suspects_text
 from tests.render.recorded_incident import recorded
 
 
@@ -34,10 +34,10 @@ def record(signal: str) -> JournalRecord:
 
 
 def test_a_pod_with_a_host_path_that_may_be_evicted_is_a_suspect_of_a_full_disk() -> None:
-    assert suspects_of(record("nodefs.available"), "nodefs.available") == ("default/writer",)
+    assert suspects_of(record("nodefs.available"), "nodefs.available") == {"default/writer": ""}
 
 
-def test_the_owners_that_create_suspects_are_named_once() -> None:
+def test_the_owner_that_creates_a_suspect_is_named() -> None:
     owner = RecordedOwner(kind="DaemonSet", name="writer", controller=True)
     whole = record("nodefs.available")
     owned = tuple(
@@ -45,14 +45,13 @@ def test_the_owners_that_create_suspects_are_named_once() -> None:
         for each in whole.observation.pods
     )
     of_owner = msgspec.structs.replace(whole, observation=msgspec.structs.replace(whole.observation, pods=owned))
-    assert owners_of_suspects(of_owner, "nodefs.available") == ("DaemonSet/writer",)
-    assert owners_of_suspects(whole, "nodefs.available") == ()
+    assert suspects_of(of_owner, "nodefs.available") == {"default/writer": "DaemonSet/writer"}
 
 
 def test_there_is_no_suspect_where_memory_is_short_or_the_ranking_is_not_known() -> None:
-    assert suspects_of(record("memory.available"), "memory.available") == ()
-    assert suspects_of(record("imagefs.available"), "nodefs.available") == ()
-    assert suspects_of(record("nodefs.available"), "no signal") == ()
+    assert suspects_of(record("memory.available"), "memory.available") == {}
+    assert suspects_of(record("imagefs.available"), "nodefs.available") == {}
+    assert suspects_of(record("nodefs.available"), "no signal") == {}
 
 
 def test_suspects_are_named() -> None:

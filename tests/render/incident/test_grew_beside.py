@@ -21,7 +21,7 @@ def found() -> Incident:
     verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", growers=growers, played=0)
     points = ((-60.0, 8100 << 20), (0.0, 0))
     disk = replace(incident(), signal=Signal.NODEFS_AVAILABLE, points=points, met=replace(incident().met, again=55.0))
-    return replace(disk, host_filled=True, suspects=("default/hp",), still_met=True, verdict=verdict)
+    return replace(disk, host_filled=True, suspects={"default/hp": ""}, still_met=True, verdict=verdict)
 
 
 def test_its_growth_is_named_and_it_is_to_be_mended_too(found: Incident) -> None:

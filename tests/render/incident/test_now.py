@@ -56,13 +56,13 @@ def test_nothing_is_to_do_where_the_owner_is_not_the_cause_or_lost_few_pods() ->
 
 def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_the_measured_pods() -> None:
     """The writer was told to be passed over, and "less use outside pods" was all that was proposed."""
-    found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, host_filled=True, suspects=("default/writer",))
+    found = replace(incident(), signal=Signal.NODEFS_AVAILABLE, host_filled=True, suspects={"default/writer": ""})
     look = "measure the hostPath volumes of default/writer with `du -xsh`: if they fill the disk"
     assert now_text(found) == f"{look}, end the pod and delete the files in them"
     assert now_text(replace(found, still_met=True)).startswith(f"the node is still short: {look}")
     assert left_to_do(replace(found, host_filled=False)) == ""
-    inodes = replace(found, signal=Signal.NODEFS_INODES_FREE, suspect_owners=("DaemonSet/writer",))
-    assert now_text(inodes) == host_path_remedy(found.suspects, Resource.INODES, inodes.suspect_owners)
+    inodes = replace(found, signal=Signal.NODEFS_INODES_FREE, suspects={"default/writer": "DaemonSet/writer"})
+    assert now_text(inodes) == host_path_remedy(["default/writer"], Resource.INODES, ["DaemonSet/writer"])
 
 
 def test_the_host_is_looked_at_while_what_belongs_to_no_pod_keeps_the_node_short() -> None:

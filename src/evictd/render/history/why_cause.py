@@ -68,10 +68,10 @@ def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, wh
     if held is None or held.outdated or not held.filled or little_grew(held, because):
         return
     filled = _filled(held, record)
-    if held.elsewhere.grown * 2 >= held.filled and pod in suspects_of(record, signal):
+    suspects = suspects_of(record, signal)
+    if held.elsewhere.grown * 2 >= held.filled and pod in suspects:
         yield f"it may be the cause, because its hostPath volume is not measured: {filled}"
-        owners = [clean(each.owner) for each in record.observation.pods if clean(each.full_name) == pod and each.owner]
-        yield host_path_remedy([pod], SIGNALS[held.signal].resource, owners)
+        yield host_path_remedy([pod], SIGNALS[held.signal].resource, [*filter(None, (suspects[pod],))])
     elif held.main_grower == pod and held.of_pods * 2 >= held.filled:
         yield f"it grew most {when}{_within(record, signal, pod)}: {filled}"
 

@@ -6,7 +6,8 @@ decided anything; an eviction's record also has the readings of the minutes befo
 is left out, without an error.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
@@ -16,7 +17,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import find_eviction, signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
 from evictd.render.history.recorded_ranking import IncidentRow, ranked_pods, ranking_rows
-from evictd.render.history.suspects import owners_of_suspects, suspects_of
+from evictd.render.history.suspects import suspects_of
 from evictd.render.incident.aftermath import (
     AFTER,
     MetAfter,
@@ -127,10 +128,8 @@ class Incident:
     """What belonged to no pod, where all pods were measured."""
     unallocatable: int = 0
     """What no process can allocate, which is a part of that."""
-    suspects: tuple[str, ...] = ()
-    """Pods whose hostPath volumes, which are not measured, may have filled the disk; `namespace/name`."""
-    suspect_owners: tuple[str, ...] = ()
-    """`Kind/name` of the owners that create these."""
+    suspects: Mapping[str, str] = field(default_factory=dict)
+    """Pods whose hostPath volumes, which are not measured, may have filled the disk, with their owners (`suspects_of`)."""
     pods_filled: bool = False
     """Whether the pods took at least half of it."""
     main_grower: str = ""
@@ -374,7 +373,6 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         elsewhere=None if held is None else held.elsewhere.held,
         unallocatable=record.observation.unallocatable,
         suspects=suspects_of(record, label),
-        suspect_owners=owners_of_suspects(record, label),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),

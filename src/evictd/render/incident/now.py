@@ -174,7 +174,8 @@ def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
 def left_to_do(found: Incident) -> str:
     """Return what is left to do; empty where nothing is known to be."""
     if found.host_filled and found.suspects:
-        return f"{_SHORT if found.still_met else ''}{host_path_remedy(found.suspects, found.resource, found.suspect_owners)}"
+        owners = tuple(dict.fromkeys(filter(None, found.suspects.values())))
+        return f"{_SHORT if found.still_met else ''}{host_path_remedy([*found.suspects], found.resource, owners)}"
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = _on_host(found)
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
