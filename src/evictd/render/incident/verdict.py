@@ -118,23 +118,26 @@ class EvictionVerdict:
         cause: str = "the host",
         for_reclaim: bool = False,
         files_stay: bool = False,
+        for_soft: bool = False,
     ) -> str:
         """Write the verdict as a sentence without a full stop, beside what the journal shows of the time after.
 
         `relieved`: its end relieved the node. `too_little`: less than was missing came back. `filled`: something filled what is
         short before, also if nothing grew in the last minute, as on a full disk. `cause`: what holds it beside pods that may go.
         `for_reclaim`: more pods went for the minimum reclaim. `files_stay`: those in a hostPath volume, if not deleted too.
+        `for_soft`: no hard threshold was met.
         """
         grown, relief = self._premise, _CLEARED if for_reclaim else _RELIEVED
         no_end = f"{_POD_ALONE if files_stay else _ANY_POD} would have {relief}"
+        needed = "its end was needed" + (" for the soft threshold" if for_soft else "")
         names = ", ".join(self.fewest)
         match self.need:
             case Need.NEEDED if relieved:
-                return f"its end was needed, and it {relief}"  # what was foreseen after it did not come
+                return f"{needed}, and it {relief}"  # what was foreseen after it did not come
             case Need.NEEDED if self.fewest == (self.pod,) and too_little:
                 return f"by what was measured its end alone would have {relief}, and it did not"
             case Need.NEEDED if self.fewest == (self.pod,):
-                return f"its end was needed: {grown}, its end alone would have {relief}"
+                return f"{needed}: {grown}, its end alone would have {relief}"
             case Need.NEEDED:
                 return f"{grown}, the fewest pods whose end relieves the node are {names}"
             case Need.ANOTHER_POD if relieved:

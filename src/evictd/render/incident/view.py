@@ -17,6 +17,7 @@ from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import HistoryEvent, event_line
 from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.incident.above_hard import above_hard_text, went_for_soft
 from evictd.render.incident.aftermath import AFTER, time_of
 from evictd.render.incident.avoidance import Avoidance, avoidance, formula_remedy
 from evictd.render.incident.events import dated_lines
@@ -145,10 +146,13 @@ def verdict_text(found: Incident) -> str:
         cause=cause,
         for_reclaim=bool(went_for_reclaim(found)),
         files_stay=bool(found.suspects) and found.host_filled,
+        for_soft=went_for_soft(found),
     )
     if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
         return f"{text.removeprefix(NOT_NEEDED)}; {came}"
-    return f"{text}{_steady_text(found) if verdict.need is Need.NEEDED else ''}"
+    if verdict.need is Need.NEEDED:
+        return "; ".join(filter(None, (text, above_hard_text(found), _steady_text(found))))
+    return text
 
 
 def _steady_text(found: Incident) -> str:
@@ -160,7 +164,7 @@ def _steady_text(found: Incident) -> str:
     if found.signal is None or not found.steady or not found.steady.issuperset(others) or still <= 0 or found.relieved:
         return ""
     missing = amount_with(of_count(still), SIGNALS[found.signal].resource, "was", "were")
-    return f"; {first_of(sorted(found.steady), _NAMED)} grew no more afterwards, and {missing} missing then"
+    return f"{first_of(sorted(found.steady), _NAMED)} grew no more afterwards, and {missing} missing then"
 
 
 def events_heading(found: Incident) -> str:
