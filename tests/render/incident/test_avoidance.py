@@ -357,6 +357,15 @@ def test_a_pod_that_grew_within_its_request_is_not_to_blame() -> None:
     assert not any("default/web" in each and "growth" in each for each in texts)
 
 
+def test_the_pod_that_grew_is_named_first_where_both_were_within_their_requests() -> None:
+    """Only a priority of the pod that went was proposed, and nothing of the pod that filled the node."""
+    found = judged(Need.ANOTHER_POD, Grower(pod="default/web", rate=20 << 20))
+    within = replace(found, ranking=tuple(replace(row, request=8 * GI) for row in found.ranking))
+    first, priority = avoidance(within).by
+    assert first == "less growth of default/web, or less use by others: it was within its request"
+    assert priority.startswith("a priority above 0: default/web")
+
+
 def test_a_request_of_the_pod_that_grew_is_no_advice() -> None:
     """An innocent pod would have gone in its place, and this one seconds later."""
     found = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))

@@ -124,7 +124,7 @@ def _host_text(found: Incident) -> str:
 
 
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
-    """Return the pod whose growth made the node short, where that is another one and exceeds its request."""
+    """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
     grower = None if found.verdict is None else found.verdict.grower
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
@@ -132,7 +132,7 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
         return Avoidance(not_by=(later,))
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
-        return Avoidance()
+        return Avoidance() if found.within_request is not None else _of_growth(row, resource)
     rate = amount_text(fast := grower_rate(found, grower), resource)
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
@@ -205,7 +205,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.verdict is not None and found.verdict.grew:
-        return limit + _of_growth(found, resource)
+        return limit + _of_growth(victim, resource)
     # One that was passed over ranks before it already, and would be passed over again.
     others = (
         row for row in found.ranking if not (row.protected or row.chosen or row.skipped or row.pod in found.siblings)
@@ -218,13 +218,13 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     return limit + Avoidance(by=(f"a priority above {victim.priority}: {other} would have ranked before it",))
 
 
-def _of_growth(found: Incident, resource: Resource) -> Avoidance:
+def _of_growth(grower: IncidentRow, resource: Resource) -> Avoidance:
     """Say what bounds a pod that grew within its request, or where none counts what is short."""
     if resource is Resource.PIDS:
         return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
     if resource is Resource.INODES:
-        return Avoidance(by=(f"fewer files of {found.event.pod}: no limit of a pod counts inodes",))
-    return Avoidance(by=(f"less growth of {found.event.pod}, or less use by others: it was within its request",))
+        return Avoidance(by=(f"fewer files of {grower.pod}: no limit of a pod counts inodes",))
+    return Avoidance(by=(f"less growth of {grower.pod}, or less use by others: it was within its request",))
 
 
 def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
