@@ -366,6 +366,15 @@ def test_the_pod_that_grew_is_named_first_where_both_were_within_their_requests(
     assert priority.startswith("a priority above 0: default/web")
 
 
+def test_a_limit_is_proposed_to_a_pod_that_grew_within_its_request_as_well() -> None:
+    """`less growth` of it was all that was proposed beside images that fill most of the disk (world 29)."""
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    within = replace(found, ranking=tuple(replace(row, request=8 * GI) for row in found.ranking))
+    first, limit = avoidance(within).by
+    assert first == "less growth of default/hog-old, or less use by others: it was within its request"
+    assert limit.startswith("a request and a limit of at most 4.48Gi of memory: the kernel would have ended it there")
+
+
 def test_a_request_of_the_pod_that_grew_is_no_advice() -> None:
     """An innocent pod would have gone in its place, and this one seconds later."""
     found = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))

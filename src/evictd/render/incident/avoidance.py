@@ -196,8 +196,9 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     grew = (
         found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
     )
-    if exceeds and not limit.not_by and grew:
-        limit = _of_limit(found, victim, resource)  # one that does not grow would have met its limit long before
+    bounded = limit if limit.not_by else _of_limit(found, victim, resource)
+    if exceeds and grew:
+        limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:
         return (limit if limit.by else limit + _of_excess(found, victim, resource)) + _of_request(
             found, victim, resource
@@ -205,7 +206,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.verdict is not None and found.verdict.grew:
-        return limit + _of_growth(victim, resource)
+        return _of_growth(victim, resource) + bounded
     # One that was passed over ranks before it already, and would be passed over again.
     others = (
         row for row in found.ranking if not (row.protected or row.chosen or row.skipped or row.pod in found.siblings)
@@ -240,7 +241,7 @@ def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoi
 
 def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say which limit would have ended the pod before the node was short."""
-    if found.missing is None or victim.usage is None or found.missing <= 0:
+    if found.missing is None or victim.usage is None or found.missing <= 0 or resource not in WITH_REQUEST:
         return Avoidance()
     if found.missing >= victim.usage:
         others = other_growers(found) if resource is Resource.MEMORY else ()
