@@ -14,6 +14,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.http import HttpServer, json_page
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
+from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.node_view import explanation_document
 from tests.commands.test_history import line
 from tests.commands.test_incident import command as incident_command
@@ -240,3 +241,25 @@ def test_a_pod_that_grew_beside_images_that_held_most_inodes_is_not_blamed_alone
         "pods took 40000 (all of it default/app); nothing else grew unused containers and images held 599000, most"
         in shown
     )
+
+
+def test_a_pod_whose_page_cache_holds_the_threshold_met_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`it grew most` was all that was said of it: a reader would have limited a pod that holds 200Mi."""
+    shown = told("36-file-reader", "default/reader", tmp_path / "journal", capsys)
+    assert "it grew most when MemoryPressure began" in shown
+    assert "only page cache holds the threshold met" in shown
+    assert "now: set `memory.formula: MemAvailable`" in shown
+
+
+def test_a_reason_for_no_eviction_is_over_where_its_condition_began_again() -> None:
+    stop = HistoryEvent(
+        at="2026-01-01T00:01:00Z", kind=EventKind.NO_ACTION, text="evictions pause", signal="memory.available"
+    )
+    chosen = HistoryEvent(at=stop.at, kind=EventKind.REQUESTED, text="ask to evict a/x")
+    memory = HistoryEvent(at=stop.at, kind=EventKind.CONDITIONS, text="MemoryPressure begins, DiskPressure ends")
+    assert why.is_superseded([stop, chosen])
+    assert why.is_superseded([stop, memory])
+    assert not why.is_superseded([memory, stop])
+    assert not why.is_superseded([stop, replace(memory, text="DiskPressure begins")]), "another resource is short"

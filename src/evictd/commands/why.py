@@ -17,6 +17,7 @@ from evictd.commands.incident_decided import read_incident
 from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, named_beside_journals
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.config.file import STANDARD_INPUT
+from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.all_refused import all_refused
@@ -107,7 +108,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         growing="" if own or found is None else now_of_growing(found, pod),
         no_action=no_action,
         refused=all_refused(events),
-        superseded=_is_superseded(events),
+        superseded=is_superseded(events),
         left_to_do="" if own or found is None else _left_to_do(found, no_action),
         asked=bool(args.address or not args.journal),
         journal=clean(shlex.join(map(str, args.journal))),
@@ -131,11 +132,17 @@ def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:
     return None if STANDARD_INPUT in paths else read_incident(paths, wanted, report=lambda _: None)
 
 
-def _is_superseded(events: Sequence[HistoryEvent]) -> bool:
-    """Whether a pod was chosen after the last reason for which none was evicted."""
-    chosen = (EventKind.EVICTED, EventKind.REQUESTED)
-    last = next((event.kind for event in reversed(events) if event.kind in {EventKind.NO_ACTION, *chosen}), None)
-    return last in chosen
+def is_superseded(events: Sequence[HistoryEvent]) -> bool:
+    """Whether after the last reason for which no pod was evicted one was chosen, or the node's condition began again."""
+    begun = ""
+    for event in reversed(events):
+        if event.kind is EventKind.NO_ACTION:
+            signal = signal_named(event.signal)
+            return signal is not None and f"{SIGNALS[signal].condition.value} begins" in begun
+        if event.kind in {EventKind.EVICTED, EventKind.REQUESTED}:
+            return True
+        begun += event.text if event.kind is EventKind.CONDITIONS else ""
+    return False
 
 
 def _left_to_do(found: Incident, no_action: HistoryEvent | None) -> str:

@@ -45,7 +45,7 @@ class PodWhy:
     no_action: HistoryEvent | None = None
     """The journal's last reason for which no pod was evicted."""
     superseded: bool = False
-    """Whether a pod was chosen after it."""
+    """Whether a pod was chosen after it, or the condition began again."""
     explained: Plain | None = None
     status: Plain | None = None
     incident: tuple[str, ...] = ()
@@ -113,7 +113,8 @@ class PodWhy:
     def last_reason(self) -> HistoryEvent | None:
         """The last reason for which no pod was evicted, if it concerns the pod; `None` where the daemon says how it stands."""
         last = self.no_action if self.explained is None else None
-        after = last is not None and self.passed and last.at >= self.passed[-1][0] and not self.superseded
+        evicted = next((at for at, _ in reversed(self.passed)), "")
+        after = last is not None and (self.passed or self.causes) and last.at >= evicted and not self.superseded
         return last if last in self.events or after else None
 
     @property
