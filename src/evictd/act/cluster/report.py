@@ -11,6 +11,7 @@ Taints go with evictd's own types only; `taints` says which entries are evictd's
 
 import threading
 from collections.abc import Iterable
+from enum import Enum
 
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
 from evictd.act.cluster.request_queue import CONFLICT, Bell, Call, Clocks
@@ -44,6 +45,48 @@ class Rhythm:
 KUBELET_RHYTHM = Rhythm()
 
 
+class ReportPhase(Enum):
+    """What the loop wants of the node's object."""
+
+    SILENT = "Silent"
+    """Nothing: no condition was reported yet."""
+    REPORTING = "Reporting"
+    STOPPED = "Stopped"
+    """The last report once more, for the time without evictd."""
+    SUSPENDED = "Suspended"
+    """No condition and no taint: a reload began a dry run."""
+
+
+@frozen
+class Intent:
+    """The conditions that the node has, as the loop reported them, and whether they are written from now on."""
+
+    phase: ReportPhase = ReportPhase.SILENT
+    active: frozenset[NodeCondition] = frozenset()
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing was reported yet."""
+        return self.phase is ReportPhase.SILENT
+
+    @property
+    def final(self) -> bool:
+        """Whether it is written once, and not renewed."""
+        return self.phase in {ReportPhase.STOPPED, ReportPhase.SUSPENDED}
+
+    def ended(self, phase: ReportPhase) -> "Intent":
+        """Return what is written last: after a stop the conditions as they are, in a dry run none."""
+        return Intent(phase=phase, active=self.active if phase is ReportPhase.STOPPED else frozenset())
+
+    def named(self, types: ConditionTypes) -> ConditionReport:
+        """Return the report of it under these names."""
+        return ConditionReport(types=types, active=self.active, stopped=self.final and not self.active)
+
+    def before(self, types: ConditionTypes) -> ConditionReport | None:
+        """Return what the next report changes; `None` where all of it is new."""
+        return self.named(types) if self.phase in {ReportPhase.REPORTING, ReportPhase.STOPPED} else None
+
+
 class ClusterReporter:
     """Reports one node's conditions; a source of the request queue.
 
@@ -70,10 +113,8 @@ class ClusterReporter:
         self._lock = threading.Lock()
         types = settings.condition_types
         self._types: ConditionTypes | None = None if types is ConditionTypes.AUTO else types
-        self._active: frozenset[NodeCondition] | None = None
-        self._stopped = False
+        self._intent = Intent()
         self._leaving: ConditionTypes | None = None
-        self._reported: ConditionReport | None = None
         self._written: ConditionReport | None = None
         self._node: NodeObject | None = None
         self._doing = ""
@@ -93,13 +134,13 @@ class ClusterReporter:
     def report(self, conditions: Iterable[NodeCondition], now: int) -> tuple[RecordEvent, ...]:
         """Set the conditions that the node has from now on; return the events of what changed."""
         with self._lock:
-            self._active = frozenset(conditions)
-            self._stopped = False
+            types = self._types or ConditionTypes.OWN
+            before = self._intent.before(types)
+            self._intent = Intent(phase=ReportPhase.REPORTING, active=frozenset(conditions))
             self._next_write = min(self._next_write, now)
-            report = ConditionReport(types=self._types or ConditionTypes.OWN, active=self._active)
-            before, self._reported = self._reported, report
+            after = self._intent.named(types)
         self._bell.notify()
-        return node_transition_events(before, report, self._node_name)
+        return node_transition_events(before, after, self._node_name)
 
     def heartbeat(self, now: int) -> None:
         """Renew what was reported where that is due; cheap enough for every cycle."""
@@ -113,28 +154,27 @@ class ClusterReporter:
         A calm node has every condition False, and no taint of evictd. Under pressure everything stays as it is for `VALID` more:
         the next evictd takes over without a gap, and `evictd cleanup` removes it where there is none.
         """
-        with self._lock:
-            if self._active is None or self._stopped:
-                return
-            self._stopped, self._written = True, None
-        self._bell.notify()
+        self._end(ReportPhase.STOPPED)
 
     def suspend(self) -> None:
         """Take back every condition and taint, and write nothing more until the next `report`: a reload began a dry run.
 
         Else they would be renewed as they were at the reload for as long as the dry run lasts.
         """
+        self._end(ReportPhase.SUSPENDED)
+
+    def _end(self, phase: ReportPhase) -> None:
         with self._lock:
-            if self._active is None or self._stopped:
+            if self._intent.phase is not ReportPhase.REPORTING:
                 return
-            self._active, self._stopped, self._written, self._reported = frozenset(), True, None, None
+            self._intent, self._written = self._intent.ended(phase), None
         self._bell.notify()
 
     @property
     def pending(self) -> bool:
         """Whether the API server does not show what was reported yet; also while the types are not determined."""
         with self._lock:
-            if self._active is None:
+            if self._intent.silent:
                 return False
             if self._types is None or self._written != self._wanted():
                 return True
@@ -183,7 +223,7 @@ class ClusterReporter:
             wanted = self._wanted()
             if self._confirming_since is not None and self._node is not None:
                 return self._named("detect", self._detect)
-            if now < self._quiet_until or (self._active is None and self.kubelet is not None):
+            if now < self._quiet_until or (self._intent.silent and self.kubelet is not None):
                 return None
             if self._node is None:
                 return self._named("look", lambda: self._look(now))
@@ -191,15 +231,15 @@ class ClusterReporter:
                 return self._named("detect", self._detect)
             if self._written != wanted:
                 return self._named("conditions", lambda: self._write(now))
-            if now >= self._next_detect and not self._stopped:
+            if now >= self._next_detect and not self._intent.final:
                 return self._named("detect", self._detect)
-            if now >= self._next_write and not self._stopped:
+            if now >= self._next_write and not self._intent.final:
                 return self._named("conditions", lambda: self._write(now))
             if self._taint_change() is not None and now >= self._taint_retry.not_before:
                 if self._taint_retry.stale:
                     return self._named("look", lambda: self._look(now))
                 return self._named("taints", lambda: self._taint(now))
-            if self._active and now >= self._next_look:
+            if self._intent.active and now >= self._next_look:
                 return self._named("look", lambda: self._look(now))
             return None
 
@@ -208,11 +248,11 @@ class ClusterReporter:
         with self._lock:
             if self._confirming_since is not None and self._node is not None:
                 return now
-            if self._active is None:
+            if self._intent.silent:
                 return self._quiet_until if self.kubelet is None else None
-            over = self._stopped and self._written == self._wanted()
+            over = self._intent.final and self._written == self._wanted()
             due = [] if over else [self._next_write, self._next_detect]
-            due += [self._next_look] if self._active and not over else []
+            due += [self._next_look] if self._intent.active and not over else []
             due += [self._taint_retry.not_before] if self._taint_change() is not None else []
             return max(min(due), self._quiet_until) if due else None
 
@@ -249,9 +289,7 @@ class ClusterReporter:
         return named
 
     def _wanted(self) -> ConditionReport | None:
-        if self._active is None or self._types is None:
-            return None
-        return ConditionReport(types=self._types, active=self._active, stopped=self._stopped and not self._active)
+        return None if self._intent.silent or self._types is None else self._intent.named(self._types)
 
     def _detect(self) -> None:
         lease = self._client.lease()
@@ -305,9 +343,9 @@ class ClusterReporter:
 
         Also with taints switched off: those of the previous run are removed.
         """
-        if self._node is None or self._active is None or self._types is None:
+        if self._node is None or self._intent.silent or self._types is None:
             return None
-        tainted = self._active if self._settings.taints and self._types is ConditionTypes.OWN else ()
+        tainted = self._intent.active if self._settings.taints and self._types is ConditionTypes.OWN else ()
         effect = self._settings.taint_effect.value
         return changed(self._node.taints, {(TAINTS[condition], effect) for condition in tainted})
 
