@@ -11,6 +11,7 @@ Taints go with evictd's own types only; `taints` says which entries are evictd's
 
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 
 from evictd.act.cluster.conditions import TAINTS, ConditionReport, node_transition_events, orphans, taken_back
@@ -87,6 +88,34 @@ class Intent:
         return self.named(types) if self.phase in {ReportPhase.REPORTING, ReportPhase.STOPPED} else None
 
 
+@frozen
+class DueTimes:
+    """From when on each request is due without a change, by the clock of the request queue."""
+
+    look: int = 0
+    """Under pressure alone."""
+    detect: int = 0
+    write: int = 0
+    paused_until: int = 0
+    """After a refusal nothing is sent before."""
+
+
+@frozen
+class KubeletSeen:
+    """Whether a kubelet reports on the node, as last found out, and whether an eviction waits to have that confirmed."""
+
+    reports: bool | None = None
+    """`None` until it was found out."""
+    at: int | None = None
+    """When that was; `None` where it is not known, or assumed."""
+    asked: int | None = None
+    """Since when an eviction waits for the lease to be read again; `None` where none does."""
+
+    def is_recent(self, now: int, rhythm: Rhythm) -> bool:
+        """Whether a method of evictions may depend on it."""
+        return self.at is None or now - self.at < rhythm.update
+
+
 class ClusterReporter:
     """Reports one node's conditions; a source of the request queue.
 
@@ -113,20 +142,14 @@ class ClusterReporter:
         self._lock = threading.Lock()
         types = settings.condition_types
         self._types: ConditionTypes | None = None if types is ConditionTypes.AUTO else types
+        self._types_left: ConditionTypes | None = None
         self._intent = Intent()
-        self._leaving: ConditionTypes | None = None
         self._written: ConditionReport | None = None
         self._node: NodeObject | None = None
         self._doing = ""
-        self._next_look = 0
-        self._next_write = 0
-        self._next_detect = 0
-        self._quiet_until = 0
+        self._due = DueTimes()
         self._taint_retry = TaintRetry()
-        self.kubelet: bool | None = None
-        """Whether a kubelet reports on this node, as last seen; `None` until it was found out."""
-        self._detected_at: int | None = None
-        self._confirming_since: int | None = None
+        self._kubelet = KubeletSeen()
         self._problems: dict[str, str] = {}
 
     # --- from the loop ------------------------------------------------------------------------------------------------
@@ -137,7 +160,7 @@ class ClusterReporter:
             types = self._types or ConditionTypes.OWN
             before = self._intent.before(types)
             self._intent = Intent(phase=ReportPhase.REPORTING, active=frozenset(conditions))
-            self._next_write = min(self._next_write, now)
+            self._due = replace(self._due, write=min(self._due.write, now))
             after = self._intent.named(types)
         self._bell.notify()
         return node_transition_events(before, after, self._node_name)
@@ -186,6 +209,11 @@ class ClusterReporter:
         return self._written
 
     @property
+    def kubelet(self) -> bool | None:
+        """Whether a kubelet reports on this node, as last seen; `None` until it was found out."""
+        return self._kubelet.reports
+
+    @property
     def kubelet_version(self) -> str:
         """The node's `kubeletVersion`, as last read; empty before that."""
         with self._lock:
@@ -205,13 +233,13 @@ class ClusterReporter:
         """
         now = self._clocks.now()
         with self._lock:
-            fresh = self._detected_at is None or now - self._detected_at < self._rhythm.update
-            if fresh or self._node is None:
-                return self.kubelet
-            asked, self._confirming_since = self._confirming_since, self._confirming_since or now
-        if asked is None:
+            seen = self._kubelet
+            if self._node is None or seen.is_recent(now, self._rhythm):
+                return seen.reports
+            self._kubelet = replace(seen, asked=seen.asked or now)
+        if seen.asked is None:
             self._bell.notify()
-        elif not self.kubelet and now - asked >= CONFIRM_PATIENCE:
+        elif not seen.reports and now - seen.asked >= CONFIRM_PATIENCE:
             return False
         return None
 
@@ -221,9 +249,9 @@ class ClusterReporter:
         """Read the node and the lease first, then write conditions, then taints, then renew them."""
         with self._lock:
             wanted = self._wanted()
-            if self._confirming_since is not None and self._node is not None:
+            if self._kubelet.asked is not None and self._node is not None:
                 return self._named("detect", self._detect)
-            if now < self._quiet_until or (self._intent.silent and self.kubelet is not None):
+            if now < self._due.paused_until or (self._intent.silent and self.kubelet is not None):
                 return None
             if self._node is None:
                 return self._named("look", lambda: self._look(now))
@@ -231,30 +259,30 @@ class ClusterReporter:
                 return self._named("detect", self._detect)
             if self._written != wanted:
                 return self._named("conditions", lambda: self._write(now))
-            if now >= self._next_detect and not self._intent.final:
+            if now >= self._due.detect and not self._intent.final:
                 return self._named("detect", self._detect)
-            if now >= self._next_write and not self._intent.final:
+            if now >= self._due.write and not self._intent.final:
                 return self._named("conditions", lambda: self._write(now))
             if self._taint_change() is not None and now >= self._taint_retry.not_before:
                 if self._taint_retry.stale:
                     return self._named("look", lambda: self._look(now))
                 return self._named("taints", lambda: self._taint(now))
-            if self._intent.active and now >= self._next_look:
+            if self._intent.active and now >= self._due.look:
                 return self._named("look", lambda: self._look(now))
             return None
 
     def due_at(self, now: int, /) -> int | None:
         """The next look or write."""
         with self._lock:
-            if self._confirming_since is not None and self._node is not None:
+            if self._kubelet.asked is not None and self._node is not None:
                 return now
             if self._intent.silent:
-                return self._quiet_until if self.kubelet is None else None
+                return self._due.paused_until if self.kubelet is None else None
             over = self._intent.final and self._written == self._wanted()
-            due = [] if over else [self._next_write, self._next_detect]
-            due += [self._next_look] if self._intent.active and not over else []
+            due = [] if over else [self._due.write, self._due.detect]
+            due += [self._due.look] if self._intent.active and not over else []
             due += [self._taint_retry.not_before] if self._taint_change() is not None else []
-            return max(min(due), self._quiet_until) if due else None
+            return max(min(due), self._due.paused_until) if due else None
 
     def refused(self, error: ApiRefusedError, now: int) -> None:
         """Continue without the forbidden parts, and report each once."""
@@ -270,11 +298,13 @@ class ClusterReporter:
             else:
                 self._problems[self._doing] = f"{self._doing}: {error}"
                 gone = error.status == NOT_FOUND  # not registered yet, or deleted; else a role may not be bound yet
-                self._quiet_until = now + (self._rhythm.update if gone else RENEW)
+                self._due = replace(self._due, paused_until=now + (self._rhythm.update if gone else RENEW))
                 if gone:
                     self._node = self._written = None
                 elif self.kubelet is None:
-                    self.kubelet = True  # the node may not be read; assume a kubelet, which finishes a deleted pod
+                    self._kubelet = replace(
+                        self._kubelet, reports=True
+                    )  # the node may not be read; assume a kubelet, which finishes a deleted pod
         self._bell.notify()
 
     def _named(self, doing: str, call: Call) -> Call:
@@ -300,41 +330,40 @@ class ClusterReporter:
         """Choose the types by whether a kubelet reports; the conditions of the types left behind are taken back."""
         if self._node is None:
             return
-        self.kubelet = kubelet_reports(self._node, lease, self._clocks.wall())
-        self._next_detect, self._detected_at, self._confirming_since = NEVER, self._clocks.now(), None
-        types = ConditionTypes.OWN if self.kubelet else ConditionTypes.BUILT_IN
-        if self._settings.condition_types is ConditionTypes.AUTO and types is not self._types:
-            self._leaving, self._types = self._types, types
+        reports = kubelet_reports(self._node, lease, self._clocks.wall())
+        self._kubelet = KubeletSeen(reports=reports, at=self._clocks.now())
+        self._due = replace(self._due, detect=NEVER)
+        if self._settings.condition_types is ConditionTypes.AUTO:
+            types = ConditionTypes.OWN if reports else ConditionTypes.BUILT_IN
+            if types is not self._types:
+                self._types, self._types_left = types, self._types
 
     def _write(self, now: int) -> None:
         with self._lock:
-            wanted, leaving = self._wanted(), self._leaving
+            wanted, left = self._wanted(), self._types_left
             known = self._node.conditions if self._node else {}
         if wanted is None:
             return
         wall = self._clocks.wall()
-        gone = taken_back(known, leaving, wall) if leaving else orphans(known, wanted.types, wall)
+        gone = taken_back(known, left, wall) if left else orphans(known, wanted.types, wall)
         node = self._client.patch_conditions((*wanted.conditions(known, wall), *gone))
         with self._lock:
-            self._node, self._written, self._leaving = node, wanted, None
+            self._node, self._written, self._types_left = node, wanted, None
             self._taint_retry.stale = False
             period = min(RENEW, self._rhythm.report) if wanted.active else self._rhythm.report
-            self._next_write = now + int(period * (0.8 + 0.4 * self._clocks.random()))
-            self._next_look = now + self._rhythm.update
+            period = int(period * (0.8 + 0.4 * self._clocks.random()))
             if not wanted.holds(node.conditions):
-                # the types were new to the server, or an admission plugin changed them
-                self._next_write = self._next_look
-            if self.kubelet is not None:
-                self._next_detect = self._next_write
+                period = self._rhythm.update  # the types were new to the server, or an admission plugin changed them
+            detect = self._due.detect if self.kubelet is None else now + period
+            self._due = replace(self._due, look=now + self._rhythm.update, write=now + period, detect=detect)
 
     def _look(self, now: int) -> None:
         node = self._client.get()
         with self._lock:
             self._node = node
-            if now >= self._next_look:
-                self._next_detect = now
+            detect = now if now >= self._due.look else self._due.detect
+            self._due = replace(self._due, look=now + self._rhythm.update, detect=detect)
             self._taint_retry.stale = False
-            self._next_look = now + self._rhythm.update
             if self._written is not None and not self._written.holds(node.conditions):
                 self._written = None  # another writer changed the conditions: write them again
 
