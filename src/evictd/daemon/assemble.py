@@ -324,7 +324,7 @@ class Assembly:
     def _cluster(self) -> "Cluster":
         """Build and start what speaks to the API server; in a dry run it only reads."""
         from evictd.act.cluster.events import EventRate  # noqa: PLC0415
-        from evictd.act.cluster.report import Rhythm  # noqa: PLC0415 - these bring the API's client along
+        from evictd.act.cluster.node_report import Rhythm  # noqa: PLC0415 - these bring the API's client along
         from evictd.act.cluster.request_queue import Clocks  # noqa: PLC0415
         from evictd.act.cluster.wiring import build  # noqa: PLC0415
 

@@ -61,6 +61,10 @@ class TaintRetry:
     """The last attempt was refused for a reason that is not a conflict."""
     _pause: int = FIRST_PAUSE
 
+    def node_read(self) -> None:
+        """Take note that the node was read."""
+        self.stale = False
+
     def written(self) -> None:
         """Take note of a success."""
         self.stale = self.refused = False

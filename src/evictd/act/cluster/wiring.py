@@ -11,7 +11,8 @@ from evictd.act.cluster.events import EventRate, EventRecorder
 from evictd.act.cluster.eviction_events import ClusterNode, Stopper
 from evictd.act.cluster.evictor import ClusterEvictor
 from evictd.act.cluster.leftovers import Leftovers
-from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter, Rhythm
+from evictd.act.cluster.node_report import Rhythm
+from evictd.act.cluster.report import KUBELET_RHYTHM, ClusterReporter
 from evictd.act.cluster.request_queue import Clocks, RequestQueue, RequestQueues, RequestSource
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.events import EventClient
