@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evictd.commands.source import own_config
-from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, need, standard
+from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, need, shorten, standard
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
 from evictd.core.model.config import Policy
@@ -243,7 +243,7 @@ FAULTS = [
     ),
     Fault(
         what="every pod that leaves is shortened, however little is missing",
-        places={(standard, "worth_shortening"): lambda _: lambda victims, *_: list(victims)},
+        places={(shorten, "worth_shortening"): lambda _: lambda victims, *_: list(victims)},
         shown_by=little_is_missing_while_large_pods_leave,
     ),
     Fault(

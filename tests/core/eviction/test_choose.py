@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.blame import protected_culprit
-from evictd.core.eviction.choose import choose_victim, shortening
+from evictd.core.eviction.choose import choose_victim
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences
 from evictd.core.model.finding import (
@@ -120,12 +120,6 @@ def test_a_culprit_is_judged_by_the_threshold_alone() -> None:
     """Without pods there is none."""
     reading = SignalObservation(available=of_bytes(1), capacity=of_bytes(9))
     assert protected_culprit((), HARD, reading, State(), config(), layout=Layout.SINGLE, now=0) is None
-
-
-def test_shortening_is_the_same_eviction_with_less_grace() -> None:
-    """Marked, so that it is not counted twice."""
-    eviction = shortening(A, HARD, seen(usage(A, memory="1Gi")), config(), Layout.SINGLE)
-    assert (eviction.pod, eviction.shortens, eviction.grace_period_seconds) == (A, True, 1)
 
 
 def test_a_protected_pod_that_is_not_measured_shields_no_one() -> None:

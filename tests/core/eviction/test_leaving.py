@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.leaving import worth_shortening
 from evictd.core.model.decision import EvictPod, Wait
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Filesystems, Reclaim, ReclaimOutcome, RemovedPod
-from evictd.core.model.signal import Signal
-from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
 from tests.playbook import DEDICATED, NO_COLLECTING, SINGLE, SPLIT, Playbook, config, pod, usage
 
@@ -53,16 +50,6 @@ def test_one_that_does_not_suffice_holds_up_nothing_and_one_past_its_deadline_ow
     book.at("130s", memory=SHORT)
     assert [f.why for f in book.findings(NoAction)] == [NoActionReason.PROTECTED_CULPRIT], "it is the culprit now"
     book.left.clear()
-
-
-def test_only_as_many_are_shortened_as_give_back_what_is_missing() -> None:
-    victims = [
-        Victim(uid=name, full_name=name, owed={Signal.MEMORY_AVAILABLE: held})
-        for name, held in zip("abc", (5, 30, 20), strict=True)
-    ]
-    assert [v.uid for v in worth_shortening(victims, victims, Signal.MEMORY_AVAILABLE, 40)] == ["b", "c"]
-    assert [v.uid for v in worth_shortening(victims, victims[1:], Signal.MEMORY_AVAILABLE, 40)] == ["a", "b", "c"]
-    assert [v.uid for v in worth_shortening(victims, victims[1:], Signal.MEMORY_AVAILABLE, 5)] == ["a"]
 
 
 # --- pods that are listed no more --------------------------------------------------------------------------------------------

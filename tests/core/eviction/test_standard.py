@@ -28,7 +28,7 @@ from evictd.core.model.observation import (
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import PhaseName, State
-from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.duration import SECOND
 from tests.playbook import DEDICATED, NO_COLLECTING, SPLIT, Playbook, as_kubelet, config, empty_dir, node, pod, usage
 
 A = pod("a", memory="100Mi", grace=30)
@@ -98,23 +98,6 @@ def test_what_a_victim_left_behind_is_collected_before_the_next_pod_goes() -> No
     book.at("4s", nodefs="3500Mi of 9Gi").does_nothing()
 
 
-def test_a_hard_threshold_shortens_the_grace_of_a_soft_victim() -> None:
-    """kubernetes/kubernetes#123872: a soft eviction with a long grace blocks nothing."""
-    settings = config(
-        hard={"memory.available": "500Mi"},
-        soft={"memory.available": ("2Gi", "10s")},
-        max_pod_grace_period_seconds=3600,
-    )
-    patient = pod("patient", grace=3600)
-    book = Playbook(settings, pods=[patient, B], usage=[usage(patient, memory="1Gi"), MEMORY[1]])
-    book.at("0s", memory="1500Mi of 4Gi").conditions("MemoryPressure").does_nothing()
-    book.at("10s", memory="1500Mi of 4Gi").evicts("patient", grace=3600)
-    book.at("20s", memory="1500Mi of 4Gi", gone=[]).does_nothing().stays_silent(NoActionReason.WAITING_FOR_VICTIM)
-    book.at("30s", memory="100Mi of 4Gi", gone=[]).evicts("patient", grace=1, shortens=True)
-    book.at("31s", memory="100Mi of 4Gi", gone=[]).does_nothing()
-    book.at("32s", memory="100Mi of 4Gi").evicts("b", grace=1)
-
-
 def test_a_hard_threshold_of_any_resource_shortens_the_grace_of_a_soft_victim() -> None:
     """The soft memory threshold stands first; the disk and the PIDs do not wait for its hour (docs/faults.md, 18)."""
     settings = config(
@@ -144,32 +127,6 @@ def test_a_victim_in_flight_that_is_protected_since_is_shortened_all_the_same() 
     book.at("10s", memory="1500Mi of 4Gi").evicts("patient", grace=3600)
     book.config = replace(settings, protected_pods=frozenset({"patient"}))
     book.at("20s", memory="100Mi of 4Gi", gone=[]).evicts("patient", grace=1, shortens=True).finish()
-
-
-def test_a_victim_in_flight_is_killed_at_once_when_the_time_left_falls_below_its_grace() -> None:
-    """And while it still has grace the next look comes within a quarter of the time that is left."""
-    book = Playbook(config(hard={"memory.available": "500Mi"}), pods=[B], usage=[MEMORY[1]])
-    book.at("0s", memory="400Mi of 4Gi", fill_rate=100 * 2**20).conditions("MemoryPressure").evicts("b", grace=1)
-    assert book.eviction().because.time_left == 4 * SECOND
-    book.at("1s", memory="300Mi of 4Gi", fill_rate=100 * 2**20, gone=[]).does_nothing()
-    assert book.step.decisions[-1] == Wait(nanoseconds=750 * MILLISECOND)
-    book.at("2s", memory="100Mi of 4Gi", fill_rate=100 * 2**20, gone=[]).evicts("b", grace=0, shortens=True)
-    book.at("3s", memory="50Mi of 4Gi", fill_rate=100 * 2**20, gone=[]).does_nothing().finish()
-    assert book.step.decisions[-1] == Wait(nanoseconds=SECOND)
-
-
-def test_a_fork_bomb_has_no_grace_that_it_would_use_up_the_pids_in() -> None:
-    for rate, grace in ((None, 1), (100, 1), (2000, 0)):
-        book = Playbook(config(hard={"pid.available": "1k"}), pods=[B], usage=[usage(B, processes=30_000)])
-        book.at("0s", pids="900 of 32k", pids_rate=rate).conditions("PIDPressure").evicts("b", grace=grace).finish()
-
-
-def test_where_stops_have_taken_long_a_victim_has_no_grace_that_would_fit_elsewhere() -> None:
-    """Four seconds are left: enough for the second and a stop of half a second, not for one of three and a half."""
-    for stop_time, grace in ((None, 1), (3 * SECOND, 1), (3500 * MILLISECOND, 0)):
-        book = Playbook(config(hard={"memory.available": "500Mi"}), pods=[B], usage=[MEMORY[1]])
-        book.at("0s", memory="400Mi of 4Gi", fill_rate=100 * 2**20, stop_time=stop_time)
-        book.conditions("MemoryPressure").evicts("b", grace=grace).finish()
 
 
 def test_a_victim_in_flight_that_turns_out_to_be_critical_keeps_its_grace() -> None:

@@ -26,7 +26,6 @@ from evictd.core.eviction.rank import NOTHING_REMEMBERED, rank
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.eviction.shortage import shortage_of
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import (
     NoAction,
     NoActionReason,
@@ -37,7 +36,6 @@ from evictd.core.model.finding import (
     SkipReason,
 )
 from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observation
-from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import NodeStats
@@ -131,13 +129,3 @@ def _seen(threshold: Threshold, node: NodeStats | None) -> SignalObservation:
     if seen is None:
         raise AssertionError("a threshold cannot be due without an observation")
     return seen
-
-
-def shortening(
-    pod: Pod, threshold: Threshold, observation: Observation, config: EvictionConfig, layout: Layout
-) -> EvictPod:
-    """Make the decision to give a pod that is already a victim no more grace than this threshold would."""
-    seen = _seen(threshold, observation.node)
-    row = rank(threshold.signal, (pod,), observation.pod_stats, layout, config.policy)[0]
-    eviction = evict_for_pressure(row, threshold, seen, observation.pod_stats.get(pod.uid), config)
-    return replace(eviction, shortens=True)

@@ -2,7 +2,7 @@
 
 The old pod of a rolling update, or one that a user deleted, gives back what it holds within its grace period. A pod that is
 evicted meanwhile would be lost for nothing. So what leaving pods hold is owed like a victim's until their own deadline, and a
-hard threshold shortens them first, as many as give back what is missing (kubernetes#122297).
+hard threshold shortens them first (`shorten`).
 
 A pod that was deleted by force (`gracePeriodSeconds: 0`) is listed no more, although its containers run for two seconds more (the
 kubelet's `minimumGracePeriodInSeconds`) and its volumes and layers are removed after that. What it holds is not known, so it is
@@ -10,7 +10,7 @@ waited for as a victim of an unknown amount is. The last of it is a layer, which
 its bytes 100 to 200 ms after the kubelet has removed the container.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.collecting import UNMEASURED_TIMEOUT, due_since
@@ -64,22 +64,6 @@ def follow_leaving(
         if each.uid not in active and each.uid not in chosen
     ]
     return open_victims((*ended, *now_leaving), available, active, relevant, now)
-
-
-def worth_shortening(
-    victims: Sequence[Victim], leaving: Sequence[Victim], supply: Signal, missing: int
-) -> list[Victim]:
-    """Return evictd's victims, and the largest of the pods that leave anyway until together they owe the missing amount."""
-    uids = {victim.uid for victim in leaving}
-    worth = [victim for victim in victims if victim.uid not in uids]
-    others = [victim for victim in victims if victim.uid in uids]
-    missing -= sum(victim.owed.get(supply, 0) for victim in worth)
-    for victim in sorted(others, key=lambda each: (-each.owed.get(supply, 0), each.full_name)):
-        if missing <= 0:
-            break
-        worth.append(victim)
-        missing -= victim.owed.get(supply, 0)
-    return worth
 
 
 def waiting_for_removed_pods(

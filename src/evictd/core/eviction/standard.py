@@ -45,9 +45,9 @@ from dataclasses import replace
 
 from evictd.core.eviction.absence import CHOSEN_LONG_AGO, is_long, without_old_victims
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess
-from evictd.core.eviction.attribution import attribution_of, with_holdings
+from evictd.core.eviction.attribution import with_holdings
 from evictd.core.eviction.backoff import skipped_pods
-from evictd.core.eviction.choose import choose_victim, shortening
+from evictd.core.eviction.choose import choose_victim
 from evictd.core.eviction.collecting import (
     RECLAIM_TIMEOUT,
     is_late,
@@ -64,7 +64,7 @@ from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, 
 from evictd.core.eviction.freshness import waiting_for_measurement
 from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.eviction.leaving import follow_leaving, waiting_for_removed_pods, worth_shortening
+from evictd.core.eviction.leaving import follow_leaving, waiting_for_removed_pods
 from evictd.core.eviction.ledger import (
     amounts_owed,
     available_supplies,
@@ -72,7 +72,6 @@ from evictd.core.eviction.ledger import (
     concerns,
     follow_victims,
     released_now,
-    shortened,
     supplies_of,
     supply_of,
     supply_released_at,
@@ -83,7 +82,8 @@ from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, not_short_of_memory, unused_page_cache
 from evictd.core.eviction.prudence import with_eviction
 from evictd.core.eviction.reclaim import device_of, is_read_only, layout_of, reclaim_node
-from evictd.core.eviction.time_left import is_pressing, missing_to_target, next_look
+from evictd.core.eviction.shorten import shorten_victims
+from evictd.core.eviction.time_left import is_pressing, missing_to_target
 from evictd.core.model.decision import EvictPod, WithdrawEviction
 from evictd.core.model.finding import Finding, NoActionReason, SkipReason, ThresholdFinding
 from evictd.core.model.observation import Observation, SignalObservation
@@ -357,33 +357,12 @@ class _Cycle:
         self.state = with_fields(self.state, in_flight=(*self.state.in_flight, victim))
 
     def _shorten(self, threshold: Threshold, victims: list[Victim]) -> bool:
-        """Shorten the grace of these victims, but of one that turns out to be critical or evictd's own pod.
-
-        Of the pods that leave anyway only as many as give back what is missing, the largest first.
-        """
-        victims = [victim for victim in victims if victim.can_shorten(0)]
-        pods = {pod.uid: pod for pod in self.observation.pods if not pod.critical} if victims else {}
-        changed: dict[str, Victim] = {}
-        supply = supply_of(threshold.signal, self.layout)
-        for victim in worth_shortening(victims, self.state.leaving, supply, self._missing(threshold)):
-            pod = pods.get(victim.uid)
-            if pod is None or (victim in self.state.leaving and self.draft.config.protects(pod)):
-                continue
-            decision = shortening(pod, threshold, self.observation, self.draft.config, self.layout)
-            if victim.can_shorten(decision.grace_period_seconds):
-                changed[victim.uid] = shortened(victim, decision.grace_period_seconds, self.draft.now)
-                self.draft.decisions.append(decision)
-            elif decision.because.time_left is not None:
-                self.draft.look_within(next_look(decision.because.time_left))
-        if not changed:
-            return False
-        seen, config, now = self._seen(threshold), self.draft.config, self.draft.now
-        self._noted(attribution_of(supply, seen, self.observation, self.state, config, now=now))  # as of an eviction
-        in_flight = tuple(changed.pop(v.uid, v) if v.gone_at is None else v for v in self.state.in_flight)
-        leaving = tuple(v for v in self.state.leaving if v.uid not in changed)
-        # What is left of `changed` left by itself; from now on evictd follows its end.
-        self.state = replace(self.state, in_flight=(*in_flight, *changed.values()), leaving=leaving)
-        return True
+        seen = self._seen(threshold)
+        state = shorten_victims(
+            self.draft, self.state, threshold, victims, self.observation, seen=seen, layout=self.layout
+        )
+        self.state = state or self.state
+        return state is not None
 
 
 RULES: tuple[Callable[[_Cycle, Threshold], bool], ...] = (
