@@ -21,7 +21,7 @@ from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.incident import incident_of
+from evictd.render.incident.collect import incident_of
 from evictd.render.incident.verdict import Need
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import usage

@@ -13,7 +13,8 @@ from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.incident import Incident, incident_of
+from evictd.render.incident.collect import incident_of
+from evictd.render.incident.incident import Incident
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play

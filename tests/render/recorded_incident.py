@@ -14,7 +14,8 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.incident import Incident, incident_of
+from evictd.render.incident.collect import incident_of
+from evictd.render.incident.incident import Incident
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))

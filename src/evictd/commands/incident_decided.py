@@ -34,8 +34,9 @@ from evictd.errors import EvictdError, NotFoundError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import HistoryEvent, history
+from evictd.render.incident.collect import incident_of
 from evictd.render.incident.filled import fills_host
-from evictd.render.incident.incident import CONTAINER_LOGS, Incident, incident_of
+from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
 from evictd.render.incident.no_eviction import no_eviction_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
