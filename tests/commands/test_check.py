@@ -256,8 +256,11 @@ def test_the_kubelet_of_this_node_is_none_of_another(
     """A file that is checked for a node of another size was compared with the kubelet of the machine on which it is checked."""
     kubelet = write(node, COMPLETE, "var/lib/kubelet/config.yaml")
     settings = load(write(tmp_path, COMPLETE))
-    assert check(settings, node, sizes, layout=layout).findings == ()
+    unnamed = check(settings, node, sizes, layout=layout)
+    assert unnamed.findings == ()
+    assert [one for one in unnamed.warnings if one.startswith("not compared with a kubelet, ")], "it was silent on that"
     named = check(settings, node, sizes, layout=layout, kubelet_config=kubelet)
+    assert not any("not compared with a kubelet" in one for one in named.warnings)
     assert {one.lint.value for one in named.findings} == {"KubeletActsFirst"}
 
 

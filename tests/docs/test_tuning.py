@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -73,8 +74,16 @@ def test_the_complete_file_without_a_kubelet_is_a_dry_run_without_a_finding(
     (block,) = re.findall(r"^    # alone.yaml: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
     (path := tmp_path / "config.yaml").write_text(dedent(block))
     sizes = ["--memory-capacity=2Gi", "--nodefs-capacity=20G", "--imagefs-capacity=20G"]
-    assert main(["check", str(path), *sizes]) == 0
-    assert "no findings\ndryRun: true" in "".join(capsys.readouterr())
+    assert main(["check", str(path), *sizes, "--output=json"]) == 0
+    assert_dry_run_without_a_finding(json.loads(capsys.readouterr().out))
+
+
+def assert_dry_run_without_a_finding(found: dict[str, Any]) -> None:
+    """A check for a node of another size says that it knows no kubelet of it, and nothing else."""
+    assert found["dryRun"]
+    assert found["findings"] == []
+    (warning,) = found["warnings"]
+    assert warning.startswith("not compared with a kubelet, ")
 
 
 def test_the_sample_for_a_small_node_is_a_dry_run_and_names_the_threshold_of_the_page() -> None:
@@ -97,8 +106,9 @@ def test_the_file_for_one_gib_without_a_kubelet_has_the_thresholds_of_the_table(
     thresholds = [each for each in load(path).eviction.thresholds if each.signal is Signal.MEMORY_AVAILABLE]
     table = {kind: re.findall(rf"^\| {kind} \| (\w+) \|", PAGE, re.MULTILINE)[0] for kind in ("hard", "soft")}
     assert {"hard" if each.hard else "soft": str(each.value.quantity) for each in thresholds} == table
-    assert main(["check", str(path), "--memory-capacity=1Gi", "--nodefs-capacity=8G", "--imagefs-capacity=8G"]) == 0
-    assert "no findings\ndryRun: true" in "".join(capsys.readouterr())
+    sizes = ["--memory-capacity=1Gi", "--nodefs-capacity=8G", "--imagefs-capacity=8G"]
+    assert main(["check", str(path), *sizes, "--output=json"]) == 0
+    assert_dry_run_without_a_finding(json.loads(capsys.readouterr().out))
 
 
 def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

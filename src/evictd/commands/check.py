@@ -44,6 +44,10 @@ _WITHOUT_FILE = (
     "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none "
     "and evicts no pod"
 )
+_WITHOUT_KUBELET = (
+    "not compared with a kubelet, as the sizes or the layout are another node's; if one runs there give its configuration "
+    "with --kubelet-config (docs/tuning.md has the command that reads it)"
+)
 _EXAMPLES = "the package has /etc/evictd/config.yaml, a clone config/evictd.yaml; without FILE the kubelet's defaults are checked"
 _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
     "memory-capacity": (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE),
@@ -164,6 +168,7 @@ def check(
             *without_effect(settings.without_effect),
             *_unread(amounts, overrides or {}),
             *_unread_drop_ins(settings, running),
+            *((_WITHOUT_KUBELET,) if elsewhere and kubelet is None else ()),
             *_untested(thresholds, amounts.formula, overrides or {}),
         ),
         findings=(
