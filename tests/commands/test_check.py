@@ -243,8 +243,15 @@ def test_a_given_imagefs_is_not_that_of_nodefs(tmp_path: Path, node: Path) -> No
 
 def test_the_kubelet_of_this_node_is_compared_with(tmp_path: Path, node: Path) -> None:
     write(node, COMPLETE, "var/lib/kubelet/config.yaml")
-    lints = {one.lint.value for one in check(load(write(tmp_path, COMPLETE)), node).findings}
-    assert lints == {"KubeletActsFirst"}
+    settings = load(write(tmp_path, COMPLETE))
+    report = check(settings, node)
+    assert {one.lint.value for one in report.findings} == {"KubeletActsFirst"}
+    file = node / "var/lib/kubelet/config.yaml"
+    assert report.compared_with == f"the kubelet's file {file}"
+    plant(node / "proc/12", {"cmdline": "kubelet\0"})
+    assert check(settings, node).compared_with == f"the kubelet of PID 12 ({file})", "a machine may have several"
+    named = write(tmp_path, COMPLETE, "another-node.yaml")
+    assert check(settings, node, kubelet_config=named).compared_with == f"the kubelet's file {named}"
 
 
 @pytest.mark.parametrize(
@@ -266,7 +273,9 @@ def test_the_kubelet_of_this_node_is_none_of_another(
 
 def test_the_kubelets_own_file_is_not_compared_with_itself(node: Path) -> None:
     path = write(node, COMPLETE, "var/lib/kubelet/config.yaml")
-    assert check(load(path), node).findings == ()
+    report = check(load(path), node)
+    assert report.findings == ()
+    assert report.compared_with is None
 
 
 def with_drop_in(node: Path, text: str) -> Path:

@@ -29,7 +29,7 @@ def test_its_file_drop_ins_and_flags_are_those_of_the_node(tmp_path: Path) -> No
     found = running_kubelet(root)
     assert (found.file, found.flags.config_dir) == (root / "etc/k.yaml", root / "etc/kubelet.conf.d")
     assert found.flags.kubelet == {"eviction_hard": {"memory.available": "1Gi"}}
-    assert found.missing_directory is None
+    assert (found.pid, found.missing_directory) == (10, None)
 
 
 def test_what_concerns_no_threshold_is_left_out(tmp_path: Path) -> None:
@@ -44,6 +44,23 @@ def test_a_process_of_a_container_that_is_called_kubelet_is_none(tmp_path: Path)
     (root / "proc/9/root").symlink_to(tmp_path)
     (root / "proc/10/root").symlink_to(root)
     assert running_kubelet(root).file == root / "etc/k.yaml"
+
+
+def test_a_kubelet_that_has_another_file_at_its_path_is_none_of_this_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a mount namespace of its own `/` is the node's, as it cannot be here, and what is mounted below it is not."""
+    monkeypatch.setattr("evictd.observe.running_kubelet._in_a_container", lambda *_: False)
+    root = node(
+        tmp_path, "kubelet --config=/hidden.yaml", "kubelet --config=/other.yaml", "kubelet --config=/etc/k.yaml"
+    )
+    plant(root, {"other.yaml": "", "etc": {"k.yaml": ""}})
+    plant(root / "proc/9/root", {"hidden.yaml": ""})
+    plant(root / "proc/10/root", {"other.yaml": ""})
+    plant(root / "proc/11/root", {})
+    (root / "proc/11/root/etc").symlink_to(root / "etc")
+    found = running_kubelet(root)
+    assert (found.pid, found.file) == (11, root / "etc/k.yaml")
 
 
 def test_a_directory_that_is_not_here_is_named(tmp_path: Path) -> None:

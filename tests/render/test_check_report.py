@@ -35,6 +35,7 @@ REPORT = CheckReport(
     warnings=("mind [this]",),
     findings=(LintFinding(lint=Lint.NO_PID_THRESHOLD, signal=Signal.PID_AVAILABLE, message="m", remedy="r"),),
     dry_run=False,
+    compared_with="the kubelet of PID 12 (/k.yaml)",
 )
 
 TABLE = """\
@@ -46,6 +47,7 @@ nodefs.available             soft  12.5%     10Gi          -  1m30s  -        se
 allocatableMemory.available  hard    1Gi      1Gi          -  -      500Mi    derived
 warning: mind [this]
 warning: pid.available: m; r (NoPIDThreshold)
+compared with the kubelet of PID 12 (/k.yaml)
 dryRun: false: `evictd run` evicts pods; this check changed nothing
 """
 
@@ -71,7 +73,7 @@ def test_the_table_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_an_error_stands_before_the_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     error = LintFinding(lint=Lint.MET_ALREADY, message="e", remedy="r")
-    write_report(replace(REPORT, findings=(*REPORT.findings, error)), "table")
+    write_report(replace(REPORT, findings=(*REPORT.findings, error), compared_with=None), "table")
     kinds = [
         line.partition(":")[0] for line in capsys.readouterr().out.splitlines() if line.endswith(")") or "mind" in line
     ]

@@ -21,6 +21,7 @@ from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, add_container_fs_thresholds, layout_of
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
+from evictd.core.model.problem import printable
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.threshold import Operator, Threshold
 from evictd.core.model.threshold_config import NODE_ALLOCATABLE_ENFORCEMENT_KEY
@@ -178,6 +179,7 @@ def check(
             *(() if elsewhere else runtime_findings(settings, root)),
         ),
         dry_run=settings.evictd.dry_run,
+        compared_with=None if kubelet is None else _compared_with(kubelet, running),
     )
 
 
@@ -230,6 +232,12 @@ def _kubelet(settings: Settings, running: RunningKubelet, given: Path | None) ->
     if not running.file.is_file() or _same(settings.source, running.file):
         return None
     return load(running.file, running.flags)
+
+
+def _compared_with(kubelet: Settings, running: RunningKubelet) -> str:
+    if running.pid is not None and _same(kubelet.source, running.file):
+        return f"the kubelet of PID {running.pid} ({printable(str(running.file))})"
+    return f"the kubelet's file {kubelet.source}"
 
 
 def _unread_drop_ins(settings: Settings, running: RunningKubelet) -> Iterator[str]:

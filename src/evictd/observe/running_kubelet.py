@@ -21,6 +21,8 @@ class RunningKubelet:
     """The configuration of the kubelet on this node; without one that runs, the usual file."""
 
     file: Path
+    pid: int | None = None
+    """Its process; `None` without one that runs."""
     flags: Flags = NO_FLAGS
     """Its drop-ins and its flags on eviction."""
     missing_directory: Path | None = None
@@ -29,14 +31,15 @@ class RunningKubelet:
 
 def running_kubelet(root: Path = Path("/")) -> RunningKubelet:
     """Return what the first kubelet below `root` was started with."""
-    for arguments in _kubelets(root):
-        if (found := _started_with(arguments, root)) is not None:
-            return found
+    for pid, arguments in _kubelets(root):
+        found = _started_with(arguments, root)
+        if found is not None and not _has_other_file(pid, found.file, root):
+            return replace(found, pid=pid)
     return RunningKubelet(file=below(root, _DEFAULT_FILE))
 
 
-def _kubelets(root: Path) -> Iterator[list[str]]:
-    """Yield the arguments of each kubelet, in the order of their PIDs; a container's paths are not the node's."""
+def _kubelets(root: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield PID and arguments of each kubelet, in the order of their PIDs; a container's paths are not the node's."""
     proc = below(root, Path("/proc"))
     for process in sorted(int(each.name) for each in proc.glob("[1-9]*") if each.name.isdigit()):
         try:
@@ -45,13 +48,25 @@ def _kubelets(root: Path) -> Iterator[list[str]]:
             continue  # it ended, or is another user's
         program, *arguments = text.removesuffix("\0").split("\0")
         if program.rpartition("/")[2] == "kubelet" and not _in_a_container(proc / str(process), root):
-            yield arguments
+            yield process, arguments
 
 
 def _in_a_container(process: Path, root: Path) -> bool:
     """Whether a process certainly has another root directory; without root's rights that is not known."""
     try:
         return not (process / "root").samefile(root)
+    except OSError:
+        return False
+
+
+def _has_other_file(pid: int, file: Path, root: Path) -> bool:
+    """Whether a kubelet certainly has another file at this path: it is in a mount namespace where that directory differs.
+
+    The namespaces alone do not say so: `PrivateTmp=yes` gives a kubelet its own, with the node's files.
+    """
+    there = root / "proc" / str(pid) / "root" / file.relative_to(root)
+    try:
+        return there.exists() and not (file.exists() and there.samefile(file))
     except OSError:
         return False
 

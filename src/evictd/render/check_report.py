@@ -28,6 +28,8 @@ class CheckReport:
     findings: tuple[LintFinding, ...]
     dry_run: bool
     """Whether `evictd run` would only decide."""
+    compared_with: str | None = None
+    """The kubelet that the thresholds were compared with; `None` without one."""
 
 
 def write_report(report: CheckReport, output: str) -> None:
@@ -43,6 +45,7 @@ def as_data(report: CheckReport) -> dict[str, object]:
     return {
         "file": str(report.source) if report.source else None,
         "dryRun": report.dry_run,
+        "comparedWith": report.compared_with,
         "thresholds": [_row_data(threshold, report) for threshold in report.thresholds],
         "warnings": list(report.warnings),
         "findings": [
@@ -104,6 +107,8 @@ def _print_table(report: CheckReport) -> None:
     of_node = (each for each in report.findings if not (each.severity is Severity.NOTE and each.signal is None))
     if not report.warnings and not any(of_node):
         console.print("no findings", style="green")
+    if report.compared_with is not None:
+        print_line(console, "", f"compared with {report.compared_with}")
     runs = (
         "true: evictd decides and changes nothing"
         if report.dry_run
