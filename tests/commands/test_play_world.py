@@ -109,6 +109,29 @@ def test_what_a_world_expects_is_checked(world: Path, capsys: pytest.CaptureFixt
     assert main(["simulate", str(world)]) == 0
 
 
+def test_what_a_world_expects_is_said_to_be_for_its_own_configuration(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With other thresholds `culpritGoneWithin` counted from a soft one, and did not say how to play without it."""
+    (other := tmp_path / "other.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 500Mi}\n"
+        "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 1m30s}\n"
+    )
+    said = "`expect` is for the file's own configuration"
+
+    def status(*arguments: str) -> tuple[int, bool]:
+        result = main(["simulate", str(world), *arguments])
+        return result, said in " ".join(capsys.readouterr().out.split())
+
+    world.write_text(f"{WORLD}expect: {{culpritGoneWithin: 4s}}\n")
+    assert status() == (0, False)
+    assert status("--config", str(other)) == (1, True)
+    assert status("--compare", str(other)) == (0, False), "what it advises"
+    own = WORLD.replace("config: {evictionHard: {memory.available: 500Mi}}\n", "")
+    world.write_text(f"{own}expect: {{culpritGoneWithin: 4s}}\n")
+    assert status("--config", str(other)) == (1, False), "a file without a configuration expects it of any"
+
+
 def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     sides = [_played(name, play(world, config), file.expect) for name, world, config in world_sides(file, path, args)]
     own = scenario_config(file, path, argparse.Namespace(config=None, policy=None))
     sides = [replace(side, warnings=(*ownerless_texts(side.run), *dropped_texts(own, side.run))) for side in sides]
+    given = args.config is not None or args.policy is not None
+    sides[0] = replace(sides[0], by_another=given and bool(file.config or file.evictd))
     if args.config is None:
         unplayed = dry_run_texts(dry_run=decode_evictd(file.evictd)[0].dry_run)
         sides[0] = replace(sides[0], warnings=(*sides[0].warnings, *unplayed))

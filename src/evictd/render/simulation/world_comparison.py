@@ -83,7 +83,7 @@ def print_worlds(
             print_line(to, "", sentence)
         if after is not None:
             print_line(to, "", f"If it goes on like this: {played_on_text(after)}.")
-        for sentence in expectation_texts(side.expectations):
+        for sentence in expectation_texts(side):
             print_line(to, "", sentence)
     to.print()
     for sentence in (*_earlier_texts(sides), *shortage_texts(sides), *_measures_texts(sides)):

@@ -27,6 +27,11 @@ from evictd.world.process import Process
 _SLOW = 1 * SECOND
 """If a pod is gone this time or more after the decision, the conclusion has both times."""
 
+_FOR_ITS_OWN = (
+    "`expect` is for the file's own configuration, and its times count from the first threshold that is met, also a soft one: "
+    "with --compare, instead of --config or --policy, the exit status is that of the file's own."
+)
+
 
 @frozen
 class PlayedWorld:
@@ -40,6 +45,8 @@ class PlayedWorld:
     """The same world without evictd, to say what would have happened on the node."""
     expectations: tuple[Expectation, ...] = ()
     """What the world file expects, and whether it came so."""
+    by_another: bool = False
+    """Whether a configuration or policy was given instead of the file's own, for which it expects that."""
     before: tuple[str, ...] = ()
     """What the readings had from which it was played on, as sentences."""
     warnings: tuple[str, ...] = ()
@@ -122,12 +129,13 @@ def _verdict_text(verdict: Verdict, run: Run, account: Account) -> str:
     return needed_text(run, account) if verdict is Verdict.NEEDED else f"not needed {within_played(run.world)}"
 
 
-def expectation_texts(expectations: Sequence[Expectation]) -> list[str]:
+def expectation_texts(played: PlayedWorld) -> list[str]:
     """Write which expectations of a world file are met, in one sentence, and why each other one is not."""
-    met = [each.text for each in expectations if not each.unmet]
-    unmet = [each for each in expectations if each.unmet]
+    met = [each.text for each in played.expectations if not each.unmet]
+    unmet = [each for each in played.expectations if each.unmet]
     texts = [f"As `expect` in the file says, {clean('; '.join(met))}."] if met else []
-    return [*texts, *(f"expect.{each.field}: not met: {clean('; '.join(each.unmet))}" for each in unmet)]
+    texts += [f"expect.{each.field}: not met: {clean('; '.join(each.unmet))}" for each in unmet]
+    return [*texts, *([_FOR_ITS_OWN] if unmet and played.by_another else [])]
 
 
 # --- what was lost ----------------------------------------------------------------------------------------------------

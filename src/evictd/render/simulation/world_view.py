@@ -231,7 +231,7 @@ def print_world(
     to.print()
     for sentence in played_text(played):
         print_line(to, "", sentence)
-    for sentence in expectation_texts(played.expectations):
+    for sentence in expectation_texts(played):
         print_line(to, "", sentence)
 
 
