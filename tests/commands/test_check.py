@@ -85,7 +85,12 @@ def test_what_is_not_tested_for_another_node_is_said(
 ) -> None:
     path = str(write(tmp_path, COMPLETE))
     assert outcome(path, "--root", str(node), "--memory-capacity", "64Gi") is ExitCode.DONE
-    assert "not tested for another node's memory" in capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "not tested for another node's memory" in shown
+    assert "MemoryThresholdNeverMet; run `evictd check` on that node" in shown
+    assert "sizes as given: memory.available; of this machine: nodefs.available, " in shown
+    outcome(path, "--root", str(node))
+    assert "sizes as given" not in capsys.readouterr().out
 
 
 def test_a_threshold_below_the_kernels_share_of_another_node_is_named(

@@ -88,6 +88,13 @@ def test_no_thresholds_are_said_to_be_none(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == "no thresholds\nno findings\ndryRun: true: evictd decides and changes nothing\n"
 
 
+def test_rows_of_a_given_size_are_told_from_those_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both stood below `ON THIS NODE`."""
+    write_report(replace(REPORT, given=frozenset({Signal.NODEFS_AVAILABLE})), "table")
+    line = "sizes as given: nodefs.available; of this machine: memory.available, imagefs.inodesFree warning: "
+    assert line in " ".join(capsys.readouterr().out.split())
+
+
 def test_json_and_yaml_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     write_report(REPORT, "json")
     from_json = json.loads(capsys.readouterr().out)
@@ -110,6 +117,7 @@ def test_data_has_exact_amounts_and_null_where_nothing_is_known() -> None:
         "available": None,
         "gracePeriod": "1m30s",
         "minimumReclaim": None,
+        "given": False,
         "origin": "set",
     }
 

@@ -179,6 +179,7 @@ def check(
             *(() if elsewhere else runtime_findings(settings, root)),
         ),
         dry_run=settings.evictd.dry_run,
+        given=frozenset(given),
         compared_with=None if kubelet is None else _compared_with(kubelet, running),
     )
 
@@ -206,7 +207,10 @@ def _untested(
         return
     memory = overrides[Signal.MEMORY_AVAILABLE]
     if kernel_share(memory.value()) is None:
-        yield "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet"
+        yield (
+            "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet; run "
+            "`evictd check` on that node"
+        )
     for threshold in thresholds:
         share = below_kernel_share(threshold, formula, memory.value())
         if share is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from evictd.config.lint_model import LintFinding, Severity, limit_on
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
-from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
 from evictd.render.console import make_console, print_line
@@ -28,6 +28,8 @@ class CheckReport:
     findings: tuple[LintFinding, ...]
     dry_run: bool
     """Whether `evictd run` would only decide."""
+    given: frozenset[Signal] = frozenset()
+    """The signals with a capacity that was given and is not this node's."""
     compared_with: str | None = None
     """The kubelet that the thresholds were compared with; `None` without one."""
 
@@ -72,6 +74,7 @@ def _row_data(threshold: Threshold, report: CheckReport) -> dict[str, object]:
         "available": None if available is None else available.value(),
         "gracePeriod": format_duration(threshold.grace_period),
         "minimumReclaim": None if reclaim is None else str(reclaim),
+        "given": threshold.signal in report.given,
         "origin": threshold.origin.value,
     }
 
@@ -95,6 +98,8 @@ def _print_table(report: CheckReport) -> None:
     for threshold in report.thresholds:
         table.add_row(*_row(threshold, report))
     console.print(table if report.thresholds else "no thresholds")
+    if report.given:
+        print_line(console, "", _whose_amounts(report))
     errors = [each for each in report.findings if each.severity is Severity.ERROR]
     for error in errors:
         print_line(console, "error: ", _finding_text(error), "red")
@@ -117,6 +122,14 @@ def _print_table(report: CheckReport) -> None:
         else "false: a file with these thresholds and without `dryRun: true` evicts pods; this check changed nothing"
     )
     print_line(console, "", f"dryRun: {runs}")
+
+
+def _whose_amounts(report: CheckReport) -> str:
+    """Write which rows go by a given capacity and which by this machine's; derived ones are as those they follow."""
+    signals = dict.fromkeys(each.signal for each in report.thresholds if each.origin is not Origin.DERIVED)
+    given = ", ".join(each.value for each in signals if each in report.given)
+    here = ", ".join(each.value for each in signals if each not in report.given)
+    return f"sizes as given: {given or 'none of these'}; of this machine: {here or 'none'}"
 
 
 def _finding_text(finding: LintFinding) -> str:
