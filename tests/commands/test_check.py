@@ -146,6 +146,13 @@ def test_a_lethal_configuration_is_a_no(
     assert "error: memory.available:" in capsys.readouterr().out
 
 
+def test_an_amount_without_its_unit_is_a_no(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """500 bytes cannot be meant, and the OOM killer acts instead; it was a warning."""
+    path = write(tmp_path, HEAD + 'evictionHard: {memory.available: "500"}\n')
+    assert outcome(str(path), "--root", str(node)) is ExitCode.NO
+    assert "error: memory.available: 500 is 500 bytes" in capsys.readouterr().out
+
+
 def test_met_already_on_this_node_is_a_no(tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The disk of this very machine, a gigabyte above what is available."""
     state = os.statvfs(node)

@@ -67,7 +67,7 @@ class Severity(Enum):
     """How bad a finding is; only an error makes `evictd check` end with 1."""
 
     ERROR = "error"
-    """Pods would be evicted that a correct configuration spares, or a field that was meant is not read."""
+    """Pods would be evicted that a correct configuration spares, a field that was meant is not read, or a unit is missing."""
     WARNING = "warning"
     """A threshold never acts, acts late or is missing, or something could not be read; no pod is evicted for it."""
     NOTE = "note"
@@ -76,6 +76,7 @@ class Severity(Enum):
 
 _SEVERITIES = {
     Lint.FIELD_MISSPELT: Severity.ERROR,
+    Lint.WITHOUT_UNIT: Severity.ERROR,
     Lint.MET_ALREADY: Severity.ERROR,
     Lint.NOT_BELOW_CAPACITY: Severity.ERROR,
     Lint.ABOVE_HALF_OF_CAPACITY: Severity.ERROR,
