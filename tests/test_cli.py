@@ -93,6 +93,27 @@ def test_a_file_without_its_option_is_answered_with_the_option(capsys: pytest.Ca
     assert capsys.readouterr().err.endswith(f"unrecognized arguments: {__file__}; did you mean --config {__file__}?\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        (["check", "--memory", "16Gi", __file__], "--memory; did you mean --memory-capacity?"),
+        (["check", "--memory-capcity", "16Gi", __file__], "--memory-capcity; did you mean --memory-capacity?"),
+        (["check", "--imagefs=1G", __file__], "--imagefs=1G; did you mean --imagefs-capacity or --imagefs-inodes?"),
+        (["simulate", "--conf", "a.yaml", __file__], "--conf; did you mean --config?"),
+        (["explain", "--kube", "a", "b"], "--kube; did you mean --kubeconfig or --kube-reserved?"),
+        (["simulate", "--xy", "a", "b"], "--xy; see evictd simulate --help"),
+    ],
+)
+def test_a_misspelt_option_is_named_without_the_file_that_follows_its_value(
+    arguments: list[str], fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The value was taken for the file, and so the file was called unrecognized beside the option."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == ExitCode.USAGE
+    assert capsys.readouterr().err == f"evictd {arguments[0]}: error: unrecognized arguments: {fault}\n"
+
+
 @pytest.mark.parametrize("arguments", [["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
 def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

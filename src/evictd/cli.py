@@ -53,6 +53,10 @@ _OTHER_WORDS = {
 _WITHOUT_CONFIGURATION = frozenset({"status", "cleanup", "explain-alert"})
 """Commands that take none of the configuration's flags, and do not wait for its import."""
 _INTERRUPTED = 130
+_SHORTENED = len("--mem")
+"""The least that is taken for the beginning of an option."""
+_MOST_MEANT = 3
+"""The most options that are named for one that was shortened."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,6 +121,8 @@ def _run(arguments: list[str]) -> int:
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
         command = f"evictd {name}".strip()
+        # A value after an unknown option was taken for the file, and the file for one argument too many.
+        unknown = [one for one in unknown if one.startswith("--")] or unknown
         meant = _meant(unknown[0], _options(parser, name))
         remedy = f"did you mean {meant}?" if meant else f"see {command} --help"
         text = f"{command}: error: unrecognized arguments: {' '.join(unknown)}; {remedy}"
@@ -208,7 +214,9 @@ def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
 def _meant(unknown: str, options: tuple[str, ...]) -> str:
     """Return the arguments that an unknown one may have been meant as, empty if none is near."""
     if unknown.startswith("-"):
-        return most_similar(unknown.partition("=")[0], options, similarity=0.7)
+        option = unknown.partition("=")[0]
+        longer = [one for one in options if one.startswith(option)] if len(option) >= _SHORTENED else []
+        return " or ".join(longer[:_MOST_MEANT]) or most_similar(option, options, similarity=0.7)
     return f"--config {unknown}" if "--config" in options and Path(unknown).is_file() else ""
 
 
