@@ -6,10 +6,10 @@ longer has deleted. What other projects bring is left out: PrometheusRule, the m
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -38,15 +38,30 @@ ELSEWHERE: Json = {
     "metrics": {"enabled": False, "podMonitor": {"enabled": False}},
     "prometheusRule": {"enabled": False},
 }
-MY_VALUES: Json = yaml.safe_load(
-    "\n".join(re.findall(r"^    ((?:image|metrics|prometheusRule): .*)$", PAGE, re.MULTILINE))
+MY_VALUES = "\n".join(
+    re.findall(r"^    ((?:evictd|nodeSelector|image|metrics|prometheusRule): .*)$", PAGE, re.MULTILINE)
 )
-"""The file `my-values.yaml` of the page."""
+"""The file `my-values.yaml` of the page, as it is before the steps change it."""
 
 
-def helm_commands() -> list[list[str]]:
-    """The words of each line of the page that installs or upgrades the release."""
-    return [shlex.split(line) for line in re.findall(r"^ +(helm (?:install|upgrade) .*)$", PAGE, re.MULTILINE)]
+@dataclass(frozen=True, slots=True)
+class HelmCommand:
+    """A line of the page that installs or upgrades the release, with `my-values.yaml` as the steps up to it have made it."""
+
+    words: list[str]
+    values: Json
+
+
+def helm_commands() -> list[HelmCommand]:
+    """Return each command of Helm; those that edit the file before the first step are for nodes of two sizes."""
+    steps, text, made = PAGE[PAGE.index("\n## 1. ") :], MY_VALUES, []
+    for line in re.findall(r"^ +((?:helm (?:install|upgrade)|sed -i .* my-values\.yaml).*)$", steps, re.MULTILINE):
+        words = shlex.split(line)
+        if words[0] == "sed":
+            text = subprocess.run(["sed", words[2]], input=text, capture_output=True, text=True, check=True).stdout
+        else:
+            made.append(HelmCommand(words, yaml.safe_load(text)))
+    return made
 
 
 def exec_commands() -> list[list[str]]:
@@ -72,19 +87,13 @@ class Release:
     """The values that were given, without the defaults."""
     present: list[Json] = field(default_factory=list)
 
-    def run(self, words: list[str]) -> None:
+    def run(self, command: HelmCommand) -> None:
         """Install or upgrade as a line of the page says."""
         given: Json = {}
-        for option, value in pairwise(words):
+        for option, value in pairwise(command.words):
             if option == "--values":
-                (file,) = [MY_VALUES] if value == "my-values.yaml" else documents(ROOT / value)
+                (file,) = [command.values] if value == "my-values.yaml" else documents(ROOT / value)
                 given = merged(given, file)
-            elif option == "--set":
-                path, _, text = value.partition("=")
-                nested: Any = yaml.safe_load(text)
-                for name in reversed(path.split(".")):
-                    nested = {name: nested}
-                given = merged(given, nested)
         self._apply(given)
 
     def roll_back(self) -> None:
@@ -159,10 +168,10 @@ def scheduled(node: RealNode) -> int:
     return int(node.plane.admin.must("GET", path)["status"]["desiredNumberScheduled"])
 
 
-def replaced(release: Release, daemon: Daemon, words: list[str]) -> None:
+def replaced(release: Release, daemon: Daemon, command: HelmCommand) -> None:
     """Upgrade, and wait for the pod of the new revision."""
     first = daemon.pod["metadata"]["uid"]
-    release.run(words)
+    release.run(command)
     successor(daemon, first)
 
 

@@ -15,6 +15,8 @@ from tests.deploy.manifests import CHART, DEPLOY, documents
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+VALUES = re.findall(r"^    evictd: \{.*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+"""The block that begins `my-values.yaml`."""
 
 
 def merged(below: Any, above: Any) -> Any:
@@ -79,20 +81,19 @@ def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
 def test_nodes_of_two_sizes_take_two_releases_that_share_no_object(tmp_path: Path) -> None:
     """One file had the amounts for every node: 500Mi and 1Gi evict healthy pods on 2 GiB."""
     helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
-    (block,) = re.findall(r"^    image: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    (block,) = VALUES
     (kubelet,) = re.findall(r"^    kubelet:\n(?:    .*\n)*", PAGE, re.MULTILINE)
-    commands = re.findall(r"^    ((?:echo|sed) .*my-values\.yaml.*)$", PAGE, re.MULTILINE)
-    assert [each.split()[0] for each in commands] == ["echo", "sed"]
+    commands = re.findall(r"^    (sed .*memory: large.*)$", PAGE, re.MULTILINE)
+    assert len(commands) == 2
     (tmp_path / "my-values.yaml").write_text(dedent(block) + dedent(kubelet))
     for each in commands:
         subprocess.run(["sh", "-ec", each], cwd=tmp_path, check=True)
-    pool = {"nodeSelector": {"pool": "canary"}}  # --set of steps 1 to 3
     seen: set[tuple[str, str]] = set()
     selectors, thresholds = [], []
     with helm.Chart.load(str(CHART)) as chart:
         for release, file in (("evictd", "my-values.yaml"), ("evictd-small", "small-values.yaml")):
             given = yaml.safe_load((tmp_path / file).read_text())
-            values = merged(merged(documents(CHART / "values.yaml")[0], given), pool)
+            values = merged(documents(CHART / "values.yaml")[0], given)
             texts = chart.render(values, name=release, namespace="evictd").items()
             items = [
                 item for path, text in texts if path.endswith(".yaml") for item in yaml.safe_load_all(text) if item
@@ -107,3 +108,24 @@ def test_nodes_of_two_sizes_take_two_releases_that_share_no_object(tmp_path: Pat
             thresholds.append([kubelet_values[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")])
     assert [(each["memory"], each["pool"]) for each in selectors] == [("large", "canary"), ("small", "canary")]
     assert thresholds == [["500Mi", "1Gi"], ["150Mi", "200Mi"]]
+
+
+def test_the_file_alone_makes_each_step_as_safe_as_the_page_says(tmp_path: Path) -> None:
+    """`--set` had the dry run and the selector: one sync of the file by another tool evicted on every node."""
+    (path := tmp_path / "my-values.yaml").write_text(dedent(VALUES[0]))
+
+    def given() -> tuple[bool, dict[str, str]]:
+        values = yaml.safe_load(path.read_text())
+        return values["evictd"]["dryRun"], values["nodeSelector"]
+
+    assert given() == (True, {"pool": "canary"})
+    steps = re.split(r"^## (\d)\. .*\n", PAGE, flags=re.MULTILINE)
+    expected = {"3": (False, {"pool": "canary"}), "4": (False, {})}
+    for number, text in zip(steps[1::2], steps[2::2], strict=True):
+        edits = re.findall(r"^    (sed -i .* my-values\.yaml)$", text, re.MULTILINE)
+        assert bool(edits) == (number in expected)
+        for each in edits:
+            subprocess.run(["sh", "-ec", each], cwd=tmp_path, check=True)
+            assert given() == expected[number]
+    helm = re.findall(r"^ +(helm (?:install|upgrade) .*)$", PAGE, re.MULTILINE)
+    assert [each for each in helm if "--set" in each or "--values my-values.yaml" not in each] == []
