@@ -159,9 +159,10 @@ def test_the_documentation_has_every_field_and_every_flag() -> None:
     assert [name for name in wanted if f"`{name}" not in text] == []
 
 
-def test_the_annotated_sample_is_safe_to_run() -> None:
-    """Whoever ran it as `docs/getting-started.md` says, and forgot `--dry-run`, evicted pods."""
-    assert load(ROOT / "config/evictd.yaml").evictd.dry_run
+@pytest.mark.parametrize("name", ["evictd", "beside-a-kubelet"])
+def test_a_sample_that_is_installed_is_safe_to_run(name: str) -> None:
+    """A user who ran it as `docs/getting-started.md` says, and forgot `--dry-run`, evicted pods."""
+    assert load(ROOT / f"config/{name}.yaml").evictd.dry_run
 
 
 def test_the_annotated_sample_has_every_field_of_evictds_own_document() -> None:
