@@ -129,9 +129,14 @@ def missing_package(package: str, extra: str) -> str:
     )
 
 
+def similar_names(name: str, known: Iterable[str], *, most: int, similarity: float = 0.6) -> list[str]:
+    """Return the known names that are similar enough (0 to 1, `difflib`), at most so many, the most similar first."""
+    return difflib.get_close_matches(name[:_LONGEST_NAME], known, n=most, cutoff=similarity)
+
+
 def most_similar(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str:
     """Return the most similar known name, and "" where none is similar enough (0 to 1, `difflib`)."""
-    return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], known, n=1, cutoff=similarity)), "")
+    return next(iter(similar_names(name, known, most=1, similarity=similarity)), "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

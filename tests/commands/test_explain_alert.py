@@ -59,6 +59,13 @@ def test_an_unknown_alert_is_bad_usage() -> None:
         explain_alert.run(command("qqqq"))
 
 
+def test_up_to_three_alerts_are_named_the_one_that_means_the_last_word_among_them() -> None:
+    """Only EvictdEvictionCannotHelp was named, which is about a threshold at which no pod is evicted."""
+    names = "EvictdEvictionCannotHelp, EvictdCannotPerform or EvictdReloadFailed"
+    with pytest.raises(InputError, match=rf"is no alert of evictd; did you mean {names}\?$"):
+        explain_alert.run(command("EvictdEvictionFailed"))
+
+
 @pytest.mark.parametrize("name", ["EvictdEvictionLimitReached", "evictionlimitreached"])
 def test_a_reason_with_the_prefix_of_an_alert_is_found_in_its_run_book(name: str) -> None:
     with pytest.raises(InputError, match=r"the run book of EvictdEvictionCannotHelp names it$"):

@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import yaml
+
 from evictd.commands.explain_alert import runbooks
+from evictd.errors import SourceKind
+from tests.deploy.manifests import CHART
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -31,3 +35,13 @@ def test_after_a_kill_the_record_has_the_reason() -> None:
     assert "(`NoAction`)" in found
     assert "`MemoryThresholdNeverMet`" in found
     assert "evictd status" not in found
+
+
+def test_the_run_book_of_what_fails_says_what_to_do_for_each_source_of_the_rule() -> None:
+    """The summary shows the label `source`, and the run book named none."""
+    rules = yaml.safe_load((CHART / "files/alerts.yaml").read_text(encoding="utf-8"))["groups"]
+    (rule,) = (each for group in rules for each in group["rules"] if each["alert"] == "EvictdCannotPerform")
+    sources = {source for listed in re.findall(r'source=~"(.*?)"', rule["expr"]) for source in listed.split("|")}
+    named = re.findall(r"^- (`.*?`): ", book("EvictdCannotPerform"), re.MULTILINE)
+    assert {source for each in named for source in re.findall(r"`(.*?)`", each)} == sources <= set(SourceKind)
+    assert "reliability.md#faults-and-what-the-log-says" in book("EvictdCannotPerform")

@@ -6,10 +6,10 @@ The text is that of docs/alerts.md, which is a part of the package; `make refere
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from evictd.errors import ExitCode, InputError, most_similar
+from evictd.errors import ExitCode, InputError, similar_names
 from evictd.render.console import make_console, print_line
 
 _TEXT = Path(__file__).with_name("alerts.md")
@@ -18,7 +18,7 @@ _ITEM = re.compile(r"\n(?=- )")
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+(?:#[\w-]+)?)\)")
 _IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+(?:#[\w-]+)?)\)\)")
 _NAMED = 3
-"""The most run books that are named: a word of more tells nothing."""
+"""The most names and run books that are named: a word of more tells nothing."""
 _OF_PAGE = re.compile(r"\[([^\]]+)\]\(#[\w-]+\)")
 
 
@@ -52,13 +52,20 @@ def _alert(given: str, books: Mapping[str, str]) -> str:
         return names[word]
     value = re.sub("^evictd", "", given, flags=re.IGNORECASE)
     naming = [name for name, book in books.items() if _names(book, value) or word in _words(_meaning(book))]
-    if close := most_similar(word, names):
-        meant = f"did you mean {names[close]}?"
+    if close := similar_names(word, names, most=_NAMED):
+        last = re.findall("[A-Z]?[^A-Z]+|[A-Z]+", value)[-1].lower()
+        likely = [names[close[0]], *(name for name, book in books.items() if last in _words(_meaning(book)))]
+        likely += [names[each] for each in close]
+        meant = f"did you mean {_either(list(dict.fromkeys(likely))[:_NAMED])}?"
     elif 0 < len(naming) <= _NAMED:
-        meant = f"the run book of {' or '.join(naming)} names it"
+        meant = f"the run book of {_either(naming)} names it"
     else:
         meant = f"there are {', '.join(books)}"
     raise InputError(f"{given}: is no alert of evictd; {meant}")
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])
 
 
 def _word(name: str) -> str:
