@@ -51,6 +51,21 @@ def test_the_second_complete_file_fits_a_smaller_node_with_one_line_changed(
     assert reclaim.value() == pytest.approx(int(disk) * 10**7, rel=0.1)
 
 
+def test_the_second_complete_file_is_named_for_a_node_above_its_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page ended at 64 GiB: its table has "more | not measured", and the sentence spoke of sizes between the two files."""
+    text = " ".join(PAGE.partition("\nFrom 4 GiB on take the second file")[2].partition("\n\n")[0].split())
+    assert "Take it for 256 GiB too" in text
+    assert "run `check` on one node" in text
+    assert "[`advise`]" in text
+    (block,) = re.findall(r"^    # large.yaml: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    (path := tmp_path / "large.yaml").write_text(dedent(block))
+    sizes = ["--memory-capacity=256Gi", "--nodefs-capacity=1T", "--imagefs-capacity=1T"]
+    assert main(["check", str(path), *sizes, "--output", "json"]) == 0
+    assert "LittleMemoryLeft" not in "".join(capsys.readouterr())
+
+
 @pytest.mark.parametrize(("name", "memory", "amount"), [("small", "2Gi", "100Mi"), ("large", "64Gi", "924Mi")])
 def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserved(
     name: str, memory: str, amount: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
