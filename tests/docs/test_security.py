@@ -39,3 +39,14 @@ def test_the_other_accounts_may_do_what_the_page_says() -> None:
         if each["kind"] == "ClusterRoleBinding"
     )
     assert f"(`{proxy}`)" in text
+
+
+def test_the_page_says_as_which_user_with_which_capabilities_the_container_runs() -> None:
+    """Only the reference of the chart had the UID."""
+    (made,) = documents(DEPLOY / "base/daemonset.yaml")
+    spec = made["spec"]["template"]["spec"]
+    (container,) = (each for each in spec["containers"] if each["name"] == "evictd")
+    capabilities = container["securityContext"]["capabilities"]
+    assert capabilities["drop"] == ["ALL"]
+    uid, (added,) = spec["securityContext"]["runAsUser"], capabilities["add"]
+    assert f"UID {uid} with the capability {added} alone" in " ".join(PAGE.split())
