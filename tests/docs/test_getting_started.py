@@ -53,3 +53,11 @@ def test_the_symbols_of_the_status_are_explained() -> None:
     source = (ROOT / "src/evictd/render/status/view.py").read_text(encoding="utf-8")
     symbols = {each for each in source if not each.isascii() and not each.isalpha()} - {"░"}  # the rest of the bar
     assert {part.split()[0] for part in re.split("[,;] ", line)} == symbols | {"!"}
+
+
+def test_the_first_trial_has_the_directory_by_which_disks_are_read() -> None:
+    """The remedy came two blocks later, and each disk of the first trial had no reading."""
+    trial = PAGE.partition("**Without installing**")[2].partition("**On a node with a kubelet**")[0]
+    commands = re.findall(r"^    (sudo .*?)(?: +#.*)?$", trial, re.MULTILINE)
+    assert commands[0] == f"sudo mkdir -p {load(ROOT / 'config/evictd.yaml').evictd.root_dir}"
+    assert " run --config config/evictd.yaml " in commands[1]
