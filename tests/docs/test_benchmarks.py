@@ -1,0 +1,37 @@
+"""docs/benchmarks.md: the figures that other pages take from its tables are the sums of the rows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TABLE = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8").partition("<!-- suite: oom -->")[2]
+
+
+def kills(mode: str) -> tuple[int, int]:
+    """Return how many trials of a mode the OOM killer won, and of how many."""
+    rows = re.findall(rf"^\| {mode} \| \d+ \| \d+ \| (\d+) of (\d+) \|", TABLE.partition("<!-- end")[0], re.MULTILINE)
+    assert len(rows) == 3
+    return sum(int(lost) for lost, _ in rows), sum(int(trials) for _, trials in rows)
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/from-the-kubelet.md"])
+def test_what_evictd_adds_to_a_kubelet_has_the_figures_of_the_table(name: str) -> None:
+    """The README compared with a node that has no eviction at all; a reader with a kubelet asks what it adds."""
+    text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    (kubelet, trials), (polled, of_polled), (evictd, of_evictd) = map(kills, ("kubelet", "10 s poll", "standard"))
+    assert trials == of_polled
+    (sentence,) = re.findall(r"[Oo]f \d+ fills of memory the OOM killer .*? compares the decisions\.", text)
+    assert re.findall(r"\b\d+\b", sentence) == [str(each) for each in (trials, kubelet, polled, 10, of_evictd, evictd)]
+    assert "benchmarks.md#before-the-oom-killer" in sentence
+    assert "--compare Kubelet" in sentence
+
+
+def test_the_first_row_tells_the_kubelets_policy_from_its_interval() -> None:
+    """28 of 30 were lost under policy Kubelet, which was woken in time; the row called them the loop of 10 s."""
+    first = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8").partition("does the OOM killer come first")[2]
+    row = first.partition("\n")[0]
+    for mode, words in (("kubelet", "under policy Kubelet"), ("10 s poll", "with a look every 10 s")):
+        lost, trials = kills(mode)
+        assert f"{lost} of {trials} {words}" in row
