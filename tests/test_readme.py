@@ -8,6 +8,8 @@ import pytest
 
 from evictd.cli import COMMANDS
 from evictd.config.file import load
+from evictd_testnode.disks import DiskKind, DiskRecipe
+from evictd_testnode.story import DISK_MIB
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -77,3 +79,10 @@ def test_every_story_that_ships_is_described() -> None:
     page = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
     for path in (ROOT / "config" / "scenarios").glob("*.yaml"):
         assert f"`{path.name}`" in page
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
+def test_the_demo_is_said_to_fill_no_disk_of_the_machine(name: str) -> None:
+    """It "fills the disk of a disposable node": a reader took it for the machine's."""
+    assert DiskRecipe().kind is DiskKind.TMPFS
+    assert f"disposable node, {DISK_MIB} MiB of memory (tmpfs)" in (ROOT / name).read_text(encoding="utf-8")
