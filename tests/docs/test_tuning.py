@@ -109,6 +109,20 @@ def test_the_sample_for_a_small_node_is_a_dry_run_and_names_the_threshold_of_the
     assert f"Where no kubelet runs take {hard} (docs/tuning.md)" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(("memory", "noted"), [("1Gi", False), ("2Gi", False), ("8Gi", True)])
+def test_the_annotated_sample_has_the_threshold_of_the_table_for_small_nodes(
+    memory: str, noted: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It had 100Mi, which "fits every node", where the table begins at 150Mi; on large nodes `check` notes what its comment says."""
+    path = ROOT / "config/evictd.yaml"
+    first, *_ = (each for each in load(path).eviction.thresholds if each.signal is Signal.MEMORY_AVAILABLE)
+    (hard,) = re.findall(r"^\| hard \| (\w+) \|", PAGE, re.MULTILINE)
+    assert str(first.value.quantity) == hard
+    main(["check", str(path), f"--memory-capacity={memory}", "--root", str(tmp_path)])
+    assert ("LittleMemoryLeft" in "".join(capsys.readouterr())) == noted
+    assert "(LittleMemoryLeft)" in path.read_text(encoding="utf-8")
+
+
 def test_the_file_for_one_gib_without_a_kubelet_has_the_thresholds_of_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
