@@ -113,7 +113,7 @@ def test_the_sample_for_a_small_node_is_a_dry_run_and_names_the_threshold_of_the
 def test_the_annotated_sample_has_the_threshold_of_the_table_for_small_nodes(
     memory: str, noted: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It had 100Mi, which "fits every node", where the table begins at 150Mi; on large nodes `check` notes what its comment says."""
+    """It had 100Mi, which "fits every node", where the table begins at 150Mi; `check` notes what its comment says."""
     path = ROOT / "config/evictd.yaml"
     first, *_ = (each for each in load(path).eviction.thresholds if each.signal is Signal.MEMORY_AVAILABLE)
     (hard,) = re.findall(r"^\| hard \| (\w+) \|", PAGE, re.MULTILINE)
