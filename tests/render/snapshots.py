@@ -12,6 +12,7 @@ from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
+from evictd.render.past_budget import with_past_budget
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from evictd.world.loop import Run
 from tests.daemon.world import WALL
@@ -34,7 +35,8 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):
                 recent.add(each, decision_text(each, before.node_conditions), wall)
         recent.ended(cycle.observation.outcomes.cleaned_up, wall)
-        for uid, why in reasons_of(cycle.step.decisions, cycle.step.findings).items():
+        chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
+        for uid, why in with_past_budget(chosen, cycle.step.decisions, run.config, cycle.at).items():
             recent.explain(uid, why, filled_text(cycle.step.findings, wall))
         before = state
     last, kills = cycles[-1], RecentKills()

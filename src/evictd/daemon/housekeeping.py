@@ -33,6 +33,7 @@ from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
 from evictd.render.attribution import filled_text
 from evictd.render.deciding import reasons_of
+from evictd.render.past_budget import with_past_budget
 from evictd.worker import ErrorBackoff, describe
 
 
@@ -185,7 +186,8 @@ class Housekeeping:
     def _report(self, cycle: Cycle, failures: tuple[Failure, ...], *, since: int, acted: int) -> None:
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
         step = cycle.step
-        if why := _reasons(cycle, for_tenant=False):
+        why = with_past_budget(_reasons(cycle, for_tenant=False), step.decisions, cycle.config, cycle.now)
+        if why:
             self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall))
         self._telemetry.failures(failures)
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)

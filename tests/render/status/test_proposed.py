@@ -54,8 +54,11 @@ def test_the_order_and_the_reasons_agree_with_what_is_asked_for() -> None:
 def test_the_advice_names_a_refused_pod_once() -> None:
     """`Limit or move that pod; end, move or limit default/leak` was one pod twice."""
     asked = incident_snapshot("25-budget-of-zero", 300)
-    (text,) = remedies(status_of(asked, asked.at))
+    text, keep = remedies(status_of(asked, asked.at))
     assert text.startswith("let the disruption budget of default/leak allow its eviction")
+    assert keep == "to keep the pod, set `podTermination: EvictionAPI`, with which the budget holds"
+    honoured = {**status_of(asked, asked.at), "podTermination": "EvictionAPI"}
+    assert remedies(honoured) == [text], "the budget holds already"
 
 
 def test_several_refusals_are_one_advice() -> None:

@@ -81,7 +81,7 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
     refused = incident_snapshot("25-budget-of-zero", 311.5)
     status = status_of(refused, refused.at)
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
-    past = "with podTermination Auto evictd deletes that pod from 22:19:08 UTC (in 37s) on"
+    past = "with podTermination Auto evictd deletes that pod despite the budget from 22:19:08 UTC (in 37s) on"
     assert brief_stop(memory) == "a disruption budget refuses the eviction of default/leak, which comes first"
     assert past_its_budget(status, memory) == past
     assert headline(status).text.endswith(f"No pod is evicted at present: {brief_stop(memory)}; {past}.")
@@ -95,7 +95,7 @@ def test_a_budget_that_refuses_is_the_reason_and_says_when_evictd_passes_over_it
     assert body.count("ProtectedCulprit") == 1, "the finding with its amounts stands in `explain`"
     hard = [{**memory["thresholds"][0], "kind": "hard", "met": True}]
     late = {**memory, "stopEndsInSeconds": -1.0, "thresholds": hard}
-    assert past_its_budget(status, late) == "evictd deletes that pod at the next attempt"
+    assert past_its_budget(status, late) == "evictd deletes that pod despite the budget at the next attempt"
     assert paused_until(status, late) == ""
     head = page(refused, 0).partition("</header>")[0]
     assert (
@@ -109,12 +109,12 @@ def test_a_pod_that_is_asked_for_is_deleted_past_its_budget() -> None:
     """The deletion was said before and after each request, and not while one was made."""
     asked = incident_snapshot("25-budget-of-zero", 300)
     status = status_of(asked, asked.at)
-    past = "ith podTermination Auto evictd deletes default/leak from 22:19:08 UTC (in 49s) on"
+    past = "ith podTermination Auto evictd deletes default/leak despite the budget from 22:19:08 UTC (in 49s) on"
     assert asked_past_its_budget(status) == f"w{past}"
     assert headline(status).text.endswith(f"it refused once since 22:18:09 UTC. W{past}.")
     (row,) = status["asked"]
     over = {**status, "asked": [{**row, "budgetEndsInSeconds": -1.0}]}
-    assert asked_past_its_budget(over).endswith("evictd deletes default/leak at the next attempt")
+    assert asked_past_its_budget(over).endswith("evictd deletes default/leak despite the budget at the next attempt")
     other = {**status, "asked": [{**row, "budgetEndsInSeconds": -1.0, "pod": "default/web-0"}]}
     assert asked_past_its_budget(other) == "", "it has its turn again later"
     assert asked_past_its_budget({**status, "podTermination": "Evict"}) == (
@@ -124,7 +124,7 @@ def test_a_pod_that_is_asked_for_is_deleted_past_its_budget() -> None:
     hard = [
         {**each, "thresholds": [{**each["thresholds"][0], "kind": "hard", "met": True}]} for each in status["signals"]
     ]
-    assert asked_past_its_budget({**status, "signals": hard}).startswith("evictd deletes default/leak from")
+    assert asked_past_its_budget({**status, "signals": hard}).startswith("evictd deletes default/leak despite the budget from")
 
 
 def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:

@@ -29,7 +29,7 @@ from evictd.render.status.remedy_texts import (
 )
 from evictd.render.status.several_growers import several_grew
 from evictd.render.status.signal_entry import is_pressed, shown_entries
-from evictd.render.status.stopped import is_guarded_by_budget
+from evictd.render.status.stopped import is_guarded_by_budget, passes_over_budget
 from evictd.render.status.timing import approaches, as_before, graces, is_due, is_overdue
 from evictd.render.status.unguarded import unguarded_remedy
 from evictd.render.status.unused_images import before_pods
@@ -45,6 +45,7 @@ _OVERDUE = (
     "look why {pods} {verb} not end: a process in uninterruptible sleep cannot be killed (state D in `ps -eo stat,pid,args`: "
     "a disk or an NFS server does not answer), or the runtime does not stop it (`journalctl --unit containerd`, or crio)"
 )
+_KEEP_BUDGET = "to keep the pod, set `podTermination: EvictionAPI`, with which the budget holds"
 _RECLAIMING = "Reclaiming"
 _NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
 _MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
@@ -76,6 +77,8 @@ def remedies(status: Document) -> list[str]:
         found = dict.fromkeys((of_budget, *(text for text in found if LOOK_AT_BUDGETS not in text)))
     elif any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in each for each in found):
         found[LOOK_AT_BUDGETS] = None
+    if passes_over_budget(status):
+        found[_KEEP_BUDGET] = None
     if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in _open(status):

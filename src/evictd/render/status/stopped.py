@@ -13,6 +13,8 @@ BUDGET_GUARD = "disruption budget"
 """What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
 _AUTO = "Auto"
 """`EvictionMethod.AUTO`, whose module `status` need not load."""
+_BY_AUTO = f"with podTermination {_AUTO}"
+"""How the sentence about a soft eviction despite a budget begins."""
 _NO_POD_MEASURED = "NoPodMeasured"
 _PAUSED = "EvictionsDoNotHelp"
 """Its sentence ends with "evictions pause", and the time goes on with it."""
@@ -97,14 +99,20 @@ def _past(status: Document, entry: Document, left: float | None, pod: str, inste
     hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
     when = _from(_time(status, left))
     if hard:
-        return f"evictd deletes {pod} {when}"
+        return f"evictd deletes {pod} despite the budget {when}"
     termination = status.get("podTermination", _AUTO)  # an older daemon does not say it
     if termination == _AUTO:
-        return f"with podTermination {_AUTO} evictd deletes {pod} {when}"
+        return f"{_BY_AUTO} evictd deletes {pod} despite the budget {when}"
     never = f"with podTermination {termination} evictd does not delete {pod}"
     if not instead:
         return never
     return f"{never}; {clean(instead['pod'])} may go in its place {_from(_time(status, instead['inSeconds']))}"
+
+
+def passes_over_budget(status: Document) -> bool:
+    """Whether evictd deletes a pod despite a disruption budget only because `podTermination` is `Auto`."""
+    held = (asked_past_its_budget(status), *(past_its_budget(status, entry) for entry in status["signals"]))
+    return any(text.startswith(_BY_AUTO) for text in held)
 
 
 def _from(at: str) -> str:
