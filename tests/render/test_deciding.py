@@ -1,5 +1,6 @@
 """Why this pod was evicted and not another, in one sentence."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -126,7 +127,7 @@ def test_the_excess_decides_at_equal_priority() -> None:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("Unnecessary", "its eviction makes that of a/side (2Mi), which ranks before it, unnecessary."),
+        ("Unnecessary", "the end of a/side (2Mi), which ranks before it, would free too little."),
         ("Budget", "a/side (2Mi), which ranks before it, is passed over: a disruption budget refused its eviction."),
         (
             "OwnerBackoff",
@@ -149,7 +150,7 @@ def test_a_pod_of_another_namespace_has_no_name_in_what_a_tenant_may_read() -> N
 def test_several_pods_passed_over_for_one_reason_are_counted() -> None:
     sides = [row(f"a/side{number}", 2 * MI, priority=-1) for number in range(5)]
     sentence = said("a/leak", *sides, row("a/leak", 600 * MI), skipped={side["uid"]: "Unnecessary" for side in sides})
-    assert "that of a/side4 (2Mi) and 4 other pods, which rank before it, unnecessary" in sentence
+    assert "the end of a/side4 (2Mi) and 4 other pods, which rank before it, would free too little" in sentence
 
 
 def test_processes_are_counted_and_have_no_request() -> None:
@@ -251,11 +252,14 @@ def test_the_next_pod_is_explained_by_what_decides() -> None:
     """A pod in place 7 of the order was first because it `exceeds its request by 2.91Gi`, which puts it in place 7."""
     for name, seconds, others in (
         ("17-daemon-sets-a-little-over", 200, "default/agent-5 (110Mi) and 5 other pods"),
-        ("46-control-recreated-fork-bomb", 220, "default/web-7 (31 processes) and 7 other pods"),
+        ("20-fork-bomb", 20, "default/web-7 (31 processes) and 7 other pods"),
     ):
-        near = incident_snapshot(name, seconds)
-        why = f"its eviction makes that of {others}, which rank before it, unnecessary"
-        assert f"Why that pod is first: {why}." in page(near, 0)
+        body = page(incident_snapshot(name, seconds), 0)
+        why = f"the end of {others}, which rank before it, would free too little"
+        assert re.search(rf"Why that pod is first: it holds [0-9A-Za-z. ]+; {re.escape(why)}\.", body)
+    assert "it holds 10001 processes; " in body
+    assert "its priority 100 is above 0 of default/web-7" in body, "place 9 was `by usage`"
+    assert "by usage" not in body
 
 
 def test_a_name_is_no_reason_to_show() -> None:

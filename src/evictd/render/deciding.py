@@ -20,15 +20,13 @@ from evictd.render.text import amount_text, clean, counted, duration_text, usage
 
 Plain = Mapping[str, Any]
 
-"""Resources that pods request; usage is compared with the request."""
-
 PASSED_OVER = {
     SkipReason.IN_FLIGHT: "it ends already",
     SkipReason.NOT_MEASURED: "its usage of what is short is not known",
     SkipReason.USES_NOTHING: "as far as it was measured it uses none of what is short",
     SkipReason.BUDGET: "a disruption budget refused its eviction",
     SkipReason.OWNER: "its owner recreates it here after each eviction",
-    SkipReason.UNNECESSARY: "the eviction of another pod makes its own unnecessary",
+    SkipReason.UNNECESSARY: "its end would free too little",
     SkipReason.STALLS_LITTLE: "no pod stalls as much as the node does, pods at their own limit apart, so no end of one helps",
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
@@ -334,7 +332,11 @@ def instead_of_others(
 ) -> str:
     """Return why the pods that rank before a victim are passed over, by their uids; empty where none is."""
     before = [row for row in takewhile(lambda row: row.uid != victim.uid, rows) if row.uid in skipped]
-    return _instead([contender(row) for row in before], resource, skipped) if before else ""
+    if not before:
+        return ""
+    holds = f"it holds {contender(victim).amount(resource)}; "
+    unnecessary = skipped[before[-1].uid] is SkipReason.UNNECESSARY
+    return f"{holds if unnecessary else ''}{_instead([contender(row) for row in before], resource, skipped)}"
 
 
 def is_tie(row: RankedPod, rival: RankedPod) -> bool:
@@ -359,7 +361,7 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
     names = nearest.named(resource) + (f" and {counted(others, 'other pod')}" if others else "")
     ranks = "rank" if others else "ranks"
     if reason is SkipReason.UNNECESSARY:
-        return f"its eviction makes that of {names}, which {ranks} before it, unnecessary"
+        return f"the end of {names}, which {ranks} before it, would free too little"
     passed = f"{'are' if others else 'is'} passed over: {passed_over_because(reason, resource)}"
     return f"{names}, which {ranks} before it, {passed}"
 

@@ -33,7 +33,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.attribution import attribution_document
 from evictd.render.deciding import instead_of_others, is_tie
 from evictd.render.documents import API_VERSION, TOP_ROWS, Document
-from evictd.render.sentences import finding_text, goes_before, passed_over_text, place_text, rivals
+from evictd.render.sentences import finding_text, goes_before, goes_last, passed_over_text, rivals
 from evictd.render.text import protection
 
 
@@ -178,8 +178,10 @@ def placed_rows(
 ) -> list[PlacedRow]:
     """Return the first rows of a ranking, all for `most` of `None`, with the reason for each place."""
     protections = [protection(row.pod, config) for row in rows]
+    evictable = [row for row, protected in zip(rows, protections, strict=True) if not protected]
+    before = evictable[-2] if len(evictable) > 1 else None  # of the last one that may be evicted
     return [
-        PlacedRow(row, protected, place_text(row, resource), tied=False)
+        PlacedRow(row, protected, goes_last(row, None if protected else before, resource), tied=False)
         if rival is None
         else PlacedRow(row, protected, goes_before(row, rival, resource), is_tie(row, rival))
         for row, rival, protected in zip(rows[:most], rivals(rows, protections), protections, strict=False)
@@ -249,9 +251,10 @@ def _next_why(queue: Queue, placed: Iterable[PlacedRow]) -> str:
     """Return why the next pod goes and no other one; empty where it was not measured, or only its name decides."""
     if queue.victim is None or queue.victim.usage is None:
         return ""
+    own = next((each for each in placed if each.row.uid == queue.victim.uid), None)
     if passed := instead_of_others(queue.rows, queue.victim, queue.skipped, queue.resource):
         return passed
-    return next((each.why for each in placed if each.row.uid == queue.victim.uid and not each.tied), "")
+    return "" if own is None or own.tied else own.why
 
 
 def _oom_score(difference: OomScoreDifference) -> Document:

@@ -103,6 +103,15 @@ def goes_before(row: RankedPod, following: RankedPod, resource: Resource) -> str
     return deciding_key(contender(row), contender(following), resource).removeprefix("it ").removeprefix("its ")
 
 
+def goes_last(row: RankedPod, before: RankedPod | None, resource: Resource) -> str:
+    """Describe the place of the last pod: the priorities, where they put it after the one before, else what it is made of."""
+    if before is None or (row.standing, row.preference) != (before.standing, before.preference):
+        return place_text(row, resource)
+    if row.priority == before.priority:
+        return place_text(row, resource)
+    return f"its priority {row.priority} is above {before.priority} of {pod_name(before.pod)}"
+
+
 def rivals(rows: Sequence[RankedPod], protections: Sequence[str]) -> list[RankedPod | None]:
     """Return for each row the nearest one after it that may be evicted; `None` where there is none."""
     found: list[RankedPod | None] = []
