@@ -262,6 +262,12 @@ def test_the_next_pod_is_explained_by_what_decides() -> None:
     assert "by usage" not in body
 
 
+def test_of_equal_pods_after_one_that_is_passed_over_the_name_decides() -> None:
+    """It said why the writer is passed over, and not why web-0 goes and not web-1."""
+    body = page(incident_snapshot("02-host-path-writer", 330), 0)
+    assert "(hostPath volumes are not measured); it is equal to default/web-1, so the name decides." in body
+
+
 def test_a_name_is_no_reason_to_show() -> None:
     """`Why that pod is first: is equal to default/batch-1, so the name decides` told nothing."""
     near = incident_snapshot("42-budget-of-one", 60)

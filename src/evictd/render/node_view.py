@@ -253,7 +253,7 @@ def _next_why(queue: Queue, placed: Iterable[PlacedRow]) -> str:
         return ""
     own = next((each for each in placed if each.row.uid == queue.victim.uid), None)
     if passed := instead_of_others(queue.rows, queue.victim, queue.skipped, queue.resource):
-        return passed
+        return f"{passed}; it {own.why}" if own is not None and own.tied else passed
     return "" if own is None or own.tied else own.why
 
 
