@@ -61,17 +61,17 @@ def test_a_rate_stands_out_from_scatter_where_no_move_against_it_is_as_large() -
 def test_a_level_that_was_as_low_before_and_rose_again_tells_no_time() -> None:
     """The page said of a level that goes up and down every few minutes when its threshold is met."""
     waves = [(number * MINUTE, 1000 - number % 4 * 100) for number in range(20)]
-    assert play(*waves).recovered_before(400)
-    assert not play(*waves).recovered_before(700), "it fell to the limit before"
-    assert not play(*waves, (20 * MINUTE, 650)).recovered_before(400), "it was never as low"
-    assert not play(*((number * MINUTE, 1000 - number * 10) for number in range(20))).recovered_before(400), "a leak"
-    assert not play((0, 900), (MINUTE, 950), (2 * MINUTE, 920)).recovered_before(400), "too short a time"
+    assert play(*waves).recovered_from(400) == 700, "it never fell to the limit"
+    assert play(*waves).recovered_from(700) is None, "it fell to the limit before"
+    assert play(*waves, (20 * MINUTE, 650)).recovered_from(400) is None, "it was never as low"
+    assert play(*((number * MINUTE, 1000 - number * 10) for number in range(20))).recovered_from(400) is None, "a leak"
+    assert play((0, 900), (MINUTE, 950), (2 * MINUTE, 920)).recovered_from(400) is None, "too short a time"
     raised = [(0, 700), *((number * MINUTE, 400) for number in range(1, 3)), (3 * MINUTE, 90), (9 * MINUTE, 800)]
-    assert play(*raised).recovered_before(80)
-    assert not play(*raised).recovered_before(100), (
+    assert play(*raised).recovered_from(80) == 90
+    assert play(*raised).recovered_from(100) is None, (
         "the removal of images raised it, within the last minutes too (world 40)"
     )
-    assert not Trend().recovered_before(400)
+    assert Trend().recovered_from(400) is None
 
 
 def test_few_readings_or_a_short_time_do_not_tell_what_is_scatter() -> None:

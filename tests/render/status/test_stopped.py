@@ -124,7 +124,9 @@ def test_a_pod_that_is_asked_for_is_deleted_past_its_budget() -> None:
     hard = [
         {**each, "thresholds": [{**each["thresholds"][0], "kind": "hard", "met": True}]} for each in status["signals"]
     ]
-    assert asked_past_its_budget({**status, "signals": hard}).startswith("evictd deletes default/leak despite the budget from")
+    assert asked_past_its_budget({**status, "signals": hard}).startswith(
+        "evictd deletes default/leak despite the budget from"
+    )
 
 
 def test_the_brief_reason_names_the_pod_that_is_the_cause() -> None:

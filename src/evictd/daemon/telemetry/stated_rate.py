@@ -68,8 +68,8 @@ def _foreseen(threshold: dict[str, Any], trend: Trend, now: int) -> dict[str, An
         threshold = {**threshold, "secondsAtLastFall": trend.seconds_at(last[1], threshold["limit"], now)}
     if seconds is not None and trend.has_ended:
         return {**threshold, "secondsToThreshold": None}
-    if seconds is None or not trend.recovered_before(threshold["limit"]):
+    if seconds is None or (lowest := trend.recovered_from(threshold["limit"])) is None:
         return threshold
     if seconds <= SOON_SECONDS:
-        return {**threshold, "recoveredBefore": True}
+        return {**threshold, "recoveredFrom": lowest}
     return {**threshold, "secondsToThreshold": None}

@@ -250,7 +250,7 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
         "secondsToThreshold": None if seconds is None else round(max(seconds - age / SECOND, 0), 1),
         "secondsAtLastFall": None,
         "secondsAsBefore": None,
-        "recoveredBefore": False,
+        "recoveredFrom": None,
         "origin": finding.threshold.origin.value,
     }
 

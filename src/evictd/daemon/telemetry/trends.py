@@ -201,18 +201,19 @@ class Trend:
         nearly = highest - (highest - now.available) // _LITTLE_PART
         return next((point.at for point in reversed(fall) if point.available >= nearly), None)
 
-    def recovered_before(self, limit: int) -> bool:
-        """Whether the level was as low before within the hour, and rose again without falling to a limit.
+    def recovered_from(self, limit: int) -> int | None:
+        """Return to what amount the signal fell before within the hour, as low as now or lower, if it rose again.
 
-        The rate of a minute says little there of what comes: what is available goes up and down. The last minutes do not count:
-        scatter of a slow fall is as low there. Where it fell to the limit within the hour, an action of evictd raised it.
+        `None` where it did not, or fell to a limit. The rate of a minute says little there of what comes: what is available goes
+        up and down. The last minutes do not count: scatter of a slow fall is as low there. Where it fell to the limit within the
+        hour, an action of evictd raised it.
         """
         if not self.recent:
-            return False
+            return None
         last = self.recent[-1]
-        before = [point.available for point in self.hour if point.at <= last.at - _BEFORE]
+        before = min((point.available for point in self.hour if point.at <= last.at - _BEFORE), default=None)
         lowest = min((point.available for point in self.hour), default=limit)
-        return bool(before) and limit < lowest and min(before) <= last.available
+        return before if before is not None and limit < lowest and before <= last.available else None
 
 
 def _is_long(points: Sequence[Point]) -> bool:

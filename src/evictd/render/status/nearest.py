@@ -41,7 +41,7 @@ def nearest(status: Document) -> str:
 
 
 def _falls_as_before(entry: Document) -> bool:
-    """Whether a threshold would be met within an hour at the present rate, and is not foreseen: see `Trend.recovered_before`."""
+    """Whether a threshold would be met within an hour at the present rate, and is not foreseen: see `Trend.recovered_from`."""
     rate = entry.get("fillRate") or 0
     return (
         rate > 0

@@ -41,10 +41,9 @@ class Approach(NamedTuple):
         limit = limit_amount(self.threshold["limit"], Signal(self.entry["signal"]))
         which = f"its {self.threshold['kind']} threshold {limit} {in_text(self.seconds)}"
         if (last := self.entry.get("lastFall")) and self.soonest < self.seconds:
-            over = seconds_text(last["overSeconds"])
             sooner = f"its {self.threshold['kind']} threshold {limit} {in_text(self.soonest)}"
-            late = f"in {seconds_text(self.seconds)} at that of the last minute"
-            return f"{self.entry['signal']} reaches {sooner} at the rate of the last {over}, {late}"
+            rates = f"of the last {seconds_text(last['overSeconds'])}, in {seconds_text(self.seconds)} at that of the last minute"
+            return f"{self.entry['signal']} reaches {sooner} at the rate {rates}"
         slows = slowed(self.entry)
         if has_stopped(self.entry):
             above = gap_text(self.entry["available"] - self.threshold["limit"], Signal(self.entry["signal"]))
@@ -70,8 +69,11 @@ class Approach(NamedTuple):
     @property
     def caveat(self) -> str:
         """Why the threshold may not be met, after a comma; empty where the recorded trend does not say it."""
-        recovered = self.threshold.get("recoveredBefore")  # an older daemon does not say it
-        return ", but it was as low within the last hour and rose again" if recovered and not slowed(self.entry) else ""
+        if (lowest := self.threshold.get("recoveredFrom")) is None or slowed(
+            self.entry
+        ):  # an older daemon does not say it
+            return ""
+        return f", but within the last hour it rose again from {limit_amount(lowest, Signal(self.entry['signal']))}"
 
     @property
     def waits_for_pages(self) -> int:
@@ -221,9 +223,7 @@ def graces(status: Document) -> list[Grace]:
                 continue
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
-            text = (
-                f"{entry['signal']}: the {threshold['kind']} threshold acts in {seconds_text(left)} at the latest{back}"
-            )
+            text = f"{entry['signal']}: the soft threshold acts in {seconds_text(left)} at the latest{back}"
             found.append(Grace(left, entry, text))
     return sorted(found, key=lambda each: each.seconds)
 
