@@ -37,7 +37,7 @@ from evictd.core.model.finding import (
     ThresholdFinding,
     WaitingForMeasurement,
 )
-from evictd.core.model.signal import MEMORY_SIGNALS, RESOURCES, SIGNALS, NodeCondition, Resource, Signal
+from evictd.core.model.signal import RESOURCES, SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text, share_text, size_text
 from evictd.core.units.quantity import NANO, Quantity
@@ -50,6 +50,7 @@ from evictd.render.text import (
     conditions_text,
     duration_text,
     left_text,
+    less_unusable,
     limit_text,
     names,
     pod_name,
@@ -213,14 +214,12 @@ def _left_text(because: EvictionCause, threshold: Threshold) -> str:
 
 
 def _limit_of(because: EvictionCause, threshold: Threshold) -> str:
-    """Write the threshold; a soft one of memory may be lower than it is configured (`docs/adr/0017-formula-auto.md`)."""
+    """Write the threshold, with its configured amount where that is higher."""
     limit, text = because.limit, limit_text(because.limit, threshold)
     if limit is not None and because.available is not None and because.available >= limit and threshold.min_reclaim:
         return f"{text} and its minimum reclaim {threshold.min_reclaim}"
-    configured = threshold.value.quantity
-    if limit is None or configured is None or threshold.signal not in MEMORY_SIGNALS or limit >= configured:
-        return text
-    return f"{text} ({quantity_text(configured, Resource.MEMORY)} less what no process can allocate)"
+    configured = None if limit is None else threshold.configured_above(limit)
+    return text if configured is None else f"{text} ({less_unusable(quantity_text(configured, Resource.MEMORY))})"
 
 
 def _pages_text(because: EvictionCause) -> str:

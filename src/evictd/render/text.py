@@ -137,6 +137,11 @@ def kind_text(threshold: "Threshold", before_grace: str = " ") -> str:
     return f"{kind}{before_grace}{duration_text(threshold.grace_period)}" if threshold.grace_period else kind
 
 
+def less_unusable(configured: str) -> str:
+    """Write why a soft threshold of memory is lower than it is configured."""
+    return f"{configured} less what no process can allocate"
+
+
 def limit_text(limit: Quantity | None, threshold: "Threshold") -> str:
     """Write the amount of a threshold; of a stall with the time for which it must be met: `20% for 20s`."""
     text = signal_quantity(limit, threshold.signal)

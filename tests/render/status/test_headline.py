@@ -117,7 +117,7 @@ def test_a_grace_period_and_a_transition_period_are_told_apart() -> None:
     status = status_of(soft, soft.at)
     head = headline(status)
     assert head.text == (
-        "memory.available: the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
+        "memory.available (1.5Gi left): the soft threshold acts in 1m30s at the latest, unless 512Mi come back. "
         "default/hog would be evicted first."
     )
     assert tuple(why_nothing(status, {"notes": ()}, head)) == ()

@@ -70,6 +70,14 @@ def test_a_grace_period_ends_in_the_words_of_the_headline() -> None:
     assert text.count("acts in 1m28s at the latest") == 3, "the title, the headline and the card"
 
 
+def test_a_soft_threshold_that_is_lower_than_configured_says_why() -> None:
+    """`Soft 960Mi` stood where the configuration has 1Gi; why was said only once a pod had been chosen."""
+    text = page(incident_snapshot("25-budget-of-zero", 265), 0)
+    assert "memory.available (960Mi left): the soft threshold acts in " in text
+    assert "soft 960Mi (1Gi less what no process can allocate; grace period 30s): met" in text
+    assert "hard 300Mi: " in text
+
+
 def test_the_eviction_of_a_dry_run_has_another_mark() -> None:
     assert 'class="mark dry"' in page(rehearsed())
     assert 'class="key mark dry"' in page(rehearsed())

@@ -98,6 +98,11 @@ class Threshold:
             return f">{(ALL_OF_THE_TIME - quantity.value()) / 100:g}%"
         return f"<{self.value}"
 
+    def configured_above(self, limit: Quantity) -> Quantity | None:
+        """Return the configured amount of memory where the limit of a soft threshold is less (docs/adr/0017-formula-auto.md)."""
+        configured = self.value.quantity
+        return configured if self.signal in MEMORY_SIGNALS and configured is not None and limit < configured else None
+
 
 def stall_threshold(signal: Signal, above: int, *, duration: int, hard: bool) -> Threshold:
     """Make a threshold that is met while tasks stall for more than `above` hundredths of a percent.

@@ -240,9 +240,11 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
     """Return a threshold; times count from now on, as those of conditions do. A grace period ends in a cycle, not before."""
     seconds, age = snapshot.seconds_to(finding), now - snapshot.at
     left = finding.grace_left and max(finding.grace_left - age, SECOND // 10)
+    configured = finding.threshold.configured_above(finding.limit)
     return {
         "kind": "hard" if finding.threshold.hard else "soft",
         "limit": finding.limit.value(),
+        "configured": None if configured is None else configured.value(),
         "met": finding.met,
         "keptByMinReclaim": finding.kept_by_min_reclaim,
         "gracePeriodSeconds": round(finding.threshold.grace_period / SECOND, 1),

@@ -8,7 +8,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.page_chart import EvictionMark, page_chart
 from evictd.render.status.signal_entry import has_stopped, is_pressed
 from evictd.render.status.timing import FORESEEN_SECONDS, in_text, is_due, limit_amount, slowed
-from evictd.render.text import gap_text, seconds_text, signal_amount
+from evictd.render.text import gap_text, less_unusable, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 Trend = Sequence[tuple[float, int]]
@@ -113,6 +113,8 @@ def _is_foreseen(seconds: float | None) -> bool:
 def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, Any]:
     """Return one threshold of a signal; `tick`: percent of the bar. Where one acts now, no grace period is said."""
     signal, due, state = Signal(entry["signal"]), is_due(entry), "not met"
+    configured, grace = threshold.get("configured"), threshold.get("gracePeriodSeconds")  # an older daemon has neither
+    lowered = "" if configured is None else less_unusable(signal_amount(configured, signal))
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
         state = f"met, acts in {seconds_text(left)} at the latest" if left and not due else "met"
@@ -124,7 +126,7 @@ def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, A
         "kind": threshold["kind"],
         "limit": limit_amount(threshold["limit"], signal),
         "percent": tick,
-        "grace": seconds_text(grace) if (grace := threshold.get("gracePeriodSeconds")) else "",
+        "about": "; ".join(filter(None, (lowered, f"grace period {seconds_text(grace)}" if grace else ""))),
         "state": state,
         "met": is_pressed(threshold),
     }

@@ -69,9 +69,8 @@ class Approach(NamedTuple):
     @property
     def caveat(self) -> str:
         """Why the threshold may not be met, after a comma; empty where the recorded trend does not say it."""
-        if (lowest := self.threshold.get("recoveredFrom")) is None or slowed(
-            self.entry
-        ):  # an older daemon does not say it
+        lowest = self.threshold.get("recoveredFrom")  # an older daemon does not say it
+        if lowest is None or slowed(self.entry):
             return ""
         return f", but within the last hour it rose again from {limit_amount(lowest, Signal(self.entry['signal']))}"
 
@@ -223,7 +222,8 @@ def graces(status: Document) -> list[Grace]:
                 continue
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
-            text = f"{entry['signal']}: the soft threshold acts in {seconds_text(left)} at the latest{back}"
+            amount = f"{limit_amount(entry['available'], signal)} {'stalled' if signal in STALLS else 'left'}"
+            text = f"{entry['signal']} ({amount}): the soft threshold acts in {seconds_text(left)} at the latest{back}"
             found.append(Grace(left, entry, text))
     return sorted(found, key=lambda each: each.seconds)
 
