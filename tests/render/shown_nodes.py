@@ -79,6 +79,7 @@ def play(
                 if not dry_run or text not in {known.text for known in recent.all()}:
                     recent.add(each, text, WALL + at - START, dry_run=dry_run)
         recent.ended(gone, WALL + at - START)
+        recent.measured(signal_observations(node), WALL + at - START)
         for uid, why in reasons_of(step.decisions, step.findings, dry_run=dry_run).items():
             recent.explain(uid, why, filled_text(step.findings, WALL + at - START))
     assert step is not None

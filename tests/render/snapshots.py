@@ -35,6 +35,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):
                 recent.add(each, decision_text(each, before.node_conditions), wall)
         recent.ended(cycle.observation.outcomes.cleaned_up, wall)
+        recent.measured(seen, wall)
         chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
         for uid, why in with_past_budget(chosen, cycle.step.decisions, run.config, cycle.at).items():
             recent.explain(uid, why, filled_text(cycle.step.findings, wall))

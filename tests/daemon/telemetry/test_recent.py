@@ -5,11 +5,12 @@ from dataclasses import replace
 from evictd.codec.times import parse_time
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
-from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Reclaim
+from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Reclaim, signal_observations
 from evictd.core.model.state import Victim
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions, folded_refusals
 from tests.daemon.world import DISK, GI, HOG, step
+from tests.playbook import node
 
 WALL = parse_time("2026-11-22T10:02:00Z")
 EVICT = next(each for each in step(GI // 2).decisions if isinstance(each, EvictPod))
@@ -90,6 +91,18 @@ def test_an_eviction_keeps_the_first_time_at_which_its_pod_was_seen_to_have_ende
         recent.ended({HOG.uid}, wall)
     recent.ended((), 7)
     assert [each.ended for each in recent.all()] == [5]
+
+
+def test_what_is_left_is_added_for_a_minute_after_the_end_of_a_pod() -> None:
+    recent = RecentDecisions()
+    recent.add(EVICT, "evict default/hog", WALL)
+    recent.ended({HOG.uid}, WALL)
+    found = []
+    for seconds in (0, 1, 60, 61):
+        seen = signal_observations(node(memory=f"{seconds + 1}Gi of 80Gi"))
+        recent.measured(seen, WALL + seconds * SECOND)
+        found += [(each.left, each.left_after) for each in recent.all()]
+    assert found == [(None, 0), (2 << 30, SECOND), (61 << 30, 60 * SECOND), (61 << 30, 60 * SECOND)]
 
 
 def test_the_evictions_of_one_owner_are_counted_until_ten_minutes_pass_without_one() -> None:

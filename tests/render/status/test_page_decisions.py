@@ -1,6 +1,5 @@
 """The last decisions of the page: what became of an eviction, and nothing twice."""
 
-from evictd.daemon.telemetry.trends import recent_readings
 from evictd.render.status.page_decisions import folded_decisions, page_decisions
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page, pressed, recovered
@@ -10,13 +9,14 @@ from tests.render.snapshots import incident_snapshot
 def test_an_eviction_says_when_it_ended_and_what_was_left_then() -> None:
     over = recovered()
     status = status_of(over, over.at)
-    trend = [(660.0, 1 << 30), (600.0, 5 << 30), (560.0, 11 << 29), (500.0, 3 << 30)]
-    (eviction,) = [each for each in page_decisions(status, (), {"memory.available": trend}) if each["pod"]]
+    (decided,) = [each for each in status["decisions"] if each["pod"]]
+    known = {**decided, "left": 11 << 29, "leftAfterSeconds": 10.0}
+    (eviction,) = page_decisions({**status, "decisions": [known]}, ())
     assert eviction["text"] == (
         "evict default/hog (grace period 1s) for memory.available: 512Mi left, threshold 1Gi; it ended 30s later, and 5.5Gi were "
         "left 10s after that"
     )
-    (untold,) = [each for each in page_decisions(status, (), {}) if each["pod"]]
+    (untold,) = page_decisions({**status, "decisions": [{**decided, "left": None}]}, ())
     assert untold["text"].endswith("; it ended 30s later")
     assert "it ended 30s later, and 5.5Gi were left" in page(over)
     assert "it ended" not in page(pressed())
@@ -29,7 +29,7 @@ def test_the_use_of_a_pod_stands_in_the_reason_only() -> None:
     pages = {**decided, "text": "evict a (x): 1Gi left; it uses 5Gi (1Gi of it clean file pages), requests none"}
     fast = {**decided, "text": "evict a (x): 1Gi left; it uses 80 processes; killed without grace: 9/s are taken"}
     bare = {**decided, "why": ""}
-    texts = [each["text"] for each in page_decisions({**status, "decisions": [pages, fast, bare]}, (), {})]
+    texts = [each["text"] for each in page_decisions({**status, "decisions": [pages, fast, bare]}, ())]
     assert [text.partition("; it ended")[0] for text in texts] == [
         decided["text"], "evict a (x): 1Gi left; killed without grace: 9/s are taken", pages["text"],
     ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_an_eviction_says_what_filled_the_supply_unless_that_stands_above() -> N
     filled = "Of 1.93Gi that filled memory since 22:31:20, pods took 0; 1.93Gi belong to no pod."
     assert page(over).count(filled) == 1, "it stands at the top"
     for said, shown in (((), f"At this eviction, o{filled[1:]}"), ({filled}, "")):
-        (decided,) = [each for each in page_decisions(status_of(over, over.at), said, {}) if each["pod"]]
+        (decided,) = [each for each in page_decisions(status_of(over, over.at), said) if each["pod"]]
         assert decided["filled"] == shown
 
 
@@ -59,18 +59,27 @@ def test_the_end_of_a_condition_is_named() -> None:
 
 def test_what_was_left_is_said_of_the_time_that_has_passed() -> None:
     """`8.8Gi were left within a minute` stood there in the second in which the pod ended."""
-    for seconds, left in ((471, "; it ended 0.0s later"), (472, " 1.0s after that")):
+    for seconds, left in ((471, "; it ended 0.0s later"), (472, " 1.5s after that")):
         ended = incident_snapshot("12-container-log", seconds)
-        trends = recent_readings(ended.trends, now=ended.at)
-        (eviction,) = [each for each in page_decisions(status_of(ended, ended.at), (), trends) if each["pod"]]
+        (eviction,) = [each for each in page_decisions(status_of(ended, ended.at), ()) if each["pod"]]
         assert eviction["text"].endswith(left)
+
+
+def test_what_was_left_after_an_eviction_stays_the_same_later() -> None:
+    """`0 were left 1m0s after that` became `51s` when the readings of that minute had become those of half minutes."""
+    said = []
+    for seconds in (430, 1000):
+        later = incident_snapshot("02-host-path-writer", seconds)
+        found = page_decisions(status_of(later, later.at), ())
+        said.append([each["text"] for each in found if each["pod"] in {"default/web-0", "default/web-1"}])
+    assert said[0] == said[1]
 
 
 def test_repeated_evictions_of_one_owner_are_folded_but_for_the_newest() -> None:
     """Thirty evictions of one daemon set, each with four lines, made a page of 16,000 pixels."""
     again = incident_snapshot("01-recreated-hog", 300)
     status = status_of(again, again.at)
-    shown, hidden, *_ = folded_decisions(page_decisions(status, (), {}))
+    shown, hidden, *_ = folded_decisions(page_decisions(status, ()))
     assert [each["pod"] for each in shown["rows"]] == ["default/leak-38", "default/leak-37", "default/leak-36"]
     count = len(hidden["rows"])
     assert hidden["title"].startswith(f"{count} earlier evictions of pods of DaemonSet/leak, from 22:1")
@@ -79,6 +88,6 @@ def test_repeated_evictions_of_one_owner_are_folded_but_for_the_newest() -> None
     assert body.count('<details id="evictions-2">') == 1
     assert body.count('class="EvictPod"') == 3 + count
     few = {**status, "decisions": [each for each in status["decisions"] if each["pod"]][-4:]}
-    assert [(each["title"], len(each["rows"])) for each in folded_decisions(page_decisions(few, (), {}))] == [("", 4)]
+    assert [(each["title"], len(each["rows"])) for each in folded_decisions(page_decisions(few, ()))] == [("", 4)]
     unowned = {**status, "decisions": [{**each, "owner": ""} for each in status["decisions"]]}
-    assert not any(each["title"] for each in folded_decisions(page_decisions(unowned, (), {})))
+    assert not any(each["title"] for each in folded_decisions(page_decisions(unowned, ())))

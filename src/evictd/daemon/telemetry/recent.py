@@ -6,7 +6,7 @@ when.
 
 import re
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -14,7 +14,9 @@ from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import Refusal, owner_of
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
-from evictd.core.units.duration import MINUTE
+from evictd.core.model.observation import SignalObservation
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.snapshot import Decided
 from evictd.render.sentences import kind_of
 from evictd.render.text import first_of
@@ -93,6 +95,15 @@ class RecentDecisions:
         for number, entry in enumerate(self._entries if uids else ()):
             if entry.shown.uid in uids and entry.shown.ended is None:
                 self._entries[number] = replace(entry, shown=replace(entry.shown, ended=wall))
+
+    def measured(self, seen: Mapping[Signal, SignalObservation], wall: int) -> None:
+        """Add to evictions whose pods ended within the last minute what is left now: what a pod held shows in that time, not at once."""
+        amounts = {signal.value: each.available.value() for signal, each in seen.items()}
+        for number, entry in enumerate(self._entries):
+            shown = entry.shown
+            if shown.ended is not None and SECOND <= wall - shown.ended <= MINUTE and shown.signal in amounts:
+                left = replace(shown, left=amounts[shown.signal], left_after=wall - shown.ended)
+                self._entries[number] = replace(entry, shown=left)
 
     def refused(self, refusal: Refusal, wall: int) -> None:
         """Replace the pod's eviction and its earlier refusals by a refusal."""

@@ -36,6 +36,9 @@ class Decided:
     dry_run: bool = False
     ended: int | None = None
     """An eviction: the time at which the pod was seen to have ended, on the wall clock; `None` before."""
+    left: int | None = None
+    """An eviction: what was left of its signal within a minute after that, and how many nanoseconds after it."""
+    left_after: int = 0
     owner: str = ""
     """An eviction: `namespace/Kind/name` of the pod's controlling owner; empty for a bare pod."""
     of_owner: int = 0

@@ -119,6 +119,8 @@ def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
         "incident": incident_id(decided.uid),
         "dryRun": decided.dry_run,
         "ended": _wall(decided.ended),
+        "left": decided.left,
+        "leftAfterSeconds": round(decided.left_after / SECOND, 1),
     }
 
 

@@ -259,6 +259,7 @@ class Telemetry:
         """Replace the snapshot that pages and metrics show."""
         latest, node, state = self.board.latest, cycle.observation.node, cycle.step.state
         seen = {} if node is None else signal_observations(node)
+        self._recent.measured(seen, cycle.wall)
         trends = NO_TRENDS if latest is None else latest.trends
         usage = usage_recorded(trends.usage, state.holdings, cycle.observation.pods)
         self.board.latest = Snapshot(

@@ -125,9 +125,7 @@ def node_page(
             ),
             key=itemgetter("unmeasured"),
         ),
-        "decisions": folded_decisions(
-            page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)}, trends)
-        ),
+        "decisions": folded_decisions(page_decisions(status, {*first, *beside, *(row["why"] for row in leaving)})),
         "notes": folded_notes([note for note in explained["notes"] if not _is_said(note, nothing)], status),
         "faults": (faulty := [fault.detail for fault in faults]),
         "problems": [each for each in status["problems"] if each["detail"] not in faulty],

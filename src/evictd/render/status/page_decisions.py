@@ -16,13 +16,9 @@ _USE = re.compile(r"; it (?:uses|stalls) [^;(]+(?=;|$)")
 _SHOWN = 3
 _LEAST_HIDDEN = 2
 """Fewest evictions that are folded: in place of one alone there would be a line that says so."""
-_RELIEF_SECONDS = 60
-"""Time after the end of a pod within which what it gave back shows."""
 
 
-def page_decisions(
-    status: Document, said: Collection[str], trends: Mapping[str, Sequence[tuple[float, int]]]
-) -> list[dict[str, Any]]:
+def page_decisions(status: Document, said: Collection[str]) -> list[dict[str, Any]]:
     """Return the decisions, newest first; the newest one of each incident has an anchor, to which the marks of a line lead.
 
     `said` are the sentences that stand above already: reasons, with the leaving pods, and who took what is short. Beside a
@@ -36,7 +32,7 @@ def page_decisions(
         anchor = f"incident-{incident}" if incident and incident not in anchors else ""
         anchors.add(incident)
         text = _USE.sub("", decision["text"]) if decision["why"] else decision["text"]
-        text += _end(decision, status, trends.get(decision["signal"], ()))
+        text += _end(decision, status)
         why = "" if decision["why"] in said else decision["why"]
         filled = decision["filled"]
         filled = "" if not filled or filled in said else f"At this eviction, {filled[:1].lower()}{filled[1:]}"
@@ -44,7 +40,7 @@ def page_decisions(
     return found
 
 
-def _end(decision: Document, status: Document, trend: Sequence[tuple[float, int]]) -> str:
+def _end(decision: Document, status: Document) -> str:
     """Write when an evicted pod ended, and how much was left when, within a minute; empty where it has not ended."""
     if not decision["ended"]:
         return ""
@@ -52,13 +48,10 @@ def _end(decision: Document, status: Document, trend: Sequence[tuple[float, int]
     if begun is None or ended is None:
         return ""
     text = f"; it ended {seconds_text(max(begun - ended, 0))} later"
-    after = [(ended - ago, amount) for ago, amount in trend if ended - _RELIEF_SECONDS <= ago < ended]
-    if not after:
+    if (amount := decision["left"]) is None:
         return text
-    passed, amount = after[-1]
-    return (
-        f"{text}, and {signal_amount(amount, Signal(decision['signal']))} were left {seconds_text(passed)} after that"
-    )
+    left = signal_amount(amount, Signal(decision["signal"]))
+    return f"{text}, and {left} were left {seconds_text(decision['leftAfterSeconds'])} after that"
 
 
 def folded_decisions(decisions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
