@@ -1,6 +1,7 @@
 """Makes snapshots of the daemon from played worlds, for the tests of the page."""
 
 from evictd.core.eviction.backoff import refusals
+from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
@@ -36,6 +37,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
                 recent.add(each, decision_text(each, before.node_conditions), wall)
         recent.ended(cycle.observation.outcomes.cleaned_up, wall)
         recent.measured(seen, wall)
+        recent.reclaimed(ended_reclaims(before, state, cycle.observation.outcomes), wall)
         chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
         for uid, why in with_past_budget(chosen, cycle.step.decisions, run.config, cycle.at).items():
             recent.explain(uid, why, filled_text(cycle.step.findings, wall))

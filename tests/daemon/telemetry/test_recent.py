@@ -5,7 +5,14 @@ from dataclasses import replace
 from evictd.codec.times import parse_time
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
-from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Reclaim, signal_observations
+from evictd.core.model.observation import (
+    EvictionAnswer,
+    EvictionAnswerKind,
+    Reclaim,
+    ReclaimOutcome,
+    signal_observations,
+)
+from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions, folded_refusals
@@ -72,6 +79,19 @@ def test_a_reclaim_has_the_signal_that_it_is_for() -> None:
     recent = RecentDecisions()
     recent.add(ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK), "remove images", WALL)
     assert [each.signal for each in recent.all()] == ["nodefs.available"]
+
+
+def test_a_reclaim_gets_what_its_collectors_freed() -> None:
+    recent = RecentDecisions()
+    for device in (Filesystem.NODEFS, Filesystem.IMAGEFS):
+        recent.add(ReclaimNode(actions=(Reclaim.IMAGES,), threshold=DISK, device=device), "remove images", WALL)
+    recent.add(EVICT, "evict default/hog", WALL)
+    of_images = ReclaimOutcome(action=Reclaim.IMAGES, freed_bytes=3, removed=2, device=Filesystem.NODEFS)
+    recent.reclaimed([of_images, replace(of_images, action=Reclaim.CONTAINERS)], WALL + 1)
+    recent.reclaimed([replace(of_images, device=Filesystem.IMAGEFS)], WALL)
+    assert [(each.freed, each.removed) for each in recent.all()] == [(6, 4), (None, 0), (None, 0)], (
+        "it has begun in the cycle in which that ended"
+    )
 
 
 def test_an_eviction_gets_its_reason_once() -> None:

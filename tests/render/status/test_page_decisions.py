@@ -75,6 +75,18 @@ def test_what_was_left_after_an_eviction_stays_the_same_later() -> None:
     assert said[0] == said[1]
 
 
+def test_a_collection_says_what_it_freed_once_it_has_ended() -> None:
+    """`Delete unused containers and images` never said whether anything was deleted."""
+    texts = []
+    for name in ("27-control-volume-writer", "28-control-dead-containers"):
+        ended = incident_snapshot(name, 400)
+        decisions = page_decisions(status_of(ended, ended.at), ())
+        texts.append([each["text"] for each in decisions if each["kind"] == "ReclaimNode"])
+    begun = "delete unused containers and images for nodefs.available"
+    assert texts[0][-1] == f"{begun}; nothing was removed"
+    assert texts[1] == [f"{begun}; 1 removed, 40Gi freed"]
+
+
 def test_repeated_evictions_of_one_owner_are_folded_but_for_the_newest() -> None:
     """Thirty evictions of one daemon set, each with four lines, made a page of 16,000 pixels."""
     again = incident_snapshot("01-recreated-hog", 300)

@@ -14,8 +14,8 @@ from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import Refusal, owner_of
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
-from evictd.core.model.observation import SignalObservation
-from evictd.core.model.signal import Signal
+from evictd.core.model.observation import ReclaimOutcome, SignalObservation
+from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.snapshot import Decided
 from evictd.render.sentences import kind_of
@@ -23,6 +23,7 @@ from evictd.render.text import first_of
 
 REMEMBERED = 50
 REFUSED = "Refused"
+RECLAIM = ReclaimNode.__name__
 OWNER_QUIET = 10 * MINUTE
 """Time without an eviction of an owner's pod after which its evictions are counted anew."""
 _BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) ")
@@ -33,6 +34,8 @@ _BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) ")
 class _Entry:
     shown: Decided
     uid: str = ""
+    device: Filesystem | None = None
+    """A reclaim: the device that it was begun for."""
     times: int = 0
     since: int = 0
 
@@ -49,7 +52,8 @@ class RecentDecisions:
         if isinstance(decision, ReclaimNode):
             shown = replace(shown, signal=decision.threshold.signal.value)
         if not isinstance(decision, EvictPod):
-            self._append(_Entry(shown=shown))
+            device = decision.device if isinstance(decision, ReclaimNode) else None
+            self._append(_Entry(shown=shown, device=device))
             return
         pod = decision.pod
         if not decision.shortens:
@@ -96,8 +100,20 @@ class RecentDecisions:
             if entry.shown.uid in uids and entry.shown.ended is None:
                 self._entries[number] = replace(entry, shown=replace(entry.shown, ended=wall))
 
+    def reclaimed(self, outcomes: Sequence[ReclaimOutcome], wall: int) -> None:
+        """Add to the last reclaim of each device that was begun before a time what its collectors freed, when they ended."""
+        for device in dict.fromkeys(each.device for each in outcomes):
+            ended = [each for each in outcomes if each.device is device]
+            freed, removed = sum(each.freed_bytes for each in ended), sum(each.removed for each in ended)
+            for number in reversed(range(len(self._entries))):
+                entry = self._entries[number]
+                if entry.shown.kind == RECLAIM and entry.shown.wall < wall and device in {entry.device, None}:
+                    shown = replace(entry.shown, freed=freed, removed=removed)
+                    self._entries[number] = replace(entry, shown=shown)
+                    break
+
     def measured(self, seen: Mapping[Signal, SignalObservation], wall: int) -> None:
-        """Add to evictions whose pods ended within the last minute what is left now: what a pod held shows in that time, not at once."""
+        """Add to evictions whose pods ended within the last minute what is left: what a pod held shows in that time, not at once."""
         amounts = {signal.value: each.available.value() for signal, each in seen.items()}
         for number, entry in enumerate(self._entries):
             shown = entry.shown

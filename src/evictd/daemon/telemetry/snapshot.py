@@ -39,6 +39,9 @@ class Decided:
     left: int | None = None
     """An eviction: what was left of its signal within a minute after that, and how many nanoseconds after it."""
     left_after: int = 0
+    freed: int | None = None
+    """A reclaim: the bytes that its collectors say they freed, and how much they removed; `None` before they have ended."""
+    removed: int = 0
     owner: str = ""
     """An eviction: `namespace/Kind/name` of the pod's controlling owner; empty for a bare pod."""
     of_owner: int = 0

@@ -121,6 +121,8 @@ def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
         "ended": _wall(decided.ended),
         "left": decided.left,
         "leftAfterSeconds": round(decided.left_after / SECOND, 1),
+        "freed": decided.freed,
+        "removed": decided.removed,
     }
 
 

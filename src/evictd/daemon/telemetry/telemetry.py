@@ -152,7 +152,9 @@ class Telemetry:
         self._observe_reaction([each for each in cycle.step.decisions if id(each) not in failed], acted - since)
         outcomes = cycle.observation.outcomes
         self._recent.ended(outcomes.cleaned_up | outcomes.stopped, cycle.wall)
-        self.reclaimed(ended_reclaims(cycle.before, cycle.step.state, outcomes))
+        reclaimed = ended_reclaims(cycle.before, cycle.step.state, outcomes)
+        self._recent.reclaimed(reclaimed, cycle.wall)
+        self.reclaimed(reclaimed)
         self.reclaimed(dropped_pages(cycle.before, outcomes))
         self.stats_age(cycle.step.findings, cycle.observation, acted)
 
