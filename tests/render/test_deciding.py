@@ -250,6 +250,7 @@ def evictions() -> list[EvictPod]:
 
 def test_the_next_pod_is_explained_by_what_decides() -> None:
     """A pod in place 7 of the order was first because it `exceeds its request by 2.91Gi`, which puts it in place 7."""
+    body = ""
     for name, seconds, others in (
         ("17-daemon-sets-a-little-over", 200, "default/agent-5 (110Mi) and 5 other pods"),
         ("20-fork-bomb", 20, "default/web-7 (31 processes) and 7 other pods"),

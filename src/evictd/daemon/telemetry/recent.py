@@ -113,7 +113,7 @@ class RecentDecisions:
                     break
 
     def measured(self, seen: Mapping[Signal, SignalObservation], wall: int) -> None:
-        """Add to evictions whose pods ended within the last minute what is left: what a pod held shows in that time, not at once."""
+        """Add to evictions whose pods ended within the last minute what is left: what a pod held shows in that time."""
         amounts = {signal.value: each.available.value() for signal, each in seen.items()}
         for number, entry in enumerate(self._entries):
             shown = entry.shown
