@@ -414,3 +414,27 @@ def test_pods_are_ended_as_recorded_unless_the_file_says_otherwise(tmp_path: Pat
     entry = JournalEntry(now=NOW, wall="", state=State(), observation=observe(GI), config=recorded, decisions=())
     (again,) = replay_under([entry], Namespace(config=file, policy=None))
     assert again.pod_termination is EvictionMethod(now)
+
+
+@pytest.mark.parametrize("other", [["--policy", "Kubelet"], ["--config", "lower.yaml"]])
+def test_an_old_burst_is_no_growth_that_goes_on(
+    other: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the growth was put on a pod that had taken 3Gi ten minutes before and stayed there since; a cache leaked alone."""
+    monkeypatch.chdir(tmp_path)
+    Path("lower.yaml").write_text(
+        "{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, evictionHard: {memory.available: 50Mi}}\n"
+    )
+    Path("world.yaml").write_text(
+        "kind: World\nconfig: {evictionHard: {memory.available: 100Mi}}\nduration: 20m\n"
+        "node: {memory: 8Gi, unusableMemory: 150Mi}\npods:\n"
+        "- {name: cache, behaviours: [{hold: {of: memory, amount: 512Mi}}, {grow: {of: memory, rate: 4Mi}}]}\n"
+        "- {name: batch, priority: -10, behaviours: [{hold: {of: memory, amount: 1Gi}}, "
+        "{burst: {of: memory, amount: 3Gi, start: 3m, duration: 20m, rate: 200Mi}}]}\n"
+    )
+    main(["simulate", "world.yaml", "--journal", "journal"])
+    assert "evict default/batch " in capsys.readouterr().out
+    assert main(["replay", "journal", *other]) == 0
+    simulate = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("  evictd simulate"))
+    assert "--grow default/cache+" in simulate
+    assert "default/batch" not in simulate

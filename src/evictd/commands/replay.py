@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.journal import JournalEntry
+from evictd.codec.journal_record import recorded_evictions
 from evictd.codec.times import parse_time
 from evictd.commands.journals import (
     add_journal_argument,
@@ -34,7 +35,9 @@ from evictd.core.model.config import (
     memory_formula,
     unallocatable_by,
 )
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Signal
 from evictd.core.model.sooner import sooner_settings
 from evictd.core.model.state import State
 from evictd.core.model.stats import MemoryStats
@@ -133,10 +136,26 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         step = synchronize(seen, observation or entry.observation, config, entry.now)
         state, last = step.state, entry.now
         formula = memory_formula(entry.config) if observation is None else None
-        same, sooner = decided_alike(entry, step), tuple(sooner_settings(entry.config, config))
         yield Replayed(
-            entry=entry, step=step, same=same, formula=formula, sooner=sooner, pod_termination=config.pod_termination
+            entry=entry,
+            step=step,
+            same=decided_alike(entry, step),
+            formula=formula,
+            sooner=tuple(sooner_settings(entry.config, config)),
+            pod_termination=config.pod_termination,
+            memory_held=_memory_held(entry),
         )
+
+
+def _memory_held(entry: JournalEntry) -> SupplyHoldings | None:
+    """Return who held memory after a recorded eviction was chosen; `None`: no pod was evicted, or it was not kept.
+
+    The state that is carried on has no reading of the cycles that are no entry, and with policy Kubelet none at all.
+    """
+    if not any(recorded_evictions(entry.decisions)):
+        return None
+    step = synchronize(entry.state, entry.observation, entry.config, entry.now)
+    return step.state.holdings.get(Signal.MEMORY_AVAILABLE)
 
 
 def _met_since(state: State, entry: JournalEntry, config: EvictionConfig) -> Mapping[Threshold, int]:

@@ -9,7 +9,6 @@ from evictd.codec.journal import JournalEntry
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
-from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import MemoryStats, NodeStats
 from evictd.core.model.threshold import Threshold
@@ -69,8 +68,7 @@ def test_each_pod_that_grew_then_grows_on() -> None:
     holdings = SupplyHoldings(at=60 * SECOND, used=used, lowest=lowest, lowest_before=lowest)
     one = replayed(eviction(rate=100 * MI))
     entry = replace(one.entry, observation=Observation(node=None, pods=tuple(pod(name) for name in used)))
-    state = State(holdings={Signal.MEMORY_AVAILABLE: holdings})
-    one = replace(one, entry=entry, step=replace(one.step, state=state))
+    one = replace(one, entry=entry, memory_held=holdings)
     _, found, _, simulate = readings_end_text([one], WHAT_IF)
     assert found.endswith("To assume it, let the pods grow on, as fast as memory filled then:")
     assert "--grow default/fast+666Mi/8s --grow default/hog+133Mi/8s --config" in simulate
@@ -83,7 +81,7 @@ def test_where_no_fill_rate_was_recorded_the_pods_grow_at_their_own() -> None:
     )
     one = replayed(eviction())
     entry = replace(one.entry, observation=Observation(node=None, pods=(pod("hog"),), pod_stats={}))
-    one = replace(one, entry=entry, step=replace(one.step, state=State(holdings={Signal.MEMORY_AVAILABLE: holdings})))
+    one = replace(one, entry=entry, memory_held=holdings)
     _, found, _, simulate = readings_end_text([one], WHAT_IF)
     assert (
         found
@@ -95,8 +93,7 @@ def test_where_no_fill_rate_was_recorded_the_pods_grow_at_their_own() -> None:
 def test_no_growth_of_a_pod_is_suggested_where_no_pod_grew() -> None:
     """`--grow default/web-1+999Mi/49s` was suggested for memory that the kernel had taken (world 07)."""
     one = replayed(eviction(rate=100 * MI))
-    calm = State(holdings={Signal.MEMORY_AVAILABLE: SupplyHoldings(at=60 * SECOND)})
-    one = replace(one, step=replace(one.step, state=calm))
+    one = replace(one, memory_held=SupplyHoldings(at=60 * SECOND))
     _, found, simulate = readings_end_text([one], WHAT_IF)
     assert "docs/worlds.md" in found
     assert "--grow" not in simulate
@@ -124,7 +121,7 @@ def test_a_growth_that_had_ended_is_not_suggested(recent: list[tuple[float, int]
     trend = {"memory.available": [(50.0, 900 * MI), *((at, left * MI) for at, left in recent)]}
     observation = Observation(node=node, pods=(pod("hog"),), pod_stats={})
     entry = replace(one.entry, observation=observation, extra={"trend": trend})
-    one = replace(one, entry=entry, step=replace(one.step, state=State(holdings={Signal.MEMORY_AVAILABLE: holdings})))
+    one = replace(one, entry=entry, memory_held=holdings)
     assert ("--grow" in " ".join(readings_end_text([one], WHAT_IF))) is suggested
 
 

@@ -98,8 +98,7 @@ def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
     """
     if _grows_no_more(one):
         return ()
-    holdings = one.step.state.holdings.get(Signal.MEMORY_AVAILABLE)
-    if holdings is None:
+    if (holdings := one.memory_held) is None:
         return None
     names = {pod.uid: pod.full_name for pod in one.entry.observation.pods}
     rates = {uid: each.rate for uid, each in holdings.growing.items() if uid in names and each.rate}

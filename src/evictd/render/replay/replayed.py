@@ -12,6 +12,7 @@ from evictd.codec.journal_record import recorded_evictions
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import Step
 from evictd.core.units.quantity import parse_quantity
@@ -47,6 +48,8 @@ class Replayed:
     """The settings of the other configuration that may act sooner than the recorded ones (`sooner_settings`)."""
     pod_termination: EvictionMethod | None = None
     """How the other configuration ends pods; `None`: not known."""
+    memory_held: SupplyHoldings | None = None
+    """Who held memory after a recorded eviction was chosen; `None`: no pod was evicted, or it was not kept."""
 
     @property
     def may_be_refused(self) -> bool:
