@@ -125,3 +125,21 @@ def test_only_a_decision_for_a_disk_waits_until_pods_are_measured() -> None:
     assert {Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_INODES_FREE} <= waits
     assert not waits & {Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}
     assert longest_wait(Signal.NODEFS_INODES_FREE) == 10 * SECOND
+
+
+def test_a_threshold_that_leaves_time_for_a_grace_period_needs_more() -> None:
+    """176Mi were said to leave the reserve at 80Mi a second: the pod had a second of grace with it, and 80Mi were left."""
+    chosen = Chosen(uid="a", pod="default/a", signal=MEMORY, hard=True, fill_rate=80 * MI, fitted=True)
+    episode = one(replace(reading(0, 100), chosen=(chosen,)), reading(1, 7000, gone="a"))
+    episode = replace(episode, took=SECOND // 5, used=16 * MI, limit=100 * MI)
+    assert [episode.used_with(hard * MI) // MI for hard in (100, 119, 120, 300)] == [16, 16, 96, 96]
+    assert episode.needed == 16 * MI + KEPT
+    assert [episode.leaves_reserve(hard * MI) for hard in (115, 116, 119, 120, 176, 195, 196)] == [
+        False, True, True, False, False, False, True,
+    ]  # fmt: skip
+    in_time = replace(episode, available=119 * MI, limit=119 * MI)
+    assert not in_time.too_late
+    assert not in_time.leaves_reserve(176 * MI), "it would get a grace period"
+    assert replace(episode, fitted=False).used_with(300 * MI) == 16 * MI
+    slow = replace(episode, took=2 * SECOND)
+    assert (slow.used_with(239 * MI), slow.used_with(240 * MI)) == (16 * MI, 96 * MI)

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from evictd.advice.enough import round_up
 from evictd.advice.episode import RESERVE
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
-from evictd.advice.proposal import LEAST_EVICTIONS, LEAST_READINGS, advise, round_up
+from evictd.advice.proposal import LEAST_EVICTIONS, LEAST_READINGS, advise
 from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -211,11 +212,6 @@ def test_evictions_for_stalls_are_counted_and_give_no_threshold() -> None:
     stalled = replace(stalled, chosen=(replace(stalled.chosen[0], signal=Signal.PODS_MEMORY_FULL_10),))
     found = advise([node_evidence("n", [stalled, reading(5, 4000, gone="a")])], 99)
     assert (found.stalls, found.signals) == (1, ())
-
-
-def test_rounding_up_adds_an_eighth_at_the_most() -> None:
-    for amount in (0, 1, 15, 17, 1000, 812 * MI, 2**40 + 1):
-        assert amount <= round_up(amount) <= amount + amount // 8 + 1
 
 
 def test_a_threshold_that_rests_on_one_eviction_has_beside_it_that_of_the_others() -> None:

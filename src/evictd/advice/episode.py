@@ -11,7 +11,8 @@ quick stop (`QUICK`).
 from collections.abc import Iterable, Iterator, Sequence
 
 from evictd.codec.reading_record import Chosen, RecordedCycle
-from evictd.core.eviction.time_left import led_limit
+from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+from evictd.core.eviction.time_left import grace_limit, led_limit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
@@ -73,6 +74,8 @@ class Episode:
     """Amount used up from the crossing of that threshold to the decision."""
     waited: bool = False
     """Whether the decision waited until pods were measured: how long depends on when the threshold was crossed."""
+    fitted: bool = False
+    """Whether the pod had no grace period because what was left did not last for it; never where the use is estimated."""
     shortened: bool = False
     """Whether its grace period was shortened: how long the pod takes to end by itself is not known then."""
     recovered: int | None = None
@@ -86,8 +89,21 @@ class Episode:
 
     @property
     def needed(self) -> int:
-        """The hard threshold that would have left the reserve; more where nothing was left at the decision."""
-        return self.fell_at_most + self.used_if_hard + self._reserve
+        """The hard threshold that would have left the reserve; more where nothing was left at the decision.
+
+        A higher one can need more (`used_with`).
+        """
+        return self.needed_with(0)
+
+    def needed_with(self, hard: int) -> int:
+        """Return the hard threshold that leaves the reserve after what is used up where `hard` is set."""
+        return self.fell_at_most + self.used_with(hard) + self._reserve
+
+    def used_with(self, hard: int) -> int:
+        """Return the amount that a hard eviction uses up with this threshold: more where it leaves time for a grace period."""
+        left, grace = hard - self.fell, IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+        given = self.fitted and left >= grace_limit(self.rate, grace, self.took)
+        return self.used_if_hard + (self.rate * grace if given else 0)
 
     @property
     def fell_at_most(self) -> int:
@@ -137,11 +153,11 @@ class Episode:
         """Whether this hard threshold would have left the reserve: no lower one than that which was too late."""
         if not self.measured:
             return False
-        if self.hard and not self.too_late and hard >= self.limit:
+        if self.hard and not self.too_late and hard >= self.limit and self.used_with(hard) <= self.used:
             return True
         if self.too_late and (hard <= self.limit or not self.available):
             return False  # where nothing was left at the decision, how much is needed is not known
-        return hard >= self.needed
+        return hard >= self.needed_with(hard)
 
 
 def longest_wait(signal: Signal) -> int:
@@ -177,7 +193,7 @@ def episode_of(
         available=level.available, used=used, took=took, rate=rate, ended=ended, capacity=level.capacity,
         measured=bool(known) or any(at < end.at for at, _ in after), estimated=estimated,
         threshold=level.hard or 0, leads=first.memory_lead if SIGNALS[signal].filesystem is None else first.disk_lead,
-        limit=(level.hard or 0) if chosen.hard else 0,
+        limit=(level.hard or 0) if chosen.hard else 0, fitted=chosen.fitted and not estimated,
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,
         owner=chosen.owner,

@@ -4,7 +4,8 @@
 measures first, and from the decision until the victim is gone. What is used up in both times is recorded: the distance from the
 threshold to the amount at the decision, and from there the fall to the lowest reading, or the fill rate times the time,
 whichever is more. A hard threshold is early enough where a reserve is left after that. Where the decision waited until pods were
-measured, a higher threshold can wait for the same measurement and gain nothing: the longest such wait counts then.
+measured, a higher threshold can wait for the same measurement and gain nothing: the longest such wait counts then. Where a pod
+was killed without grace because too little was left, a higher threshold can give it one: what it takes in that counts then.
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
 is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not
@@ -35,6 +36,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from evictd.advice.enough import least_hard, neediest, needs_with, quantile, round_up
 from evictd.advice.episode import Episode, shortages_of
 from evictd.advice.evidence import NodeEvidence, OutsidePods
 from evictd.advice.missing import MissingThreshold, missing_thresholds
@@ -206,7 +208,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     episodes = [episode for node in nodes for episode in node.episodes]
     soft = [each.took for each in episodes if each.ended and not each.hard and not each.shortened]
     measured = len(soft) >= LEAST_EVICTIONS
-    grace = -(-_quantile(soft, cover) // (5 * SECOND)) * 5 if measured else _POD_GRACE
+    grace = -(-quantile(soft, cover) // (5 * SECOND)) * 5 if measured else _POD_GRACE
     memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
     signals = tuple(
         _signal_advice(signal, nodes, cover, grace)
@@ -257,40 +259,36 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     all_of = {node.node: node.episodes_of(signal) for node in nodes}
     every = [episode for each in all_of.values() for episode in each]
     by_node = {name: [e for e in each if e.known] for name, each in all_of.items()}
-    # How much an eviction needed is not known where nothing was left at its decision; another one of the node tells more.
-    worst = {name: max(found, key=_by_need) for name, found in by_node.items() if found}
-    needs = sorted(episode.needed for episode in worst.values())
-    wanted = round_up(_quantile(needs, cover))
+    known = [each for each in by_node.values() if each]
+    wanted = least_hard(known, cover)
     capacities = {node.node: node.capacity[signal] for node in nodes if node.capacity.get(signal)}
     smallest = min(capacities, key=capacities.__getitem__, default="")
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
-    found = [episode for each in by_node.values() for episode in each]
-    enough = _at_least_the_too_late(wanted, every, most)
-    floor = _floor(all_of.values(), cover, most)
-    hard = max(enough, floor)
-    neediest = max(worst.values() or every, key=_by_need)
-    rest = {name: [e for e in each if e is not neediest] for name, each in by_node.items()}
-    rest_needs = [max(each, key=_by_need).needed for each in rest.values() if each]
-    others = [episode for episode in every if episode is not neediest]
-    rate = _quantile(filter(None, (max(e.rate for e in by_node[name]) for name in worst)), cover)
+    found = [episode for each in known for episode in each]
+    late, floor = _too_late_with(every, most), _floor(all_of.values(), cover, most)
+    hard = _at_most(least_hard(known, cover, max(late, floor)), most)
+    worst = neediest(found or every, hard)
+    rest = [[episode for episode in each if episode is not worst] for each in known]
+    late_without = _too_late_with([episode for episode in every if episode is not worst], most)
+    rate = quantile(filter(None, (max(e.rate for e in each) for each in known)), cover)
     need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
     soft = round_up(need)
     has_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
-    came_back = round_up(_quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
+    came_back = round_up(quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
     highest = soft if has_soft else hard
     fits = most is None or highest + came_back <= most
     one_more = _one_more(every, (hard, highest), came_back)
     return SignalAdvice(
         signal=signal,
-        needs=tuple(needs),
+        needs=tuple(needs_with(known, hard)),
         hard=hard,
         now=_hard_now(signal, nodes),
         episodes=len(every),
         shortages=sum(map(shortages_of, all_of.values())),
         unmeasured=len(every) - len(found),
         too_late=sum(e.too_late for e in every),
-        worst=neediest,
+        worst=worst,
         not_covered=tuple(
             sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
         ),
@@ -298,20 +296,20 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         rate=rate,
         unallocatable=unallocatable,
         kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
-        kept=enough > wanted,
-        not_lower=hard > enough,
+        kept=wanted < hard == late,
+        not_lower=max(wanted, late) < hard == floor,
         min_reclaim=came_back if fits and one_more is None else 0,
         came_back=came_back,
         one_more=one_more,
         enough=sum(e.leaves_reserve(hard) for e in found),
         enough_before=sum(not e.too_late for e in found),
-        without_worst=max(_at_least_the_too_late(round_up(_quantile(rest_needs, cover)), others, most), floor),
+        without_worst=_at_most(least_hard(rest, cover, max(late_without, floor)), most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(every),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
-        apart=(capacities[smallest], neediest.capacity) if hard < wanted <= neediest.capacity // 2 else None,
+        apart=(capacities[smallest], worst.capacity) if hard < wanted <= worst.capacity // 2 else None,
     )
 
 
@@ -327,8 +325,16 @@ def _floor(nodes: Iterable[Sequence[Episode]], cover: int, most: int | None) -> 
     An eviction that does not show how much a hard one needs is no evidence for less.
     """
     own = [max((e.threshold for e in each if not e.shows_hard), default=0) for each in nodes if each]
-    floor = _quantile(own, cover)
-    return floor if most is None else min(floor, most)
+    return _at_most(quantile(own, cover), most)
+
+
+def _too_late_with(episodes: Iterable[Episode], most: int | None) -> int:
+    """Return the highest threshold with which an eviction was too late, `most` at the most; 0 without one."""
+    return _at_most(max((each.limit for each in episodes if each.too_late), default=0), most)
+
+
+def _at_most(amount: int, most: int | None) -> int:
+    return amount if most is None else min(amount, most)
 
 
 def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) -> int | None:
@@ -346,16 +352,6 @@ def _most_of_owner(episodes: Sequence[Episode]) -> tuple[str, str, int] | None:
     return None
 
 
-def _by_need(episode: Episode) -> tuple[bool, int]:
-    return episode.available > 0, episode.needed
-
-
-def _at_least_the_too_late(wanted: int, episodes: Iterable[Episode], most: int | None) -> int:
-    """Return the threshold that is wanted, or the highest with which an eviction was too late; `most` at the most."""
-    hard = max(wanted, *(e.limit for e in episodes if e.too_late), 0)
-    return hard if most is None else min(hard, most)
-
-
 def _one_more(episodes: Iterable[Episode], thresholds: Iterable[int], min_reclaim: int) -> Episode | None:
     """Return an eviction after which the thresholds were clear, and this minimum reclaim would have kept one of them met."""
     kept = (
@@ -370,7 +366,7 @@ def _one_more(episodes: Iterable[Episode], thresholds: Iterable[int], min_reclai
 def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) -> Reservation:
     found = [node.outside_pods[resource] for node in nodes]
     needs = sorted(each.amount for each in found)
-    amount = round_up(_quantile(needs, cover))
+    amount = round_up(quantile(needs, cover))
     return Reservation(
         resource=resource,
         amount=amount,
@@ -380,15 +376,3 @@ def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) 
         readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
         smallest=min(found, key=lambda each: (not each.capacity, each.capacity)),
     )
-
-
-def _quantile(values: Iterable[int], percent: int) -> int:
-    """Return the least value that at least this percentage of the values does not exceed; 0 without values."""
-    ordered = sorted(values)
-    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0
-
-
-def round_up(amount: int) -> int:
-    """Round up to a number that is easy to read, by an eighth at the most."""
-    step = 1 << max(0, amount.bit_length() - 4)
-    return -(-amount // step) * step

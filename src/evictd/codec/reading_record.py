@@ -49,6 +49,8 @@ class Chosen:
     fill_rate: int = 0
     stays: bool = False
     """Whether the pod was not stopped: the decision is one of a dry run."""
+    fitted: bool = False
+    """Whether it had no grace period because what was left did not last for it."""
     next_uid: str = ""
     """The pod behind it in the ranking; empty where there is none."""
     owner: str = ""
@@ -129,6 +131,7 @@ class _Pod(_Part, frozen=True):
 class _Because(_Part, frozen=True):
     threshold: _Threshold | None = None
     fill_rate: int | None = None
+    grace_fitted: bool = False
 
 
 class _Decision(_Part, frozen=True):
@@ -332,6 +335,7 @@ def _chosen(wire: _Line) -> list[Chosen]:
             hard=each.because.threshold.grace_period_nanoseconds == 0,
             fill_rate=each.because.fill_rate or 0,
             stays=wire.extra.dry_run,
+            fitted=each.because.grace_fitted,
             next_uid=_next_uid(wire.findings, each.because.threshold.signal, each.pod.uid),
             owner=_owner_of(wire.observation.pods, each.pod),
         )

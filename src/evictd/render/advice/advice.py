@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
@@ -211,24 +211,24 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     if each.enough_evidence and each.apart is not None:
         least, most = (signal_amount(amount, each.signal) for amount in each.apart)
         yield f"{name}: {none_fits_all(least, each.limited_by, most)}"
-        yield _evidence(each.worst)
+        yield _evidence(each)
         return
     if each.enough_evidence and not each.proposed:
         amount = signal_amount(each.hard, each.signal)
         why = f"would have been enough for no node; {FIND}" if each.acts_first is None else _never_met(*each.acts_first)
         yield f"{name}: none proposed: {amount} {why}"
-        yield _evidence(each.worst)
+        yield _evidence(each)
         yield from _in_vain_lines(each)
         return
     if not each.proposed:
         of = " of which the use was measured" if each.unmeasured else ""
         yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on{of}"
-        yield _evidence(each.worst)
+        yield _evidence(each)
         yield from fast_lines(each)
         yield from _in_vain_lines(each)
         return
     yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
-    yield _evidence(each.worst)
+    yield _evidence(each)
     yield from _in_vain_lines(each)
     yield _changed(each)
     yield from (*fast_lines(each), *little_left_lines(each))
@@ -352,7 +352,8 @@ def _now(each: SignalAdvice) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _evidence(worst: Episode) -> str:
+def _evidence(each: SignalAdvice) -> str:
+    worst = each.worst
     used = f"{signal_amount(worst.used, worst.signal)} were used up in {duration_text(worst.took)}"
     if worst.used_if_hard < worst.used:
         part = signal_amount(worst.used_if_hard, worst.signal)
@@ -375,7 +376,17 @@ def _evidence(worst: Episode) -> str:
     return (
         f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {before}{used} "
         f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
+        f"{_with_grace(each)}"
     )
+
+
+def _with_grace(each: SignalAdvice) -> str:
+    """Say that with the proposed threshold enough is left to give the pod a grace period; empty where it changes nothing."""
+    used = each.worst.used_with(each.hard)
+    if not each.proposed or used <= each.worst.used:
+        return ""
+    hard, amount = (signal_amount(of, each.signal) for of in (each.hard, used))
+    return f", too little for a grace period; with {hard} the pod has one, and uses up {amount}"
 
 
 def _changed(each: SignalAdvice) -> str:

@@ -5,7 +5,7 @@ Also where a grace period is shorter than the time between two cycles: it ends a
 
 from collections.abc import Iterable, Iterator
 
-from evictd.advice.proposal import round_up
+from evictd.advice.enough import round_up
 from evictd.core.model.decision import Decision, EvictPod, begun_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import STALLS

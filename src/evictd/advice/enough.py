@@ -1,0 +1,43 @@
+"""Finds the least amount that is enough for the asked share of the nodes.
+
+What an eviction needs depends on the threshold: one with which more is left at the decision leaves time for a grace period, in
+which a pod takes more (`Episode.used_with`). So the least threshold is looked for upwards, until it is enough for what is used up
+with it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from evictd.advice.episode import Episode
+
+
+def least_hard(nodes: Sequence[Sequence[Episode]], cover: int, least: int = 0) -> int:
+    """Return the least hard threshold, at least `least`, that leaves the reserve on the asked share of the nodes."""
+    hard = least
+    while (needed := round_up(quantile(needs_with(nodes, hard), cover))) > hard:
+        hard = needed
+    return hard
+
+
+def needs_with(nodes: Iterable[Sequence[Episode]], hard: int) -> list[int]:
+    """Return the most that each node with evictions needs where this hard threshold is set, ascending."""
+    return sorted(neediest(each, hard).needed_with(hard) for each in nodes if each)
+
+
+def neediest(episodes: Iterable[Episode], hard: int) -> Episode:
+    """Return the eviction that needs the most where this hard threshold is set.
+
+    How much one needed is not known where nothing was left at its decision; another one tells more.
+    """
+    return max(episodes, key=lambda each: (each.available > 0, each.needed_with(hard)))
+
+
+def quantile(values: Iterable[int], percent: int) -> int:
+    """Return the least value that at least this percentage of the values does not exceed; 0 without values."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)] if ordered else 0
+
+
+def round_up(amount: int) -> int:
+    """Round up to a number that is easy to read, by an eighth at the most."""
+    step = 1 << max(0, amount.bit_length() - 4)
+    return -(-amount // step) * step
