@@ -4,10 +4,11 @@ import pytest
 
 from evictd.core.units.duration import MINUTE
 from evictd.render.simulation.grace import grace_texts, graces_differ
+from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import NodeSpec
-from tests.playbook import config
-from tests.world.worlds import HARD, MI, hog, quiet, world
+from evictd.world.model import NodeSpec, WorldPod
+from tests.playbook import config, pod
+from tests.world.worlds import GI, HARD, MI, hog, holder, quiet, world
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,25 @@ def test_no_higher_soft_threshold_is_named_above_half_of_the_capacity() -> None:
     """With a grace period as long as the world only a shorter one helps."""
     soft = {"memory.available": ("1Gi", "10m")}
     (text,) = grace_texts(play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft)))
+    assert text.endswith("with a shorter one it would have evicted first.")
+
+
+def test_no_higher_soft_threshold_is_named_that_costs_a_pod_more() -> None:
+    """With the 4Gi that were named a batch job went in its burst, before the leak that had to go."""
+    burst = Burst(
+        of=Usage.MEMORY, amount=3 * GI, start=4 * MINUTE, duration=2 * MINUTE, every=10 * MINUTE, rate=200 * MI
+    )
+    batch = WorldPod(pod=pod("batch", priority=-10, memory="2Gi"), behaviours=(Hold(of=Usage.MEMORY, amount=GI), burst))
+    held = Hold(of=Usage.MEMORY, amount=512 * MI)
+    rest = holder("database", 7944 * MI, memory="8Gi", priority=1000)
+    story = world(
+        hog(held, rate=4 * MI),
+        batch,
+        rest,
+        node=NodeSpec(memory=16 * GI, unusable_memory=150 * MI),
+        duration=30 * MINUTE,
+    )
+    (text,) = grace_texts(play(story, config(hard=dict(HARD), soft={"memory.available": ("1Gi", "90s")})))
     assert text.endswith("with a shorter one it would have evicted first.")
 
 

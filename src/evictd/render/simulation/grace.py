@@ -4,13 +4,16 @@ Also where a grace period is shorter than the time between two cycles: it ends a
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from evictd.advice.enough import round_up
 from evictd.core.model.decision import Decision, EvictPod, begun_evictions
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import STALLS
+from evictd.core.model.signal import SIGNALS, STALLS
+from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.render.text import duration_text, signal_amount
-from evictd.world.loop import Run, WorldCycle
+from evictd.world.account import account_of
+from evictd.world.loop import Run, WorldCycle, play
 
 
 def grace_texts(run: Run) -> Iterator[str]:
@@ -18,8 +21,9 @@ def grace_texts(run: Run) -> Iterator[str]:
     said: set[str] = set()
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
-            text = _outlasted(run, cycle, each) or _rounded_up(run, each)
-            if text and (key := str(each.because.threshold)) not in said:
+            if (key := str(each.because.threshold)) in said:
+                continue
+            if text := _outlasted(run, cycle, each) or _rounded_up(run, each):
                 said.add(key)
                 yield text
 
@@ -35,7 +39,8 @@ def _outlasted(run: Run, cycle: WorldCycle, eviction: EvictPod) -> str:
         grace = each.threshold.grace_period
         been = f"{duration_text(grace - each.grace_left)} of its grace period of {duration_text(grace)}"
         enough = _enough(run, cycle, each)
-        or_higher = "" if enough is None else f", or a threshold of {signal_amount(enough, hard.signal)},"
+        higher = enough is not None and _loses_no_more(run, each.threshold, enough)
+        or_higher = f", or a threshold of {signal_amount(enough, hard.signal)}," if higher and enough else ""
         return (
             f"{each.threshold} had been met for {been} when {hard} acted: with a shorter one{or_higher} it would have evicted "
             "first."
@@ -65,6 +70,14 @@ def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
     most = max(available for at, available in before if at >= since) + unusable
     enough = round_up(most + most // 100)  # the text may round off as much
     return enough if enough * 2 <= soft.capacity.value() else None
+
+
+def _loses_no_more(run: Run, soft: Threshold, amount: int) -> bool:
+    """Whether no pod more is lost, and no innocent more, where the world is played with this amount for the soft threshold."""
+    higher = replace(soft, value=ThresholdValue(quantity=SIGNALS[soft.signal].amount(amount)))
+    thresholds = tuple(higher if each == soft else each for each in run.config.thresholds)
+    now, then = (account_of(each) for each in (play(run.world, replace(run.config, thresholds=thresholds)), run))
+    return len(now.losses) <= len(then.losses) and now.innocents <= then.innocents
 
 
 def _rounded_up(run: Run, eviction: EvictPod) -> str:
