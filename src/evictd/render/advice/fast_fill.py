@@ -36,13 +36,14 @@ def fast_lines(each: SignalAdvice) -> Iterator[str]:
 
 
 def little_left_lines(each: SignalAdvice) -> Iterator[str]:
-    """Say that `evictd check` warns of a hard threshold that is proposed without a soft one above it."""
+    """Say that a hard threshold without a soft one above it is right for the recorded load although `evictd check` notes it."""
     if each.soft is not None or each.kept_soft is not None or not each.worst.capacity:
         return
     around = Surroundings(capacities={each.signal: of_bytes(each.worst.capacity)})
     hard = Threshold(signal=each.signal, value=ThresholdValue(quantity=of_bytes(each.hard)))
     for found in little_left([hard], around):
         yield (
-            f"`evictd check` warns of {signal_amount(each.hard, each.signal)} on {clean(each.worst.node)} ({found.lint.value}): "
-            f"{found.remedy}"
+            f"set {signal_amount(each.hard, each.signal)}, which is by what was recorded. `evictd check` then notes "
+            f"{found.lint.value} on {clean(each.worst.node)}: its remedy ({found.remedy}) is for load that was not recorded, so "
+            "follow it only if other pods come to these nodes"
         )
