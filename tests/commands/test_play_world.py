@@ -132,6 +132,17 @@ def test_what_a_world_expects_is_said_to_be_for_its_own_configuration(
     assert status("--config", str(other)) == (1, False), "a file without a configuration expects it of any"
 
 
+def test_of_two_configurations_the_first_gives_the_exit_status(world: Path, tmp_path: Path) -> None:
+    """The documentation said of any expectation that is not met that the status is 1."""
+    world.write_text(f"{WORLD}expect: {{evicted: [default/leak]}}\n")
+    nothing = tmp_path / "nothing.yaml"
+    nothing.write_text(
+        "{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, evictionHard: {memory.available: 0%}}\n"
+    )
+    assert main(["simulate", str(world), "--compare", str(nothing)]) == 0
+    assert main(["simulate", str(world), "--config", str(nothing), "--compare", "Standard"]) == 1
+
+
 def test_a_calm_world_has_its_ranking_and_the_time_to_each_threshold(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
