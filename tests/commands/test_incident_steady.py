@@ -70,13 +70,22 @@ def test_a_pod_that_grows_on_is_found_with_the_time_at_which_the_node_is_short_a
     assert found.relieved
     grows = growth_on(last, found)
     assert grows is not None
-    assert grows.rates == (("default/slow", 6 * MI),)
+    assert grows.growers == (Grower(pod="default/slow", rate=6 * MI),)
     left = grows_for(last.wall, grows.short_at)
     assert 6 * MI * left == pytest.approx(8 * GI - 500 * MI - 6 * MI * last.now / SECOND, abs=12 * MI)
     assert growth_on(last, replace(found, running=frozenset())) is None, "it was evicted"
     assert growth_on(last, replace(found, levels=(("hard", 1),))) is not None
     assert growth_on(last, replace(found, levels=(("hard", 8 * GI),))) is None, "it is short"
     assert growth_on(last_entry(b"{}"), found) is None
+
+
+def test_a_pod_that_makes_the_node_short_in_hours_is_found_too() -> None:
+    """Of a leak of 1Mi a second nothing was said after one of 20Mi a second had gone, nor what to do about it."""
+    last, found = last_incident(hog(name="fast", rate=25 * MI), hog(name="slow", rate=MI), grew=["default/slow"])
+    grows = growth_on(last, found)
+    assert grows is not None
+    assert grows.pods == ("default/slow",)
+    assert MI * grows_for(last.wall, grows.short_at) > 6 * GI
 
 
 def grows_for(wall: str, short_at: str) -> int:
@@ -93,7 +102,7 @@ def test_what_belongs_to_no_pod_grows_on_and_a_slow_growth_is_none() -> None:
     last, found = last_incident(hog(name="fast", rate=25 * MI), host=(slab,), grew=["default/fast", ""])
     grows = growth_on(last, found)
     assert grows is not None
-    assert grows.rates == (("", 5 * MI),)
+    assert grows.growers == (Grower(pod="", rate=5 * MI),)
     faster = Grower(pod="", rate=100 * MI)
     assert found.verdict is not None
     assert growth_on(last, replace(found, verdict=replace(found.verdict, growers=(faster,)))) is None

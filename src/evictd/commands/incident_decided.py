@@ -308,9 +308,15 @@ def _names(entry: JournalEntry) -> dict[str, str]:
 
 def _growers(entry: JournalEntry, held: SupplyHoldings, past: Past) -> list[Grower]:
     """Return what grew, the fastest first."""
-    names = _names(entry)
+    names, owners = _names(entry), {each.uid: clean(each.owner) for each in entry.observation.pods}
     found = [
-        Grower(pod=names.get(uid, uid), rate=each.rate, grown=past.grown(uid, each.used), over=past.over)
+        Grower(
+            pod=names.get(uid, uid),
+            rate=each.rate,
+            grown=past.grown(uid, each.used),
+            over=past.over,
+            owner=owners.get(uid, ""),
+        )
         for uid, each in held.growing.items()
     ]
     if held.elsewhere is not None:

@@ -1,13 +1,14 @@
 """Finds what grew before an eviction, and grew on at the end of the journal or no more."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.times import parse_time, rfc3339
 from evictd.commands.incident_holdings import holdings_of
 from evictd.core.eviction.holdings import WINDOW
 from evictd.core.model.observation import signal_observation
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import HOUR, SECOND
 from evictd.errors import EvictdError
 from evictd.render.attribution import clock_text
 from evictd.render.incident.aftermath import time_of
@@ -20,6 +21,8 @@ from evictd.render.text import clean
 _LITTLE = 10
 """A pod grows no more where it grows by less than this part of what it did; and has no part in a fall that is more than this
 many times as fast."""
+_OF_PODS = 12 * HOUR // SECOND
+"""A pod that grows is a fault also where the node is short only hours later; the use of a host drifts as slowly."""
 _DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
 
 
@@ -41,7 +44,7 @@ def steady_growers(last: JournalEntry | None, found: Incident) -> frozenset[str]
 
 
 def growth_on(last: JournalEntry | None, found: Incident) -> GrowsOn | None:
-    """Return what grew on; `None` where that does not make the node short within the hour."""
+    """Return what grew on; `None` where that does not make the node short within the hour, or pods within half a day."""
     try:
         return None if last is None else _growth_on(last, found)
     except _DAMAGED:
@@ -54,16 +57,16 @@ def _growth_on(entry: JournalEntry, found: Incident) -> GrowsOn | None:
     if seen is None or limit is None or (fall := seen.fill_rate or 0) <= 0:
         return None
     left = seen.available.value() - limit
-    growing = {
-        each.pod: rate
+    growing = [
+        replace(each, rate=rate)
         for each, rate in _rates(entry, found).items()
-        if rate * _LITTLE >= max(each.rate, fall) and (not each.pod or each.pod in found.running)
-    }
-    if not growing or not 0 < left <= fall * FORESEEN_SECONDS:
+        if rate * _LITTLE >= max(each.rate, fall)
+        and (each.pod in found.running if each.pod else left <= fall * FORESEEN_SECONDS)
+    ]
+    if not growing or not 0 < left <= fall * _OF_PODS:
         return None
-    fastest = sorted(growing.items(), key=lambda each: -each[1])
     short_at = clock_text(rfc3339(parse_time(entry.wall) + left * SECOND // fall))
-    return GrowsOn(rates=tuple(fastest), short_at=short_at)
+    return GrowsOn(growers=tuple(sorted(growing, key=lambda each: -each.rate)), short_at=short_at)
 
 
 def _rates(entry: JournalEntry, found: Incident) -> Mapping[Grower, int]:

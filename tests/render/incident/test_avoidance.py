@@ -213,6 +213,19 @@ def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
     assert unmeasured.by[0].startswith("a limit of at most 4.48Gi"), "what it took belongs to no measured pod"
 
 
+def test_a_limit_of_one_of_several_pods_that_fill_a_disk_is_no_remedy() -> None:
+    """A limit of an upload alone was proposed, while a logger filled the same disk and went on."""
+    rate = 3 << 20
+    growers = (Grower(pod="default/hog-old", rate=rate), Grower(pod="default/web", rate=rate))
+    found = replace(judged(Need.NEEDED, *growers), signal=Signal.NODEFS_AVAILABLE)
+    avoided = avoidance(found)
+    assert avoided.by[0].startswith("limits of ephemeral-storage of default/hog-old, default/web, at most ")
+    assert avoided.by[0].endswith(
+        " together: each would have been evicted for its own, before the node was so short that a pod had to go"
+    )
+    assert "of ephemeral-storage for this pod alone: default/web grew as well" in avoided.not_by[0]
+
+
 def test_a_lower_threshold_is_proposed_too_where_no_growth_is_known_yet() -> None:
     """The first eviction for a threshold above the normal level proposed less use by the host alone (world 23)."""
     found = judged(Need.NO_POD_HELPS)

@@ -2,17 +2,19 @@
 
 from evictd.core.model.signal import Resource
 from evictd.render.incident.grows_on import GrowsOn
+from evictd.render.incident.verdict import Grower
 
 
 def test_each_that_grows_is_named_and_when_the_node_is_short_again() -> None:
-    grows = GrowsOn(rates=(("default/slow", 6 << 20), ("", 5 << 20)), short_at="11:13:44")
+    slow, rest = Grower(pod="default/slow", rate=6 << 20, owner="Job/slow"), Grower(pod="", rate=5 << 20)
+    grows = GrowsOn(growers=(slow, rest), short_at="11:13:44")
     assert grows.text(Resource.MEMORY) == (
-        "default/slow still grows by 6Mi a second, what belongs to no pod still grows by 5Mi a second, "
+        "default/slow of Job/slow still grows by 6Mi a second, what belongs to no pod still grows by 5Mi a second, "
         "and the node is short again at about 11:13:44"
     )
     assert grows.pods == ("default/slow",)
     assert grows.of_no_pod
-    alone = GrowsOn(rates=grows.rates[:1], short_at="11:13:44")
+    alone = GrowsOn(growers=(slow,), short_at="11:13:44")
     assert not alone.of_no_pod
-    forks = GrowsOn(rates=(("default/forks", 20),), short_at="11:13:44")
+    forks = GrowsOn(growers=(Grower(pod="default/forks", rate=20),), short_at="11:13:44")
     assert "by 20 processes a second" in forks.text(Resource.PIDS)

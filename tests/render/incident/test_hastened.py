@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from evictd.core.units.duration import MINUTE
-from evictd.render.incident.avoidance import avoidance, other_growers
+from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.hastened import hastened_cause, hastened_text
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident

@@ -105,8 +105,11 @@ def test_a_pod_that_grew_as_fast_and_still_runs_is_named() -> None:
     assert left_to_do(replace(found, running=frozenset())) == ""
     within = tuple(replace(row, request=1 << 40) for row in rows)
     assert left_to_do(replace(found, ranking=within)) == "", "one within its request"
-    slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20)))
-    assert left_to_do(replace(found, verdict=slow)) == ""
+    slow = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 20, owner="DaemonSet/web")))
+    slower = "default/web of DaemonSet/web grew by 1Mi a second, and it still runs: limit or end it"
+    assert now_text(replace(found, verdict=slow)) == slower
+    tiny = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=1 << 18)))
+    assert left_to_do(replace(found, verdict=tiny)) == "", "less than a tenth of all growth"
     half = replace(verdict, growers=(leaks[0], replace(leaks[1], rate=2 << 20)))
     assert (
         now_text(replace(found, verdict=half)) == "default/web grew by 2Mi a second, and it still runs: limit or end it"
@@ -321,6 +324,23 @@ def test_a_second_pod_of_an_owner_that_filled_the_node_is_enough_to_mend_it() ->
     assert "were evicted here" not in summary_text(replace(found, of_owner=1))
 
 
+def test_another_pod_that_grows_is_named_beside_the_owner_that_is_to_be_mended() -> None:
+    """Only the Deployment of an upload was to be mended, while a logger went on filling the same disk."""
+    found = own_growth(owner="StatefulSet/db", of_owner=2)
+    assert found.verdict is not None
+    logger = Grower(pod="default/web", rate=10 << 20, owner="DaemonSet/logger")
+    verdict = replace(found.verdict, growers=(*found.verdict.growers, logger))
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    said = now_text(replace(found, verdict=verdict, ranking=rows))
+    assert said.startswith("mend StatefulSet/db (if its last change")
+    assert "; default/web of DaemonSet/logger grew by " in said
+    on = GrowsOn(growers=(logger,), short_at="11:13:44")
+    said = now_text(replace(found, verdict=verdict, ranking=rows, grows_on=on))
+    assert f"; {on.text(Resource.MEMORY)}: limit or end it" in said
+    once = replace(found, event=replace(found.event, owner=""), of_owner=0, verdict=verdict, ranking=rows)
+    assert "limit or end it; mend or limit default/hog-old" in now_text(once), "the evicted pod was left out"
+
+
 def test_who_has_a_budget_that_was_passed_over_is_to_be_told() -> None:
     found = replace(incident(), host_filled=False, verdict=None)
     assert now_text(replace(found, event=replace(found.event, past_budget=True))) == (
@@ -370,17 +390,17 @@ def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_t
 
 def test_what_still_grows_is_named_with_the_time_at_which_the_node_is_short_again() -> None:
     """The node was said to be relieved while another pod, or the kernel, filled it again within a quarter of an hour."""
-    slow = GrowsOn(rates=(("default/slow", 6 << 20),), short_at="11:13:44")
+    slow = GrowsOn(growers=(Grower(pod="default/slow", rate=6 << 20),), short_at="11:13:44")
     found, mend = own_growth(grows_on=slow), "mend or limit default/hog-old before it runs again"
     again = f"{slow.text(Resource.MEMORY)}: limit or end it"
     assert now_text(found) == f"{again}; {mend}"
     assert now_of_growing(found, "default/slow") == now_text(found)
     assert now_of_growing(found, "default/web") == ""
     assert now_text(replace(found, met=MetAfter(again=855.0))) == now_text(found)
-    host = GrowsOn(rates=(("", 5 << 20),), short_at="11:13:44")
+    host = GrowsOn(growers=(Grower(pod="", rate=5 << 20),), short_at="11:13:44")
     look = "look at the host: `systemd-cgtop -m` shows"
     assert now_text(replace(found, grows_on=host)).startswith(f"{host.text(Resource.MEMORY)}: {look}")
-    both = now_text(replace(found, grows_on=replace(slow, rates=(*slow.rates, *host.rates))))
+    both = now_text(replace(found, grows_on=replace(slow, growers=(*slow.growers, *host.growers))))
     assert f"limit or end it; {look}" in both
     short = replace(found, still_met=True)
     assert "short again" not in now_text(short)

@@ -1,7 +1,5 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
-from collections.abc import Sequence
-
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
@@ -16,6 +14,7 @@ from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
 from evictd.render.incident.no_pod_then import no_pod_then
+from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.requested import requested_with
@@ -23,7 +22,7 @@ from evictd.render.incident.resize import resize_in_vain, resize_remedy
 from evictd.render.incident.same_choice import why_the_same
 from evictd.render.incident.smaller_soft import smaller_soft_text
 from evictd.render.incident.unknown_images import images_remedy
-from evictd.render.incident.verdict import Grower, Need
+from evictd.render.incident.verdict import Need
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
 from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, signal_amount
@@ -244,8 +243,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if found.missing is None or victim.usage is None or found.missing <= 0 or resource not in WITH_REQUEST:
         return Avoidance()
     if found.missing >= victim.usage:
-        others = other_growers(found) if resource is Resource.MEMORY else ()
-        return _of_limits(found, victim, others, "") if others else Avoidance()
+        return _of_limits(found, victim, resource, "")
     if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
         deleted = amount_text(found.deleted, resource)
         return Avoidance(
@@ -267,8 +265,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     swap = f" (the {amount_text(found.swapped, resource)} that it had in swap do not count)" if found.swapped else ""
     limit = f"a {both}limit of at most {most} of {resource.value}{swap if resource is Resource.MEMORY else ''}"
-    if resource is Resource.MEMORY and (others := other_growers(found)):
-        return _of_limits(found, victim, others, f"{limit} for this pod alone")
+    if other_growers(found):
+        return Avoidance(by=by) + _of_limits(found, victim, resource, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
@@ -280,37 +278,33 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again} {how}",))
 
 
-def other_growers(found: Incident) -> tuple[Grower, ...]:
-    """Return what else grew in the minute before the eviction, by at least a tenth of all growth."""
-    growers = () if found.verdict is None else found.verdict.growers
-    total = sum(each.rate for each in growers)
-    own = {found.event.pod} if found.measured else {found.event.pod, ""}  # what it took then belongs to no measured pod
-    if found.verdict is not None and (fast := found.verdict.hastened_by) is not None and fast.pod in found.steady:
-        own.add(fast.pod)
-    return tuple(each for each in growers if each.pod not in own and each.rate * 10 >= total)
-
-
-def _of_limits(found: Incident, victim: IncidentRow, others: Sequence[Grower], alone: str) -> Avoidance:
+def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: str) -> Avoidance:
     """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to.
 
     `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
     """
+    others = other_growers(found)
     names = tuple(each.pod or "what belongs to no pod" for each in others)
     later = "grew as well, and more of that growth would have made the node short later"
     not_by = (f"{alone}: {first_of(names, _NAMED)} {later}",) if alone else ()
     usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
-    if len(usages) < len(others) or victim.usage is None or found.missing is None:
+    if not others or len(usages) < len(others) or victim.usage is None or found.missing is None:
         return Avoidance(not_by=not_by)
-    enough = victim.usage + sum(usages) - found.missing
+    on_disk = resource is Resource.EPHEMERAL_STORAGE
+    checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
+    enough = victim.usage + sum(usages) - found.missing - checked
     if enough <= 0:
         return Avoidance(not_by=not_by)
-    most = amount_text(rounded_below(enough), Resource.MEMORY)
-    pods = first_of((victim.pod, *names), _NAMED)
-    limits = f"limits of memory of {pods}, at most {most} together"
+    limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"
     then = (
-        f"each {_NO_MORE}" if found.in_memory else "the kernel would have ended each there, before the node was short"
+        "each would have been evicted for its own, before the node was so short that a pod had to go"
+        if on_disk
+        else f"each {_NO_MORE}"
+        if found.in_memory
+        else "the kernel would have ended each there, before the node was short"
     )
-    return Avoidance(by=(f"{limits}: {then}",), not_by=not_by)
+    most = amount_text(rounded_below(enough), resource)
+    return Avoidance(by=(f"{limits}, at most {most} together: {then}",), not_by=not_by)
 
 
 def _rotation_text(rate: int) -> str:

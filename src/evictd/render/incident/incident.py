@@ -121,7 +121,7 @@ class Incident:
     steady: frozenset[str] = frozenset()
     """Of the pods that grew before, those that ran at the end of the journal and had not grown in the minute before it."""
     grows_on: GrowsOn | None = None
-    """What grew before and then; `None` where that does not make the node short within the hour."""
+    """What grew before and then; `None` where that does not make the node short soon (`growth_on`)."""
 
     @property
     def id(self) -> str:

@@ -7,13 +7,14 @@ from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.avoidance import avoidance, held_by_page_cache, other_growers
+from evictd.render.incident.avoidance import avoidance, held_by_page_cache
 from evictd.render.incident.back_alone import back_alone
 from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.summary import filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
@@ -67,7 +68,14 @@ def now_text(found: Incident) -> str:
     if found.event.dry_run:
         return left_to_do(found)
     if left := left_to_do(found):
-        return f"{left}; {_mend_text(found, found.event)}" if grew_beside_text(found) else left
+        own = (
+            (_mend_text(found, found.event),)
+            if grew_beside_text(found)
+            else ()
+            if _mend_again(found)
+            else _of_pod(found)
+        )
+        return "; ".join((left, *own))
     if growing := _grows_on_text(found):
         return "; ".join((growing, *_of_pod(found)))
     return _relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found)
@@ -192,11 +200,8 @@ def left_to_do(found: Incident) -> str:
         shown = _on_host(found)
         cause = "; ".join(filter(None, (f"{less} or lower the threshold: {used}", shown)))
         return f"{cause}; until then keep {found.event.owner} off this node"
-    needed = found.verdict is not None and found.verdict.need is Need.NEEDED
-    again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
-    blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))
-    if again and needed and blamed:
-        return mend_owner(found.event.owner, found.event.pod.partition("/")[0])
+    if mended := _mend_again(found):
+        return "; ".join(filter(None, (mended, _growing_text(found))))
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
         return f"the threshold is still met: {LOWER_THRESHOLD}"
     if found.host_filled:
@@ -206,7 +211,7 @@ def left_to_do(found: Incident) -> str:
     too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
     held_back, growing = (
         held_back_remedy(found) if found.still_met or too_little else "",
-        _still_growing(found) or _went_later(found),
+        _growing_text(found) or _went_later(found),
     )
     if held_back and not found.still_met:
         return "; ".join(filter(None, (growing, _clear_since(found), f"if it is short again, {held_back}")))
@@ -214,6 +219,19 @@ def left_to_do(found: Incident) -> str:
         return _of_unknown_cause(found)
     short = _SHORT if held_back or (found.still_met and growing and found.protected_grower) else ""
     return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
+
+
+def _mend_again(found: Incident) -> str:
+    """Write to mend the owner whose pods go again and again; empty where it is not the cause."""
+    needed = found.verdict is not None and found.verdict.need is Need.NEEDED
+    again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
+    blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))
+    return mend_owner(found.event.owner, found.event.pod.partition("/")[0]) if again and needed and blamed else ""
+
+
+def _growing_text(found: Incident) -> str:
+    """Write which other pods grow, as measured last where that is known, and what to do about them; empty where none does."""
+    return ("" if found.protected_grower else _grows_on_text(found)) or _still_growing(found)
 
 
 def _of_unknown_cause(found: Incident) -> str:
@@ -254,19 +272,19 @@ def _clear_since(found: Incident) -> str:
 
 
 def _still_growing(found: Incident) -> str:
-    """Write which other pods grew at least half as fast and still run, beyond their request or as the cause; else empty."""
+    """Write which other pods grew and still run, beyond their request or as the cause; else empty."""
     resource, verdict = found.resource, found.verdict
     if resource is None or verdict is None or found.event.dry_run:
         return ""
     grower = verdict.grower
     if grower is not None and grower.pod in found.running - found.steady and grower.pod == found.protected_grower:
-        grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), resource)} a second, and it still runs"
+        grew = f"{grower.name} grew by {usage_text(grower_rate(found, grower), resource)} a second, and it still runs"
         remedy = remedy_of("ProtectedCulprit", resource, "it")
         if found.grower_in == CONTAINER_LOGS:
             remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
         return f"{grew}: {remedy}"
     names = [
-        f"{each.pod} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in _grew_alike(found)
+        f"{each.name} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in _grew_alike(found)
     ]
     runs = "it still runs" if len(names) == 1 else "they still run"
     return f"{first_of(names, _NAMED)}, and {runs}: {_limit_or_end(resource, len(names))}" if names else ""
@@ -278,13 +296,12 @@ def _growing(found: Incident) -> frozenset[str]:
 
 
 def _grew_alike(found: Incident) -> list[Grower]:
-    """Return the other pods that grew at least half as fast and still run, beyond their request."""
-    own = 0 if found.verdict is None else found.verdict.rate_of(found.event.pod)
+    """Return the other pods that grew and still run, beyond their request."""
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
     within = None if found.relieved else found.within_request  # what went on within its request is no fault
     beyond |= set() if within is None else {within.pod}
     running = found.running & beyond - found.steady
-    return [each for each in other_growers(found) if each.rate * 2 >= own and each.pod in running]
+    return [each for each in other_growers(found) if each.pod in running]
 
 
 def _went_later(found: Incident) -> str:

@@ -45,6 +45,14 @@ class Grower:
     """Its growth since the oldest record of the hour before the eviction; `None` where that is not known."""
     over: int = 0
     """How many nanoseconds before the eviction that was."""
+    owner: str = ""
+    """`Kind/name` of the pod's owner."""
+
+    @property
+    def name(self) -> str:
+        """The pod with its owner, in words."""
+        pod = self.pod or "what belongs to no pod"
+        return f"{pod} of {self.owner}" if self.owner else pod
 
 
 @frozen
