@@ -126,7 +126,7 @@ def recorded_filled_text(
 
 def _with_unmeasured(sentence: str, held: Attribution, pods: Sequence[str]) -> str:
     """Return a sentence with the pods that were not measured, where what grew may be theirs."""
-    may_be = bool(sentence and pods) and held.elsewhere.grown * 2 >= held.filled
+    may_be = bool(sentence and pods) and held.grown_elsewhere * 2 >= held.filled
     return f"{sentence[:-1]} (not measured: {first_of(list(dict.fromkeys(pods)), _NAMED)})." if may_be else sentence
 
 

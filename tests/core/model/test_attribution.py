@@ -36,6 +36,14 @@ def test_the_pod_that_took_most_of_what_the_pods_took_is_named() -> None:
     assert "shop" not in growth_text(grown, named=False)
 
 
+def test_the_rest_grew_by_no_more_than_it_holds() -> None:
+    """A pod ended that had taken 650Mi since it was measured, and these were said to belong to no pod later."""
+    ended = replace(HOST, evictable=Share(held=1, grown=5000 * MI), elsewhere=Share(held=10 * MI, grown=650 * MI))
+    assert growth_text(ended).endswith("pods took 4.88Gi; nothing else grew")
+    assert ended.filled == 5010 * MI
+    assert replace(ended, elsewhere=Share(held=-5, grown=650)).grown_elsewhere == 650, "not known better"
+
+
 def test_a_pod_grew_alone_where_nothing_else_took_a_hundredth() -> None:
     alone = replace(
         HOST, evictable=Share(held=1, grown=1200 * MI), elsewhere=Share(held=1), grower="a/b", grower_grown=1200 * MI

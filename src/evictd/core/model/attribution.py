@@ -110,7 +110,16 @@ class Attribution:
     @property
     def filled(self) -> int:
         """By how much everything grew that did grow."""
-        return self.of_pods + max(self.elsewhere.grown, 0)
+        return self.of_pods + self.grown_elsewhere
+
+    @property
+    def grown_elsewhere(self) -> int:
+        """By how much the rest grew: no more than it holds, where node and pods were read so alike that it holds something.
+
+        A pod that ends gives back also what it took since it was measured: for a moment the rest seems to be less than nothing.
+        """
+        grown, held = self.elsewhere.grown, self.elsewhere.held or 0
+        return max(min(grown, held) if held > 0 else grown, 0)
 
     @property
     def main_grower(self) -> str:
@@ -155,13 +164,13 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
     else:
         parts = [*filter(None, (grower,)), *(f"{name} ones {_amount(found, amount)}" for name, amount in grown)]
     took = f"pods took {_amount(found, found.of_pods)}" + (f" ({', '.join(parts)})" if parts else "")
-    if found.elsewhere.grown * _NOTABLE < found.filled:
+    if found.grown_elsewhere * _NOTABLE < found.filled:
         rest = "nothing else grew"
     else:
         of_whom = (
             f"were taken in the {_ago(found.unread)} since the pods were read" if found.unread else _elsewhere(found)
         )
-        rest = f"{_amount(found, found.elsewhere.grown)} {of_whom}"
+        rest = f"{_amount(found, found.grown_elsewhere)} {of_whom}"
     filled = f"{_name(found)} taken" if _is_counted(found) else f"that filled {_name(found)}"
     return f"of {_amount(found, found.filled)} {filled} {when}, {took}; {rest}"
 

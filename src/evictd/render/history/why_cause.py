@@ -69,7 +69,7 @@ def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, wh
         return
     filled = _filled(held, record)
     suspects = suspects_of(record, signal)
-    if held.elsewhere.grown * 2 >= held.filled and pod in suspects:
+    if held.grown_elsewhere * 2 >= held.filled and pod in suspects:
         yield f"it may be the cause, because its hostPath volume is not measured: {filled}"
         yield host_path_remedy([pod], SIGNALS[held.signal].resource, [*filter(None, (suspects[pod],))])
     elif held.main_grower == pod and held.of_pods * 2 >= held.filled:

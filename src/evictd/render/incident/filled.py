@@ -16,7 +16,7 @@ def fills_host(held: Attribution | None, taken: int = 0) -> bool:
     """Whether at least half of what filled the supply belongs to no pod; `taken` of it pods had held before."""
     if held is None or held.outdated or held.filled <= 0:
         return False
-    return held.elsewhere.grown > 0 and held.elsewhere.grown * 2 >= held.filled - taken
+    return held.grown_elsewhere > 0 and held.grown_elsewhere * 2 >= held.filled - taken
 
 
 def outside_pods_held(held: Attribution | None, event: HistoryEvent) -> int | None:
