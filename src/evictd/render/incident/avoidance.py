@@ -12,6 +12,7 @@ from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.larger_culprit import larger_culprit
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
 from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.other_growers import other_growers
@@ -136,7 +137,9 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
     rotation = (_rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
-    return Avoidance(by=(f"less growth of {which}: it took {rate} a second in {before}", *rotation))
+    return Avoidance(
+        by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}", *rotation)
+    )
 
 
 def held_by_page_cache(found: Incident) -> bool:
