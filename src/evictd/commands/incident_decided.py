@@ -97,7 +97,9 @@ def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEve
     """Return the evictions of a journal; raises `NotFoundError` with the reason where it has none."""
     if evictions := evictions_of(records):
         return evictions
-    raise NotFoundError(no_eviction_text(history(records), kill_lines(kill_cause(records))))
+    raise NotFoundError(
+        no_eviction_text(history(records), kill_lines(kill_cause(records)), end=next(reversed(records), None))
+    )
 
 
 def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incident:

@@ -3,8 +3,9 @@
 import msgspec
 
 from evictd.codec.journal_record import JournalRecord, RecordedConfig, RecordedState
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.incident.condition_end import condition_ends
+from evictd.render.incident.condition_end import clear_text, condition_ends
 from tests.render.recorded_journal import journal
 
 NOW = 3600 * SECOND
@@ -27,6 +28,15 @@ def test_it_stands_for_the_transition_period_after_the_last_threshold_that_was_m
             "no threshold of it has been met since 2026-01-01T01:00:00Z: it stands until 2026-01-01T01:05:00Z"
         )
     }
+
+
+def test_a_signal_is_clear_since_then() -> None:
+    assert clear_text(ended(), Signal.MEMORY_AVAILABLE) == (
+        "no threshold of memory.available has been met since 01:00:00"
+    )
+    assert clear_text(ended(met=True), Signal.MEMORY_AVAILABLE) == ""
+    assert clear_text(ended(), Signal.PID_AVAILABLE) == "", "no threshold of it was read"
+    assert clear_text(ended(), None) == ""
 
 
 def test_nothing_is_said_while_a_threshold_is_met_or_of_a_record_that_does_not_say() -> None:

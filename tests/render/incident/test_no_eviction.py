@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
+import msgspec
+
+from evictd.codec.journal_record import RecordedState
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.no_eviction import no_eviction_text
+from tests.render.recorded_journal import journal
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -22,6 +26,17 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
         f"the journal has no eviction. {AT}: {event.text}\n"
         "now: limit default/static or move it to another node (a static pod: change its manifest)"
     )
+
+
+def test_it_begins_with_the_state_of_the_node() -> None:
+    """Whether the node was well again was said by the history alone (world 15)."""
+    evidence = {"reason": "ProtectedCulprit"}
+    event = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="None", signal="memory.available", evidence=evidence)
+    finding = {"kind": "Threshold", "threshold": {"signal": "memory.available"}, "met": False}
+    state = RecordedState(node_conditions_last_observed_at={"MemoryPressure": 0})
+    end = msgspec.structs.replace(journal()[0], wall=AT, now=0, state=state, findings=(finding,))
+    clear = "no threshold of memory.available has been met since 00:00:00"
+    assert f"\nnow: {clear}; limit " in no_eviction_text([event], end=end)
 
 
 def test_a_host_that_is_the_cause_is_looked_at() -> None:

@@ -16,8 +16,13 @@ from evictd.render.incident.now import left_to_do, now_of_growing, now_text
 from evictd.render.incident.summary import summary_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.status.remedy_texts import host_path_remedy
-from tests.render.recorded_incident import incident
+from tests.render.recorded_incident import incident as recorded_incident
 from tests.stories import GI
+
+
+def incident(*, dry_run: bool = False) -> Incident:
+    """The recorded incident without the state of the node, with which all that is to do begins."""
+    return replace(recorded_incident(dry_run=dry_run), clear_text="")
 
 
 def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
@@ -235,12 +240,16 @@ def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None
         met=MetAfter(still=1130.0),
         event=replace(found.event, at="2026-01-01T00:10:00Z"),
     )
+    assert f"{growing}; if it is short again, look" in now_text(clear)
+
+
+def test_it_begins_with_the_state_of_the_node() -> None:
+    """Whether the node was well again was said by the history alone (worlds 15, 22, 30, 46)."""
     ended = "no threshold of memory.available has been met since 00:28:50"
-    assert f"{growing}; {ended}; if it is short again, look" in now_text(clear), (
-        "it was not said that it ended (world 44)"
-    )
-    damaged = replace(clear, event=replace(found.event, at="damaged"))
-    assert ended not in now_text(damaged)
+    found = replace(again("DaemonSet/leak"), clear_text=ended)
+    assert now_text(found).startswith(f"{ended}; mend DaemonSet/leak")
+    assert now_text(replace(found, still_met=True)).startswith("the node is still short; mend DaemonSet/leak")
+    assert now_text(replace(incident(dry_run=True), clear_text=ended)) == ended
 
 
 def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_if_it_returns() -> None:

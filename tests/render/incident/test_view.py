@@ -222,7 +222,7 @@ def test_the_headline_of_the_file_is_cause_and_effect_and_the_choice_stands_belo
     assert "<span>default/hog-old</span>" in text
     again = incident_page(replace(found, host_filled=False, verdict=NEEDED))
     assert (
-        "Now: mend DaemonSet/hog (if its last change is the cause: <code>kubectl -n default rollout undo daemonset/hog</code>)"
+        "; mend DaemonSet/hog (if its last change is the cause: <code>kubectl -n default rollout undo daemonset/hog</code>)"
         in again
     )
     assert "`" not in again.partition("</style>")[2]

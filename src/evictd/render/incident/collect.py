@@ -26,6 +26,7 @@ from evictd.render.incident.aftermath import (
     time_of,
 )
 from evictd.render.incident.arrivals import arrivals_after
+from evictd.render.incident.condition_end import clear_text
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
 from evictd.render.incident.incident import Incident
@@ -100,6 +101,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),
         still_met=is_met_at_end(records[-1], signal),
+        clear_text=clear_text(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
 

@@ -7,28 +7,38 @@ from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
+from evictd.render.attribution import clock_text
 from evictd.render.incident.aftermath import says_met
 from evictd.render.incident.readings import threshold_findings
 
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
     """Return by type a clause about each condition that the last record has; none of one with a threshold that is met."""
-    period, observed = last.config.pressure_transition_period, last.state.node_conditions_last_observed_at
-    if period is None:
-        return {}
-    try:
-        wall = parse_time(last.wall)
-    except InvalidValueError:  # a damaged time
-        return {}
-    found = dict[str, str]()
-    for each in NodeCondition:
-        met = _met(last, each)
-        if each.value in observed and met and not any(met):
-            clear_for = last.now - observed[each.value]
-            since = rfc3339(wall - clear_for // SECOND * SECOND)
-            until = rfc3339(wall - (clear_for - period) // SECOND * SECOND)
+    period, found = last.config.pressure_transition_period, dict[str, str]()
+    for each in NodeCondition if period is not None else ():
+        if since := _after_clear(last, each, 0):
+            until = _after_clear(last, each, period or 0)
             found[each.value] = f"no threshold of it has been met since {since}: it stands until {until}"
     return found
+
+
+def clear_text(last: JournalRecord, signal: Signal | None) -> str:
+    """Write since when no threshold of a signal is met, as a clause; empty while one is, or where that is not known."""
+    condition = None if signal is None else SIGNALS[signal].condition
+    if signal is None or condition is None or not (since := _after_clear(last, condition, 0)):
+        return ""
+    return f"no threshold of {signal.value} has been met since {clock_text(since)}"
+
+
+def _after_clear(last: JournalRecord, condition: NodeCondition, period: int) -> str:
+    """Return the time so long after a threshold of a condition was last met; empty while one is, or where that is not known."""
+    observed, met = last.state.node_conditions_last_observed_at.get(condition.value), _met(last, condition)
+    if observed is None or not met or any(met):
+        return ""
+    try:
+        return rfc3339(parse_time(last.wall) - (last.now - observed - period) // SECOND * SECOND)
+    except InvalidValueError:  # a damaged time
+        return ""
 
 
 def _met(last: JournalRecord, condition: NodeCondition) -> list[bool]:

@@ -116,6 +116,8 @@ class Incident:
     """Whether the node condition of what was short stood at the end of the journal."""
     still_met: bool = False
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
+    clear_text: str = ""
+    """Since when no threshold of its signal was met at the end of the journal, as a clause; empty where one was."""
     running: frozenset[str] = frozenset()
     """`namespace/name` of the pods that ran at the end of the journal."""
     steady: frozenset[str] = frozenset()

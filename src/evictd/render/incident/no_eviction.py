@@ -2,20 +2,25 @@
 
 from collections.abc import Iterable, Sequence
 
+from evictd.codec.journal_record import JournalRecord
+from evictd.core.model.signal import signal_named
 from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.no_action import no_action_remedy
+from evictd.render.incident.condition_end import clear_text
 
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"
 _SHOWN = 3
 """How many deletions are shown."""
 
 
-def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) -> str:
+def no_eviction_text(
+    events: Iterable[HistoryEvent], kills: Iterable[str] = (), *, end: JournalRecord | None = None
+) -> str:
     """Write the last reason for which no pod was evicted, and in a line of its own what to do; without a reason, where to look.
 
     What the kernel killed is named beside it. `kills` are sentences on what made it kill (`kill_lines`), which count where evictd
-    had no reason of its own.
+    had no reason of its own. `end` is the last record of the journal.
     """
     events = tuple(events)
     latest = {each.kind: each for each in events}
@@ -33,7 +38,9 @@ def no_eviction_text(events: Iterable[HistoryEvent], kills: Iterable[str] = ()) 
         return f"the journal has no eviction. {last.at}: {last.text}; {why}{filled}{_now_ended(events, last)}"
     remedy = no_action_remedy(last)
     killed = _killed_text([each for each in events if each.kind is EventKind.KERNEL])
-    return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"\nnow: {remedy}" if remedy else "")
+    clear = "" if end is None else clear_text(end, signal_named(last.signal))
+    now = "; ".join(filter(None, (clear, remedy)))
+    return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"\nnow: {now}" if now else "")
 
 
 def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:

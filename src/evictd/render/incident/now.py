@@ -1,10 +1,7 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
-from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.errors import InvalidValueError
-from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache
@@ -24,6 +21,7 @@ from evictd.render.text import amount_text, first_of, usage_text
 
 _NAMED = 3
 _SHORT = "the node is still short: "
+_STILL_MET = "the threshold is still met: "
 _NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
 """The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
 _ON_HOST: dict[Resource | None, str] = {
@@ -64,7 +62,14 @@ def _look(found: Incident) -> str:
 
 
 def now_text(found: Incident) -> str:
-    """Return what to do now as a clause; empty where that is not known."""
+    """Return how the node is and what to do now as a clause; empty where neither is known."""
+    to_do = _to_do(found)
+    state = "the node is still short" if found.still_met else found.clear_text
+    return to_do if to_do.startswith((_SHORT, _STILL_MET)) else "; ".join(filter(None, (state, to_do)))
+
+
+def _to_do(found: Incident) -> str:
+    """Return what to do now; empty where that is not known."""
     if found.event.dry_run:
         return left_to_do(found)
     if left := left_to_do(found):
@@ -203,7 +208,7 @@ def left_to_do(found: Incident) -> str:
     if mended := _mend_again(found):
         return "; ".join(filter(None, (mended, _growing_text(found))))
     if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
-        return f"the threshold is still met: {LOWER_THRESHOLD}"
+        return f"{_STILL_MET}{LOWER_THRESHOLD}"
     if found.host_filled:
         return ""
     if arriving := _of_arrivals(found):
@@ -214,7 +219,7 @@ def left_to_do(found: Incident) -> str:
         _growing_text(found) or _went_later(found),
     )
     if held_back and not found.still_met:
-        return "; ".join(filter(None, (growing, _clear_since(found), f"if it is short again, {held_back}")))
+        return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
     if not (held_back or growing) and found.still_met:
         return _of_unknown_cause(found)
     short = _SHORT if held_back or (found.still_met and growing and found.protected_grower) else ""
@@ -258,17 +263,6 @@ def _of_arrivals(found: Incident) -> str:
     if victim is None or found.resource not in WITH_REQUEST or (victim.usage or 0) <= victim.request:
         return ""
     return f"{came}: let the pods request what they use, or lower maxPods of the kubelet, so that fewer are placed here"
-
-
-def _clear_since(found: Incident) -> str:
-    """Write since when no threshold of the signal is met, where one stayed met after the eviction; else empty."""
-    if found.clear is None or found.met.still is None or found.met.still < 1 or found.signal is None:
-        return ""
-    try:
-        since = rfc3339(parse_time(found.event.at) + round(found.clear) * SECOND)
-    except InvalidValueError:  # a damaged time
-        return ""
-    return f"no threshold of {found.signal.value} has been met since {clock_text(since)}"
 
 
 def _still_growing(found: Incident) -> str:
