@@ -13,6 +13,7 @@ from evictd.commands import journals
 from evictd.commands.journals import (
     add_journal_argument,
     add_journal_options,
+    add_journals_beside,
     expanded,
     journals_of,
     named_beside_journals,
@@ -42,16 +43,26 @@ def test_a_word_that_is_a_file_or_a_directory_is_taken_as_a_journal(tmp_path: Pa
     """`evictd why NAMESPACE/POD FILE` was an unrecognized argument, and `evictd incident FILE` named an eviction."""
     file = tmp_path / "journal.jsonl"
     file.touch()
-    args = argparse.Namespace(journal=[tmp_path])
-    assert named_beside_journals(args, ["default/web", str(file)], "NAMESPACE/POD") == "default/web"
+    args = argparse.Namespace(journal=[tmp_path], beside=[str(file)])
+    assert named_beside_journals(args, "default/web", "NAMESPACE/POD") == "default/web"
     assert args.journal == [tmp_path, file]
 
 
 def test_two_words_that_are_no_files_are_one_too_many(tmp_path: Path) -> None:
     """The second of two pods was said to be "no file", and not that one is taken."""
-    args = argparse.Namespace(journal=[tmp_path])
+    args = argparse.Namespace(journal=[tmp_path], beside=["default/api"])
     with pytest.raises(InputError, match="default/web, default/api: neither is a file; give one NAMESPACE/POD, then"):
-        named_beside_journals(args, ["default/web", "default/api"], "NAMESPACE/POD")
+        named_beside_journals(args, "default/web", "NAMESPACE/POD")
+
+
+def test_the_usage_takes_one_of_what_is_asked_for_and_then_journals() -> None:
+    """The usage of `why` was `[NAMESPACE/POD ...]`, and a second pod was refused."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pod", nargs="?", metavar="NAMESPACE/POD")
+    add_journals_beside(parser)
+    assert parser.format_usage().endswith("[NAMESPACE/POD] [JOURNAL ...]\n")
+    args = parser.parse_args(["default/web", "a", "b"])
+    assert (args.pod, args.beside) == ("default/web", ["a", "b"])
 
 
 def test_a_directory_is_all_of_its_files_named_or_not(directory: Path) -> None:

@@ -13,6 +13,7 @@ from evictd.codec.journal_record import decode_record
 from evictd.commands.incident_decided import evictions_or_reason, read_incident
 from evictd.commands.journals import (
     add_journal_options,
+    add_journals_beside,
     journals_of,
     named_behind_journals,
     named_beside_journals,
@@ -36,10 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
         "incident",
-        nargs="*",
+        nargs="?",
         metavar="ID",
-        help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default); files are taken as --journal",
+        help="the beginning of the evicted pod's uid, its NAMESPACE/POD, or last (default)",
     )
+    add_journals_beside(parser)
     parser.add_argument(
         "--list",
         action="store_true",

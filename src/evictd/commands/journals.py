@@ -45,6 +45,11 @@ def add_journal_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_journals_beside(parser: argparse.ArgumentParser) -> None:
+    """Add the journals that may stand beside what a command asks for (`named_beside_journals`)."""
+    parser.add_argument("beside", nargs="*", metavar="JOURNAL", help="taken as --journal")
+
+
 def named_behind_journals(args: argparse.Namespace) -> str | None:
     """Take the last value of `--journal` out of it where it is no file: `--journal FILE NAMESPACE/POD` names a pod too.
 
@@ -59,11 +64,12 @@ def named_behind_journals(args: argparse.Namespace) -> str | None:
     return str(last)
 
 
-def named_beside_journals(args: argparse.Namespace, words: Sequence[str], form: str) -> str | None:
+def named_beside_journals(args: argparse.Namespace, first: str | None, form: str) -> str | None:
     """Take the words that are files or directories as journals, as `--journal` does, and return the other one, if there is one.
 
     Raises `InputError` if there are several; `form` is what one of them is: `NAMESPACE/POD`.
     """
+    words = [*filter(None, (first,)), *args.beside]
     files = [word for word in words if Path(word).exists()]
     args.journal = [*args.journal, *map(Path, files)]
     named = [word for word in words if word not in files]

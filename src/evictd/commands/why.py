@@ -14,7 +14,13 @@ from evictd.codec.journal_record import JournalRecord
 from evictd.commands.history import read_records
 from evictd.commands.incident import LAST
 from evictd.commands.incident_decided import read_incident
-from evictd.commands.journals import add_journal_options, journals_of, named_behind_journals, named_beside_journals
+from evictd.commands.journals import (
+    add_journal_options,
+    add_journals_beside,
+    journals_of,
+    named_behind_journals,
+    named_beside_journals,
+)
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.model.signal import SIGNALS, signal_named
@@ -39,7 +45,8 @@ from evictd.render.text import clean
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("pod", nargs="*", metavar="NAMESPACE/POD", help="the pod; files are taken as --journal")
+    parser.add_argument("pod", nargs="?", metavar="NAMESPACE/POD", help="the pod")
+    add_journals_beside(parser)
     add_journal_options(parser)
     parser.add_argument(
         "--address",
