@@ -34,12 +34,6 @@ def why_the_same(found: Incident, victim: IncidentRow, resource: Resource) -> st
     return f"{_NO_OTHER} and none had a lower priority"
 
 
-def _relieved_for(pods: int) -> str:
-    if pods == 1:
-        return "for which its end should relieve the node"
-    return f"for which the end of these {pods} should relieve the node ({EVICTION_TIME // SECOND} s each)"
-
-
 def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resource: Resource) -> str:
     held, missing = sum(row.usage or 0 for row in rows), found.missing
     unknown = f"the end of {pods} would not have been enough"
@@ -50,5 +44,9 @@ def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resourc
         return less
     seconds = EVICTION_TIME // SECOND * len(rows)
     growth = max(found.rate or 0, 0) * seconds
-    more = f"{less} plus {amount_text(growth, resource)} that grows in {seconds} s, {_relieved_for(len(rows))}"
-    return more if held < missing + growth else unknown
+    if held >= missing + growth:
+        return unknown
+    little = f"{pods} held {amount_text(held, resource)} together, which is too little"
+    each = "" if len(rows) == 1 else f" ({EVICTION_TIME // SECOND} s for each of these {len(rows)})"
+    lost = f"{amount_text(missing, resource)} was missing, and {amount_text(growth, resource)} grows in that time"
+    return f"{little}. Their end should relieve the node for {seconds} s{each}: {lost}"
