@@ -98,7 +98,7 @@ def test_a_text_under_the_cards_is_apart_from_them(browser: Any, addresses: dict
     page.set_default_timeout(TIMEOUT_MS)
     page.goto(addresses["crowded"])
     edge = "document.querySelector('.signals{}').getBoundingClientRect().{}"
-    assert page.evaluate(f"{edge.format(' + ul', 'top')} - {edge.format('', 'bottom')}") >= 8
+    assert page.evaluate(f"{edge.format(' + *', 'top')} - {edge.format('', 'bottom')}") >= 8
     page.close()
 
 

@@ -19,7 +19,7 @@ def test_pods_that_are_skipped_for_one_reason_share_a_line() -> None:
     text = page(incident_snapshot("20-fork-bomb", 58.5), 0)
     assert text.count("is skipped") + text.count("are each skipped") == 1
     assert (
-        "pid.available: default/web-0, default/web-1, default/web-2 and 5 more (8 pods) are each skipped: the eviction of another"
+        "pid.available: default/web-0, default/web-1, default/web-2 and 5 more (8 pods) are each skipped: its end would free too"
         in text
     )
     its = "a disruption budget refused its eviction"
