@@ -7,6 +7,7 @@ outside the core. The share of arbitrary faults that the tests notice is measure
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,14 @@ from evictd.core.eviction.assess import NothingKnown
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
 from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from tests.core.eviction import test_backoff as of_backoff
 from tests.core.eviction import test_freshness as of_freshness
 from tests.core.eviction import test_leaving as of_leaving
+from tests.core.eviction import test_need as of_need
 from tests.core.eviction import test_standard as stories
 from tests.core.eviction import test_synchronize as of_synchronize
 from tests.laws import test_fairness as fairness
@@ -444,6 +447,14 @@ FAULTS = [
         name="_may_release",
         faulty=lambda right: lambda pod, *arguments, **named: pod.has_volumes and right(pod, *arguments, **named),
         law=of_leaving.test_a_layer_that_its_runtime_removes_is_waited_for_a_second,
+    ),
+    Fault(
+        point=37,
+        what="the growth of the pod that goes counts as going on",
+        place=Shortage,
+        name="with_growth",
+        faulty=lambda right: lambda short, evictions, **_: right(short, evictions),
+        law=partial(of_need.test_the_growth_of_the_pods_that_go_ends_with_them, {"job": 100}, "job"),
     ),
 ]
 NEVER_THERE = [

@@ -16,7 +16,7 @@ from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, WorldPod
 from evictd.world.oracle import IdealEnds
 from tests.playbook import config, pod
-from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, jobs_beside_a_database, quiet, world
+from tests.world.worlds import GI, HARD, MI, database_for_a_host_that_stops, evicted, hog, holder, quiet, world
 
 
 def test_who_takes_without_bound_is_a_culprit_unless_the_world_says_otherwise() -> None:
@@ -73,15 +73,15 @@ def test_a_smaller_pod_that_relieves_the_node_as_well_stands_in_for_a_larger_one
 
 @pytest.mark.parametrize("priority", [0, 100])
 def test_a_pod_of_higher_priority_is_not_needed_where_one_that_was_passed_over_was_enough(priority: int) -> None:
-    """`no pod was evicted without need` was said of a database of priority 100, although one of six jobs was enough."""
-    run = play(jobs_beside_a_database(priority, database=4000, rate=2), config(hard={"memory.available": "200Mi"}))
+    """`no pod was evicted without need` was said of a database of priority 100, although a job was enough."""
+    run = play(database_for_a_host_that_stops(priority), config(hard={"memory.available": "200Mi"}))
     (loss,) = account_of(run).losses
     assert (loss.slot, loss.enough, loss.stands_for) == (
         "default/db",
-        *(("default/job-0", "") if priority else ("", "default/job-0")),
+        *(("default/job", "") if priority else ("", "default/job")),
     )
     assert loss.verdict is (Verdict.INNOCENT if priority else Verdict.NEEDED)
-    assert loss.why == ("default/job-0 of lower priority was enough" if priority else "")
+    assert loss.why == ("default/job of lower priority was enough" if priority else "")
 
 
 def test_a_pod_that_holds_more_but_does_not_suffice_stands_in_for_none() -> None:

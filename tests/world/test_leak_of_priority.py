@@ -4,7 +4,7 @@ import pytest
 
 from evictd.core.units.duration import MINUTE
 from evictd.world.account import account_of
-from evictd.world.behaviours import Usage
+from evictd.world.behaviours import Hold, Usage
 from evictd.world.loop import play
 from evictd.world.model import Disk, NodeSpec
 from tests.playbook import config
@@ -34,3 +34,16 @@ def test_a_database_of_high_priority_stays_where_jobs_fill_the_node() -> None:
     played = play(jobs_beside_a_database(priority=100), config(hard={"memory.available": "200Mi"}))
     assert evicted(played) == ["job-0"]
     assert account_of(played).regret == 0
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("threshold", ["200Mi", "500Mi", "1Gi", "2Gi"])
+def test_a_large_database_stays_where_the_end_of_the_jobs_is_the_end_of_all_growth(threshold: str, count: int) -> None:
+    """The jobs held less than they would have taken in the time of an eviction; the database was the first that held more."""
+    jobs = [
+        hog(Hold(of=Usage.MEMORY, amount=50 * MI), rate=25 * MI, name=f"job-{i}", memory="100Mi") for i in range(count)
+    ]
+    database = holder("db", 3 * GI, memory="1Gi", priority=1000)
+    played = play(world(database, *jobs, memory=6 * GI), config(hard={"memory.available": threshold}))
+    assert "db" not in evicted(played)
+    assert account_of(played).relieved_at is not None

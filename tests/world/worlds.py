@@ -6,7 +6,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.behaviours import Burst, Grow, Hold, Usage
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
-from evictd.world.model import NodeSpec, World, WorldPod
+from evictd.world.model import HostUse, NodeSpec, World, WorldPod
 from tests.playbook import number, pod
 
 MI, GI = 1 << 20, 1 << 30
@@ -35,17 +35,23 @@ def world(*pods: WorldPod, memory: int = 4 * GI, node: NodeSpec | None = None, *
     return World(name="test", node=node or NodeSpec(memory=memory), pods=pods, duration=duration, **more)
 
 
-def jobs_beside_a_database(priority: int, *, database: int = 1200, rate: int = 20) -> World:
-    """Six jobs that grow at the same time, by so many MiB a second each, beside a database of so many MiB and this priority.
-
-    The end of one job is enough.
-    """
-    duration = 400 * SECOND // rate + 40 * SECOND
-    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=30 * SECOND, duration=duration, rate=rate * MI)
+def jobs_beside_a_database(priority: int) -> World:
+    """Six jobs that grow at the same time beside a database of this priority; the end of one job is enough."""
+    grows = Burst(of=Usage.MEMORY, amount=350 * MI, start=30 * SECOND, duration=60 * SECOND, rate=20 * MI)
     holds = Hold(of=Usage.MEMORY, amount=50 * MI)
     jobs = (WorldPod(pod=pod(f"job-{i}", memory="100Mi"), behaviours=(holds, grows)) for i in range(6))
-    held = holder("db", database * MI, memory=f"{database - 100}Mi", priority=priority)
-    return world(held, *jobs, memory=(database + 2300) * MI, duration=10 * MINUTE)
+    held = holder("db", 1200 * MI, memory="1100Mi", priority=priority)
+    return world(held, *jobs, memory=3500 * MI, duration=10 * MINUTE)
+
+
+def database_for_a_host_that_stops(priority: int) -> World:
+    """A job and a database of this priority beside a host that stops to grow as soon as the node is short.
+
+    The job holds less than the host would take in 40 s, but in the end its end would have been enough.
+    """
+    grows = Grow(of=Usage.MEMORY, rate=20 * MI, bound=510 * MI)
+    pods = (holder("job", 300 * MI, memory="100Mi"), holder("db", 2500 * MI, memory="2400Mi", priority=priority))
+    return world(*pods, host=(HostUse(name="host", behaviours=(grows,)),), memory=3500 * MI)
 
 
 def ends(run: Run) -> list[tuple[str, EndCause]]:

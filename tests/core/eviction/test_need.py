@@ -65,6 +65,25 @@ def test_growth_counts_for_the_time_that_the_evictions_take() -> None:
 
 
 @pytest.mark.parametrize(
+    ("grown", "victim"),
+    [
+        ({"job": 100}, "job"),
+        ({"job": 60}, "db"),
+        ({"job": 50, "other": 50}, "job"),
+        ({"db": 100}, "db"),
+        ({"job": 100, "other": -40}, "job"),
+    ],
+    ids=["all of it", "a part of it", "with another that goes", "of the large one", "while another shrinks"],
+)
+def test_the_growth_of_the_pods_that_go_ends_with_them(grown: dict[str, int], victim: str) -> None:
+    """A database went for the job that filled the node: the job held less than it would have taken during an eviction."""
+    held = {"job": 90, "other": 15, "db": 5000}
+    rows = [row(name, used) for name, used in held.items()]
+    elsewhere = 100 - sum(max(each, 0) for each in grown.values())
+    assert needed(rows, shortage(held, missing=1, rate=25, grown=grown, elsewhere=elsewhere))[0].name == victim
+
+
+@pytest.mark.parametrize(
     ("first", "leak", "rate", "victim"),
     [
         (200, 900, 1, "leak"),

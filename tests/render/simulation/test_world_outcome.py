@@ -21,7 +21,7 @@ from evictd.world.loop import play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.playbook import config, pod
 from tests.render.played_worlds import incident_run, incident_texts, played
-from tests.world.worlds import HARD, hog, holder, jobs_beside_a_database, quiet, world
+from tests.world.worlds import HARD, database_for_a_host_that_stops, hog, holder, quiet, world
 
 
 def test_kills_without_a_threshold_for_memory_are_explained() -> None:
@@ -226,10 +226,10 @@ def test_evictions_for_the_minimum_reclaim_alone_are_said_to_be() -> None:
 @pytest.mark.parametrize("priority", [0, 100])
 def test_a_pod_of_lower_priority_that_was_enough_is_named(priority: int) -> None:
     """A database of priority 100 went, and was called `needed to clear the threshold, in place of` a job."""
-    run = play(jobs_beside_a_database(priority, database=4000, rate=2), config(hard={"memory.available": "200Mi"}))
+    run = play(database_for_a_host_that_stops(priority), config(hard={"memory.available": "200Mi"}))
     said = {
-        0: "needed to clear the threshold for the rest of the 10m0s played, in place of default/job-0.",
-        100: "not needed within the 10m0s played: default/job-0 of lower priority was enough.",
+        0: "needed to clear the threshold for the rest of the 5m0s played, in place of default/job.",
+        100: "not needed within the 5m0s played: default/job of lower priority was enough.",
     }
     assert outcome_text(run, account_of(run))[0].endswith(f" for memory.available: {said[priority]}")
 

@@ -98,9 +98,15 @@ class Shortage:
             return True
         return known.at == known.since or (self.on_disk and uid in self.holdings.arrived)
 
-    def with_growth(self, evictions: int) -> int:
-        """Return what is missing now, plus the growth at the present rate during this number of evictions."""
-        return self.missing + self.growth_in(self.eviction_time * evictions)
+    def with_growth(self, evictions: int, *, ended: int = 0) -> int:
+        """Return what is missing now, plus the growth at the present rate during this number of evictions.
+
+        `ended` is by how much the evicted pods grew in about the last minute: their part of the rate ends with them.
+        """
+        goes_on = self.growth_in(self.eviction_time * evictions)
+        if ended > 0 and self.growth > 0:
+            goes_on = goes_on * max(self.growth - ended, 0) // self.growth
+        return self.missing + goes_on
 
     def growth_in(self, nanoseconds: int) -> int:
         """Return what the present rate adds in this time."""
