@@ -9,11 +9,13 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+import yaml
 
 from evictd.cli import main
 from evictd.config.file import load
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
+from evictd.core.units.quantity import parse_quantity
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
@@ -148,3 +150,37 @@ def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.
     assert main(["check", "--syntax", str(path)]) == 2
     assert "ranking.exclude: unknown field" in "".join(capsys.readouterr())
     assert "There is no `ranking.exclude`" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("reserved", "amount"),
+    [({"systemReserved": {"memory": "500Mi"}}, "424Mi"), ({"kubeReserved": {"memory": "2Gi"}}, None)],
+)
+def test_the_page_says_that_the_check_does_not_know_what_daemons_use(
+    reserved: dict[str, Any], amount: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It named 924Mi for every node; beside a reservation `check` names less or nothing, which read as enough."""
+    (block,) = re.findall(r"^    # large.yaml: .*\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    path, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
+    path.write_text(dedent(block))
+    kubelet.write_text(json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD)} | reserved}))
+    main(["check", str(path), "--kubelet-config", str(kubelet), "--memory-capacity", "64Gi"])
+    found = "".join(capsys.readouterr())
+    assert ("RequestsMeetThreshold" in found) == (amount is not None)
+    assert amount is None or f"raise systemReserved of the kubelet by {amount}, " in " ".join(found.split())
+    ((name, quantities),) = reserved.items()
+    section = " ".join(PAGE.partition("\n## Reserve memory")[2].partition("\n## ")[0].split())
+    named = amount or "nothing"
+    assert f"beside `{name}: {quantities['memory']}` {named}" in section
+    assert "Its silence proves nothing" in section
+    begin = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8").partition("**3. Enable.**")[2]
+    assert "not what daemons use" in " ".join(begin.partition("**4.")[0].split())
+
+
+def test_the_reservation_of_the_sample_covers_the_daemons_and_the_soft_threshold() -> None:
+    """Its 500Mi above the daemons were a distance to the kubelet's threshold; evictd's soft one is 1Gi."""
+    section = PAGE.partition("\n## Reserve memory")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"^    mergeDefaultEvictionSettings: .*\n(?:    .*\n)*", section, re.MULTILINE)
+    sample = yaml.safe_load(dedent(block))
+    kept = [sample["systemReserved"]["memory"], sample["evictionHard"]["memory.available"]]
+    assert sum(parse_quantity(each).value() for each in kept) == 2 << 30, "1 GiB for daemons, 1Gi for the threshold"
