@@ -129,3 +129,13 @@ def test_the_file_alone_makes_each_step_as_safe_as_the_page_says(tmp_path: Path)
             assert given() == expected[number]
     helm = re.findall(r"^ +(helm (?:install|upgrade) .*)$", PAGE, re.MULTILINE)
     assert [each for each in helm if "--set" in each or "--values my-values.yaml" not in each] == []
+
+
+def test_step_3_has_a_way_for_nodes_whose_reservation_is_the_providers() -> None:
+    """The step demanded a `systemReserved` that a managed node does not let one change, and ended there."""
+    step = " ".join(PAGE.partition("\n## 3. ")[2].partition("\n## 4. ")[0].split())
+    way = step.partition("**Where the provider keeps you from that**")[2].partition("Label a tenth")[0]
+    assert ".status.capacity.memory" in way
+    assert ".status.allocatable.memory" in way
+    assert "minus what daemons use" in way
+    assert "dry run" in way
