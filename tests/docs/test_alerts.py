@@ -7,7 +7,7 @@ import yaml
 
 from evictd.commands.explain_alert import runbooks
 from evictd.errors import SourceKind
-from tests.deploy.manifests import CHART
+from tests.deploy.manifests import CHART, DEPLOY, documents
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -45,3 +45,24 @@ def test_the_run_book_of_what_fails_says_what_to_do_for_each_source_of_the_rule(
     named = re.findall(r"^- (`.*?`): ", book("EvictdCannotPerform"), re.MULTILINE)
     assert {source for each in named for source in re.findall(r"`(.*?)`", each)} == sources <= set(SourceKind)
     assert "reliability.md#faults-and-what-the-log-says" in book("EvictdCannotPerform")
+
+
+def test_the_fault_of_a_pod_that_does_not_start_is_shown_without_that_pod() -> None:
+    """The run book said `evictd check` on the node, which with Helm has no evictd, and its pod is gone before an `exec`."""
+    text = book("EvictdDown")
+    logs = text.index("\n    kubectl --namespace evictd logs POD --container evictd --previous\n")
+    file = text.index(
+        "\n    kubectl --namespace evictd get configmap evictd --output jsonpath='{.data.config\\.yaml}' > evictd.yaml\n"
+    )
+    assert logs < file < text.index("\n    evictd check evictd.yaml ")
+    assert "the log names the fault" in text
+    (daemon_set,) = (each for each in documents(DEPLOY / "base/daemonset.yaml") if each["kind"] == "DaemonSet")
+    assert "evictd" in {each["name"] for each in daemon_set["spec"]["template"]["spec"]["containers"]}
+    assert "config.yaml: |" in (CHART / "templates/configmap.yaml").read_text(encoding="utf-8")
+    assert "upgrade" in book("EvictdThresholdNeverClear")
+
+
+def test_each_command_of_a_run_book_is_a_paragraph() -> None:
+    """`evictd explain-alert` writes a paragraph on one line: two commands would become one."""
+    for name, text in runbooks((DOCS / "alerts.md").read_text(encoding="utf-8")).items():
+        assert re.findall(r"^    .*\n    .*$", text, re.MULTILINE) == [], name
