@@ -1,6 +1,7 @@
 """docs/alerts.md: its commands do what the run book wants, and nothing beside."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import yaml
@@ -24,8 +25,19 @@ def test_no_upgrade_of_the_release_resets_the_node_selector() -> None:
         kept = ("--reuse-values", "--values my-values.yaml", *(["--values present.yaml"] if present else []))
         for line in re.findall(r"^ +helm upgrade .*$", text, re.MULTILINE):
             assert any(each in line for each in kept), (path.name, line)
-    assert "--reuse-values --set evictd.dryRun=false" in book("EvictdDryRunForLong")
     assert "overlay `beside-kubelet`" in book("EvictdDryRunForLong")
+
+
+def test_the_end_of_a_dry_run_is_in_the_file_of_values(tmp_path: Path) -> None:
+    """The run book had `--reuse-values --set`: the next upgrade from my-values.yaml, which still said `true`, was a dry run."""
+    text = book("EvictdDryRunForLong")
+    got, edit, upgrade = re.findall(r"^    (helm get values|sed -i|helm upgrade) (.*?)(?: +#.*)?$", text, re.MULTILINE)
+    assert got == ("helm get values", "evictd --namespace evictd --output yaml > my-values.yaml")
+    assert upgrade[1].endswith("--values my-values.yaml")
+    for given in ("evictd: {dryRun: true}\n", "evictd:\n  dryRun: true\n"):
+        (path := tmp_path / "my-values.yaml").write_text(given)
+        subprocess.run(["sh", "-ec", " ".join(edit)], cwd=tmp_path, check=True)
+        assert yaml.safe_load(path.read_text()) == {"evictd": {"dryRun": False}}
 
 
 def test_after_a_kill_the_record_has_the_reason() -> None:
