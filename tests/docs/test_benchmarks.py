@@ -28,7 +28,9 @@ def test_what_evictd_adds_to_a_kubelet_has_the_figures_of_the_table(name: str) -
     assert "--compare Kubelet" in sentence
     before = text.partition(sentence)[0][-120:]
     assert "node of 1024 MiB (cgroup v1), `memory.available<100Mi`" in TABLE
-    assert "On 1 GiB (cgroup v1, threshold 100Mi, the kubelet's policy emulated)" in before, "the conditions of the figures"
+    assert "On 1 GiB (cgroup v1, threshold 100Mi, the kubelet's policy emulated)" in before, (
+        "the conditions of the figures"
+    )
 
 
 def test_the_first_row_tells_the_kubelets_policy_from_its_interval() -> None:

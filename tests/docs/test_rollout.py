@@ -139,3 +139,32 @@ def test_step_3_has_a_way_for_nodes_whose_reservation_is_the_providers() -> None
     assert ".status.allocatable.memory" in way
     assert "minus what daemons use" in way
     assert "dry run" in way
+
+
+def test_the_file_of_the_values_is_checked_before_anything_is_installed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`evictd check my-values.yaml` ends with "kind: is missing", and no page said how to get the file out of the values."""
+    helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    (block,) = VALUES
+    (kubelet_values,) = re.findall(r"^    kubelet:\n(?:    .*\n)*", PAGE, re.MULTILINE)
+    (tmp_path / "my-values.yaml").write_text(dedent(block) + dedent(kubelet_values))
+    assert main(["check", str(tmp_path / "my-values.yaml")]) == 2
+    assert "kind: is missing" in capsys.readouterr().err
+    section = PAGE.partition("\n## Check the values first\n")[2].partition("\n## ")[0]
+    (template, cut) = re.findall(r"^    (helm template .*?) \| (sed .*)$", section, re.MULTILINE)[0]
+    shown = "helm template evictd deploy/chart/evictd --values my-values.yaml --show-only templates/configmap.yaml"
+    assert template == shown
+    values = merged(documents(CHART / "values.yaml")[0], yaml.safe_load((tmp_path / "my-values.yaml").read_text()))
+    with helm.Chart.load(str(CHART)) as chart:
+        texts = chart.render(values, name="evictd", namespace="evictd")
+    (text,) = (each for path, each in texts.items() if path.endswith("templates/configmap.yaml"))
+    subprocess.run(["sh", "-ec", cut], cwd=tmp_path, input=f"---\n# Source: {text}", text=True, check=True)
+    (kubelet := tmp_path / "kubelet.json").write_text(json.dumps({"kubeletconfig": {}}))
+    (check,) = re.findall(r"^    evictd (check evictd\.yaml .*?)(?: +#.*)?$", section, re.MULTILINE)
+    main([str(tmp_path / each) if each in {"evictd.yaml", kubelet.name} else each for each in check.split()])
+    found = "".join(capsys.readouterr())
+    assert re.search(r"memory\.available +soft +1Gi ", found)
+    assert "dryRun: true" in found
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert "(rollout.md#check-the-values-first)" in index
