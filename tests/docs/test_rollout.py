@@ -168,3 +168,11 @@ def test_the_file_of_the_values_is_checked_before_anything_is_installed(
     assert "dryRun: true" in found
     index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
     assert "(rollout.md#check-the-values-first)" in index
+
+
+def test_the_pod_runs_before_a_command_is_run_in_it() -> None:
+    """`kubectl exec` came right after `helm install`, before there was a container."""
+    step = PAGE.partition("\n## 1. ")[2].partition("\n## 2. ")[0]
+    daemon_set = "evictd"  # `evictd.fullname` of the release `evictd`
+    wait = step.index(f"\n    kubectl --namespace evictd rollout status daemonset/{daemon_set}\n")
+    assert step.index("\n    helm install evictd ") < wait < step.index(" exec POD ")
