@@ -184,3 +184,15 @@ def test_the_reservation_of_the_sample_covers_the_daemons_and_the_soft_threshold
     sample = yaml.safe_load(dedent(block))
     kept = [sample["systemReserved"]["memory"], sample["evictionHard"]["memory.available"]]
     assert sum(parse_quantity(each).value() for each in kept) == 2 << 30, "1 GiB for daemons, 1Gi for the threshold"
+
+
+def test_one_paragraph_has_what_a_soft_threshold_is_and_the_other_pages_link_to_it() -> None:
+    """Its two grace periods, budgets and hooks were on five pages, none of which had all."""
+    concepts = (ROOT / "docs/concepts.md").read_text(encoding="utf-8")
+    section = " ".join(concepts.partition("\n## A soft threshold\n")[2].partition("\n## ")[0].split())
+    for part in ("`evictionSoftGracePeriod`", "`evictionMaxPodGracePeriod`", "the pod's own", "2 s", "1 s"):
+        assert part in section
+    for page in ("cluster.md#how-a-pod-is-evicted", "runtime.md#how-a-pod-is-stopped", "tuning.md#thresholds"):
+        assert f"({page})" in section
+    for name in ("cluster", "kubelet", "runtime", "tuning"):
+        assert "(concepts.md#a-soft-threshold)" in (ROOT / f"docs/{name}.md").read_text(encoding="utf-8"), name
