@@ -21,7 +21,7 @@ from evictd.commands.source import (
 )
 from evictd.core.model.config import EvictionMethod, ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
-from evictd.errors import InputError
+from evictd.errors import ExitCode, InputError
 from evictd.world.file import WorldFile
 from tests.commands.test_replay import journal_of
 from tests.stories import SCENARIOS, memory_step, memory_story
@@ -278,3 +278,39 @@ def test_a_misspelt_field_of_a_pod_is_warned_of(tmp_path: Path, capsys: pytest.C
     assert isinstance(read_story(path), Scenario)
     warning = "pods[0].spec.prioritty: unknown field; did you mean priority? (skipped, as the API server does)"
     assert capsys.readouterr().err == f"evictd: {path}: {warning}\n"
+
+
+_KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare", "replay", "explain", "node"])
+def test_a_configuration_with_a_misspelt_field_is_not_played(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The default thresholds were played in its place, as decided by this file."""
+    (given := tmp_path / "given.yaml").write_text(f"{_KUBELET}evictionHrad: {{memory.available: 500Mi}}\n")
+    arguments = {
+        "simulate": ["simulate", str(PATH), "--config", str(given)],
+        "compare": ["simulate", str(PATH), "--compare", str(given)],
+        "replay": ["replay", str(journal_of(PATH.stem, tmp_path / "journal.jsonl")), "--config", str(given)],
+        "explain": ["explain", str(PATH), "--config", str(given)],
+        "node": ["explain", "--config", str(given)],
+    }[command]
+    assert main(arguments) == ExitCode.USAGE
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert shown.err == (
+        f"evictd: {given}: line 3: evictionHrad: unknown field of KubeletConfiguration, which has no effect, so the default "
+        "thresholds apply; did you mean evictionHard?\n"
+    )
+
+
+def test_a_field_that_only_a_newer_kubelet_knows_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (given := tmp_path / "given.yaml").write_text(f"{_KUBELET}podSlots: 5\n")
+    assert main(["simulate", str(PATH), "--config", str(given)]) == 0
+    assert capsys.readouterr().err == (
+        f"evictd: {given}: line 3: podSlots: unknown field of KubeletConfiguration, which has no effect; "
+        "a newer kubelet may know it\n"
+    )

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.config.eviction_config import decode_eviction_config
-from evictd.commands.source import add_policy_argument, default_settings, read_scenario, scenario_config
+from evictd.commands.source import add_policy_argument, default_settings, load_to_play, read_scenario, scenario_config
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
-from evictd.config.flags import NO_FLAGS, Flags, as_arguments, from_args
+from evictd.config.flags import NO_FLAGS, as_arguments, from_args
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
@@ -74,7 +74,7 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     Flags that do not concern decisions, such as where the runtime is, leave the daemon's configuration in effect.
     """
     flags = from_args(args)
-    settings = _load(args, flags)
+    settings = load_to_play(_path(args), flags)
     own = args.config or flags.config_dir is not None or settings.eviction != load(None, NO_FLAGS).eviction
     address = settings.evictd.listen_address or DEFAULT_ADDRESS
     daemons = None if own else _daemon_settings(address, settings, args)
@@ -87,8 +87,8 @@ def settings_for_node(args: argparse.Namespace) -> Settings:
     return found
 
 
-def _load(args: argparse.Namespace, flags: Flags) -> Settings:
-    return load(Path(args.config) if args.config else None, flags)
+def _path(args: argparse.Namespace) -> Path | None:
+    return Path(args.config) if args.config else None
 
 
 def _daemon_settings(address: str, here: Settings, args: argparse.Namespace) -> Settings | None:
@@ -107,7 +107,7 @@ def _daemon_settings(address: str, here: Settings, args: argparse.Namespace) -> 
     unread = ""
     try:
         both, _ = parser.parse_known_args([*map(str, document.get("arguments", ())), *as_arguments(args)])
-        settings = _load(both, from_args(both))
+        settings = load(_path(both), from_args(both))
     except InputError as error:
         settings, unread = here, f" but for its files ({error})"
     sys.stderr.write(f"evictd: with the configuration of the evictd at {address}{unread}; --config takes another one\n")

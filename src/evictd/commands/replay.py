@@ -23,8 +23,14 @@ from evictd.commands.journals import (
     read_journals,
     report_skipped,
 )
-from evictd.commands.source import add_config_arguments, add_plot_argument, check_plot, in_cluster_of, report_plot
-from evictd.config.file import load
+from evictd.commands.source import (
+    add_config_arguments,
+    add_plot_argument,
+    check_plot,
+    in_cluster_of,
+    load_to_play,
+    report_plot,
+)
 from evictd.config.settings import Settings
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import (
@@ -117,7 +123,7 @@ def replay(entries: Iterable[JournalEntry]) -> Iterator[Replayed]:
 
 def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> Iterator[Replayed]:
     """Decide each entry by the configuration that was asked for, starting from the state recorded first."""
-    given = None if args.config is None else load(Path(args.config))
+    given = None if args.config is None else load_to_play(args.config)
     policy = None if args.policy is None else Policy(args.policy)
     state: State | None = None
     last = 0

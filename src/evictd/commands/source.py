@@ -26,7 +26,7 @@ from evictd.codec.world_fields import KIND as WORLD
 from evictd.commands.no_file import refuse_directory, with_examples
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
-from evictd.config.flags import Flags
+from evictd.config.flags import NO_FLAGS, Flags
 from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
@@ -179,8 +179,21 @@ def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> Ev
     return _scenario_config(scenario, path, args.policy, _loaded(args.config))
 
 
+def load_to_play(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
+    """Return the configuration to decide by; raises `InputError`, also for a misspelt field, which the daemon only warns of.
+
+    Else the decisions would be those of another configuration. Other unknown fields are warned of: a newer kubelet may know them.
+    """
+    settings = load(path, flags)
+    if wrong := tuple(str(each) for each in settings.unknown_fields if each.misspelt):
+        raise InputError(wrong)
+    for each in settings.unknown_fields:
+        sys.stderr.write(f"evictd: {each}\n")
+    return settings
+
+
 def _loaded(path: Path | None) -> Settings | None:
-    return None if path is None else load(Path(path))
+    return None if path is None else load_to_play(path)
 
 
 def _scenario_config(scenario: Story, path: Path, policy_name: str | None, given: Settings | None) -> EvictionConfig:
@@ -234,7 +247,7 @@ def _compared(
     if args.compare.is_file() and (kind := _kind(read_text(args.compare, max_bytes=MAX_BYTES), args.compare)) in _KINDS:
         remedy = f"give a configuration, as for --config, or a policy: {' or '.join(policies)}"
         raise InputError(f"--compare: {shown_path(args.compare)}: is a {str(kind).lower()}; {remedy}")
-    other = load(args.compare)
+    other = load_to_play(args.compare)
     return name, other, _config_of(other, scenario)
 
 
