@@ -314,3 +314,14 @@ def test_a_field_that_only_a_newer_kubelet_knows_is_warned_of(
         f"evictd: {given}: line 3: podSlots: unknown field of KubeletConfiguration, which has no effect; "
         "a newer kubelet may know it\n"
     )
+
+
+def test_a_world_is_no_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer was that `evictd simulate` reads a world, while simulate was running."""
+    path = tmp_path / "world.yaml"
+    path.write_text("kind: World\nduration: 1m\nnode: {memory: 1Gi}\n")
+    assert main(["simulate", str(path), "--config", str(path)]) == ExitCode.USAGE
+    assert capsys.readouterr().err == (
+        f"evictd: --config: {path}: is a world; give a KubeletConfiguration or EvictdConfiguration; "
+        "`evictd simulate FILE` plays this file\n"
+    )

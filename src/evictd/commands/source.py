@@ -184,6 +184,12 @@ def load_to_play(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
 
     Else the decisions would be those of another configuration. Other unknown fields are warned of: a newer kubelet may know them.
     """
+    if path is not None:
+        _refuse_story(
+            path,
+            "--config",
+            "give a KubeletConfiguration or EvictdConfiguration; `evictd simulate FILE` plays this file",
+        )
     settings = load(path, flags)
     if wrong := tuple(str(each) for each in settings.unknown_fields if each.misspelt):
         raise InputError(wrong)
@@ -192,8 +198,14 @@ def load_to_play(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     return settings
 
 
+def _refuse_story(path: Path, option: str, remedy: str) -> None:
+    """Refuse a scenario or a world as a configuration; raises `InputError`."""
+    if path.is_file() and (kind := _kind(read_text(path, max_bytes=MAX_BYTES), path)) in _KINDS:
+        raise InputError(f"{option}: {shown_path(path)}: is a {str(kind).lower()}; {remedy}")
+
+
 def _loaded(path: Path | None) -> Settings | None:
-    return None if path is None else load_to_play(path)
+    return None if path is None else load_to_play(Path(path))
 
 
 def _scenario_config(scenario: Story, path: Path, policy_name: str | None, given: Settings | None) -> EvictionConfig:
@@ -244,9 +256,9 @@ def _compared(
         same = argparse.Namespace(config=args.config, policy=name)
         config = _scenario_config(scenario, path, name, given)
         return configuration_name(config, same), given, config
-    if args.compare.is_file() and (kind := _kind(read_text(args.compare, max_bytes=MAX_BYTES), args.compare)) in _KINDS:
-        remedy = f"give a configuration, as for --config, or a policy: {' or '.join(policies)}"
-        raise InputError(f"--compare: {shown_path(args.compare)}: is a {str(kind).lower()}; {remedy}")
+    _refuse_story(
+        args.compare, "--compare", f"give a configuration, as for --config, or a policy: {' or '.join(policies)}"
+    )
     other = load_to_play(args.compare)
     return name, other, _config_of(other, scenario)
 
