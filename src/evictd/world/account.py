@@ -33,7 +33,7 @@ from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import format_duration
 from evictd.world.behaviours import Usage, takes_without_bound
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import EndCause, EvictionRefused, PodEnd
+from evictd.world.lifecycle import CutShort, EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, relief
@@ -75,6 +75,8 @@ class Loss:
     """Of a needed one the full name of the pod that the observer would have ended in its place; empty if it is that one."""
     enough: str = ""
     """Of an innocent the full name of the pod of lower priority whose end was enough; empty if none was."""
+    cut_short: CutShort | None = None
+    """Of an evicted one that was killed before the end that it needed."""
 
 
 @frozen
@@ -171,7 +173,8 @@ def _losses(run: Run) -> list[Loss]:
             case PodEnd(cause=EndCause.EVICTED) as end:
                 cause = labels.get(end.uid, "")
                 then = decided.get(end.uid, each.at)
-                found.append(_loss(each.at, then, end, cause, _of(cause, end.held)))
+                loss = _loss(each.at, then, end, cause, _of(cause, end.held))
+                found.append(replace(loss, cut_short=end.cut_short))
             case OomKill(own_limit=False) as kill if kill.uid and kill.uid not in killed:
                 killed.add(kill.uid)
                 found.append(_loss(each.at, each.at, kill, OOM_KILLED, kill.held))

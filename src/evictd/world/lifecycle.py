@@ -38,6 +38,16 @@ class EndCause(Enum):
 
 
 @frozen
+class CutShort:
+    """The end of a pod that was killed before the end that it needed."""
+
+    after: int
+    """Nanoseconds from SIGTERM to SIGKILL."""
+    needs: int
+    """Nanoseconds that it needs to end."""
+
+
+@frozen
 class PodEnd:
     """A pod that is gone, and what it held when its process ended."""
 
@@ -46,6 +56,8 @@ class PodEnd:
     slot: str
     cause: EndCause
     held: dict[Usage, int]
+    cut_short: CutShort | None = None
+    """`None` where it ended by itself, or ignores SIGTERM."""
 
 
 @frozen
@@ -171,8 +183,10 @@ class Lifecycle:
         until = now + grace
         if running.leaving_until is not None and until >= running.leaving_until:
             return
+        if running.leaving_until is None:
+            running.stopping_since = now
         running.leaving_until = until
-        wanted = next((each.after for each in running.spec.behaviours if isinstance(each, Stops)), 0)
+        wanted = _wanted(running)
         end = until if wanted is None else min(now + wanted, until)
         self._schedule.at(end, lambda at: self._end_process(running, cause, at))
 
@@ -213,7 +227,15 @@ class Lifecycle:
         node.changed()
         self.gone.add(pod.uid)
         self.stop_times = [*self.stop_times[-4:], node.world.node.stop_overhead]
-        self.note(now, PodEnd(uid=pod.uid, name=pod.full_name, slot=running.slot, cause=cause, held=held))
+        end = PodEnd(
+            uid=pod.uid,
+            name=pod.full_name,
+            slot=running.slot,
+            cause=cause,
+            held=held,
+            cut_short=_cut_short(running, cause),
+        )
+        self.note(now, end)
         owner = self._owners.get(pod.owner)
         if owner is not None and cause is not EndCause.DELETED:
             self._recreate(running, owner, now)
@@ -240,3 +262,16 @@ class Lifecycle:
             self._start(now, running.spec, successor, running.slot)
         elif owner.here >= 1:  # no other node for it
             self._schedule.at(now + UNSCHEDULED_RETRY, lambda at: self._bind(running, successor, owner, at))
+
+
+def _wanted(running: SimulatedPod) -> int | None:
+    """Return how long a pod needs to end after SIGTERM; `None` if it ignores that."""
+    return next((each.after for each in running.spec.behaviours if isinstance(each, Stops)), 0)
+
+
+def _cut_short(running: SimulatedPod, cause: EndCause) -> CutShort | None:
+    needs, ended_at = _wanted(running), running.process.ended_at
+    if cause is EndCause.EXITED or needs is None or ended_at is None:
+        return None
+    after = ended_at - running.stopping_since
+    return CutShort(after=after, needs=needs) if after < needs else None

@@ -41,6 +41,8 @@ class SimulatedPod:
     memory_limit: int | None = field(init=False)
     leaving_until: int | None = None
     """Time at which it is killed at the latest; `None` while nothing ends it."""
+    stopping_since: int = 0
+    """Time at which it was first asked to end."""
     restarts: int = 0
     unreadable: tuple[Unreadable, ...] = ()
     """Times at which its statistics cannot be read."""

@@ -13,6 +13,7 @@ from evictd.core.model.resources import Container
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
+from evictd.render.simulation.world_view import world_document
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clock
 from evictd.world.account import account_of
@@ -172,6 +173,17 @@ def test_an_oom_killer_that_would_have_come_before_the_first_eviction_is_said_to
     side = played(story)
     text = " ".join(outcome_text(side.run, side.account, side.unattended))
     assert re.search(r"the OOM killer would have come at [0-9.a-z]+, [0-9.a-z]+ before the first eviction", text)
+
+
+def test_a_pod_that_is_killed_before_the_end_that_it_needs_is_said_to_be() -> None:
+    """A hard eviction gives a second; of a pod that needs 20s to end there were only two times."""
+    side = played(world(hog(Stops(after=20 * SECOND)), *quiet(3)))
+    assert "default/hog was killed after 1s; it needs 20s to end." in outcome_text(side.run, side.account)
+    (loss,) = world_document("w", side)["losses"]
+    assert (loss["killedAfter"], loss["neededToEnd"]) == ("1s", "20s")
+    side = played(world(hog(), *quiet(3)))
+    assert "to end." not in " ".join(outcome_text(side.run, side.account))
+    assert "killedAfter" not in world_document("w", side)["losses"][0]
 
 
 def test_an_eviction_has_the_time_of_its_decision_and_a_slow_end_its_own() -> None:

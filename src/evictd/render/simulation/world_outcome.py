@@ -14,12 +14,12 @@ from evictd.render.simulation.host_growth import host_growth_texts
 from evictd.render.simulation.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.simulation.world_unattended import cost_texts, grows_on, on_its_disk, unattended_texts, within_played
 from evictd.render.simulation.world_warnings import warnings_text
-from evictd.render.text import clean, clock, counted, signal_amount
+from evictd.render.text import clean, clock, counted, duration_text, signal_amount
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
 from evictd.world.behaviours import Usage
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
-from evictd.world.lifecycle import EndCause, EvictionRefused, PodArrival, PodEnd
+from evictd.world.lifecycle import CutShort, EndCause, EvictionRefused, PodArrival, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.process import Process
@@ -63,6 +63,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
     sentences += [
+        *_cut_short_texts(evicted),
         *grace_texts(run),
         *_refusal_texts(run),
         *_kill_texts(run, account),
@@ -204,6 +205,18 @@ def _least_text(loss: Loss, run: Run) -> str:
         return " (nothing was left meanwhile: the kernel killed for want of memory)"
     left = [amount for at, amount in run.while_ending.get(signal, ()) if loss.decided_at <= at < loss.at]
     return f" (at least {signal_amount(min(left), signal)} was left meanwhile)" if left else ""
+
+
+def _cut_short_texts(evicted: Sequence[Loss]) -> Iterator[str]:
+    """Write which pods were killed before the end that they needed."""
+    groups: dict[CutShort, list[str]] = {}
+    for loss in evicted:
+        if loss.cut_short is not None:
+            groups.setdefault(loss.cut_short, []).append(loss.slot)
+    for cut, found in groups.items():
+        slots = list(dict.fromkeys(found))
+        was, needs = ("was", "it needs") if len(slots) == 1 else ("were", "they need")
+        yield f"{slot_names(slots)} {was} killed after {duration_text(cut.after)}; {needs} {duration_text(cut.needs)} to end."
 
 
 def _refusal_texts(run: Run) -> Iterator[str]:

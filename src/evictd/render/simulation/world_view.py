@@ -24,6 +24,7 @@ from evictd.render.simulation.world_outcome import PlayedWorld, expectation_text
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clean, clock, counted, left_text, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
+from evictd.world.account import Loss
 from evictd.world.behaviours import OF_MEMORY, Usage
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected, EndCause, Event, EvictionRefused, PodArrival, PodEnd, RanOut
@@ -262,6 +263,7 @@ def world_document(title: str, played: PlayedWorld) -> Document:
                 "insteadOf": loss.stands_for or loss.enough,
                 "ofNoUse": of_no_use(loss, played.run, account),
             }
+            | _cut_short(loss)
             for loss in account.losses
         ],
         "innocents": account.innocents,
@@ -281,6 +283,11 @@ def world_document(title: str, played: PlayedWorld) -> Document:
             {"field": each.field, "met": not each.unmet, "unmet": list(each.unmet)} for each in played.expectations
         ],
     }
+
+
+def _cut_short(loss: Loss) -> Document:
+    cut = loss.cut_short
+    return {} if cut is None else {"killedAfter": format_duration(cut.after), "neededToEnd": format_duration(cut.needs)}
 
 
 def cycles_to_draw(run: Run) -> tuple[SimulatedCycle, ...]:
