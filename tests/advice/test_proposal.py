@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.advice.enough import round_up
 from evictd.advice.episode import RESERVE
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
@@ -179,6 +181,20 @@ def test_lead_and_grace() -> None:
     found = advise(copies(soft, LEAST_EVICTIONS), 99)
     assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 25, LEAST_EVICTIONS)
     assert found.signals[0].soft == round_up(found.signals[0].hard + 3 * 55 * MI)
+
+
+@pytest.mark.parametrize(
+    ("took", "rate", "begins", "hard", "lead"),
+    [(2, 205, 512.5, 512, False), (2, 240, 600, 640, False), (1, 390, 585, 512, True)],
+)
+def test_no_lead_is_proposed_that_changes_little_or_that_the_proposed_threshold_makes_up_for(
+    took: int, rate: int, begins: float, hard: int, lead: bool
+) -> None:
+    """`memory.lead: Auto ... begins when 102Mi are left, instead of 100Mi`, beside a higher proposed threshold."""
+    late = node_evidence("n", [reading(0, 480, evict="a", rate=rate * MI), reading(took, 4000, gone="a")])
+    [episode], found = late.episodes, advise(copies(late, LEAST_EVICTIONS), 99)
+    assert (episode.limit + episode.led_by, found.signals[0].hard) == (begins * MI, hard * MI)
+    assert found.lead is lead
 
 
 def test_nothing_is_proposed_from_few_evictions() -> None:

@@ -24,7 +24,8 @@ nodes that had an eviction. The rest are named, so that a few nodes do not make 
 **Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`, and no reservation from fewer
 than `LEAST_READINGS`: what one eviction needed says little of the next.
 
-**Sooner.** A lead is proposed only where it is off, and an eviction that was too late would have begun earlier with it.
+**Sooner.** A lead is proposed only where it is off, and an eviction that was too late would have begun at a tenth more available
+with it, which is more than the proposed threshold.
 
 **Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
 most that was in use outside pods, again for the asked share of the nodes.
@@ -52,6 +53,8 @@ LEAST_EVICTIONS = 5
 For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
+_LEAST_LED = 10
+"""Part of the threshold, as a divisor, by which a lead begins earlier at least where one is proposed."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 _POD_GRACE = 30
@@ -226,9 +229,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         signals=signals,
         max_pod_grace_seconds=grace if measured or has_soft else None,
         soft_ends=len(soft),
-        led=max((e for e in memory if e.led_by), key=lambda e: e.led_by, default=None)
-        if len(memory) >= LEAST_EVICTIONS
-        else None,
+        led=_led(memory, signals) if len(memory) >= LEAST_EVICTIONS else None,
         reserved=tuple(
             _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)
             for resource in Resource
@@ -253,6 +254,19 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
         killed=tuple((node.node, where, count) for node in nodes for where, count in node.killed.items()),
     )
+
+
+def _led(memory: Sequence[Episode], signals: Sequence[SignalAdvice]) -> Episode | None:
+    """Return the eviction that a lead would have begun the earliest, also before the proposed threshold; `None` without one."""
+    proposed = {each.signal: each.hard for each in signals if each.proposed}
+    found = [
+        each
+        for each in memory
+        if each.led_by
+        and each.led_by * _LEAST_LED >= each.limit
+        and each.limit + each.led_by > proposed.get(each.signal, 0)
+    ]
+    return max(found, key=lambda each: each.led_by, default=None)
 
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:

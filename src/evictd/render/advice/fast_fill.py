@@ -19,7 +19,7 @@ from evictd.render.text import clean, duration_text, signal_amount
 def fast_lines(each: SignalAdvice) -> Iterator[str]:
     """Say that what was behind the threshold lasted less than an eviction takes, and what begins earlier.
 
-    Not of memory with enough evidence: `memory.lead` is proposed then.
+    Not of memory with enough evidence: what is proposed makes up for it.
     """
     worst, on_disk = each.worst, SIGNALS[each.signal].filesystem is not None
     if not worst.led_by or not (on_disk or (each.signal in MEMORY_SIGNALS and not each.enough_evidence)):
