@@ -151,15 +151,20 @@ def test_a_protected_pod_that_grew_is_to_be_limited() -> None:
     assert left_to_do(replace(logs, running=frozenset())) == ""
 
 
-def test_the_cause_that_grew_within_its_request_is_named() -> None:
-    """A pod of low priority exceeded its request and went; the one that grew within its own went six minutes later."""
+def test_the_pod_that_exceeded_its_request_is_to_be_changed_and_not_the_one_that_grew_within_its_own() -> None:
+    """A limit was proposed for a pod that used 104Mi of a requested 512Mi, and nothing for the 752Mi beyond a request."""
     grower = Grower(pod="default/web", rate=3 << 20)
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
     found = replace(incident(), host_filled=False, verdict=verdict)
-    rows = tuple(replace(row, request=0 if row.chosen else 1 << 40) for row in found.ranking)
+    rows = tuple(replace(row, request=4 * GI if row.chosen else 1 << 40) for row in found.ranking)
     found = replace(found, ranking=rows, known_for=10)
-    assert now_text(found) == "default/web grew by 3Mi a second, and it still runs: limit or end it"
-    assert left_to_do(replace(found, running=frozenset())) == ""
+    excess = "default/hog-old held 2Gi more than it requested: let it request what it uses, or limit it"
+    assert now_text(found) == excess
+    assert now_of_growing(found, "default/web") == ""
+    less = tuple(replace(row, request=row.request + GI) if row.chosen else row for row in rows)
+    assert now_text(replace(found, ranking=less)) == "", "it exceeded its request by less than was missing"
+    spared = tuple(replace(row, protected=not row.chosen) for row in rows)
+    assert "request what it uses" not in now_text(replace(found, ranking=spared))
     assert left_to_do(replace(found, known_for=400)) == "", "the eviction relieved the node"
 
 

@@ -13,7 +13,7 @@ from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.owner_growth import only_others_grew
-from evictd.render.incident.summary import filled_by_arrivals, filled_name
+from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
 from evictd.render.status.owners import AGAIN, TWICE, mend_owner
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
@@ -155,7 +155,7 @@ def _grower_later(found: Incident) -> HistoryEvent | None:
 
 
 def _of_pod(found: Incident) -> list[str]:
-    """Return what to do about a pod whose growth was the cause, and to whom a budget that was passed over belongs."""
+    """Return what to do about a pod that grew or exceeded its request, and to whom a budget that was passed over belongs."""
     texts = list[str]()
     if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
         size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
@@ -164,9 +164,21 @@ def _of_pod(found: Incident) -> list[str]:
         )
         then = f": {here or 'its next pod may fill its'} node as well" if found.event.owner else ""
         texts.append(f"{_mend_text(found, found.event, size)}{then}")
+    if _exceeded_beside(found):
+        texts.append(f"{excess_text(found)}: let it request what it uses, or limit it")
     if found.event.past_budget:
         texts.append(f"tell whose disruption budget guarded {found.event.pod} that evictd deleted it all the same")
     return texts
+
+
+def _exceeded_beside(found: Incident) -> bool:
+    """Whether the pod held what was missing beyond its request, and one grew within its own and was not evicted later."""
+    victim, spared = found.victim, found.within_request
+    if victim is None or spared is None or spared.protected or found.relieved:
+        return False
+    if held_by_page_cache(found) or _grower_later(found) is not None:
+        return False
+    return (victim.usage or 0) - victim.request >= (found.missing or 0)
 
 
 def _mend(found: Incident, evicted: HistoryEvent) -> str:
@@ -266,7 +278,7 @@ def _of_arrivals(found: Incident) -> str:
 
 
 def _still_growing(found: Incident) -> str:
-    """Write which other pods grew and still run, beyond their request or as the cause; else empty."""
+    """Write which other pods grew and still run, beyond their request or protected; else empty."""
     resource, verdict = found.resource, found.verdict
     if resource is None or verdict is None or found.event.dry_run:
         return ""
@@ -290,10 +302,8 @@ def _growing(found: Incident) -> frozenset[str]:
 
 
 def _grew_alike(found: Incident) -> list[Grower]:
-    """Return the other pods that grew and still run, beyond their request."""
+    """Return the other pods that grew and still run, beyond their request: what grew within it is no fault."""
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
-    within = None if found.relieved else found.within_request  # what went on within its request is no fault
-    beyond |= set() if within is None else {within.pod}
     running = found.running & beyond - found.steady
     return [each for each in other_growers(found) if each.pod in running]
 

@@ -88,7 +88,7 @@ def _asked_text(found: Incident) -> str:
     return f"its request counts as {granted}, because its resize to {asked} was not granted"
 
 
-def _excess_text(found: Incident) -> str:
+def excess_text(found: Incident) -> str:
     """Write how much more than it requested the evicted pod held."""
     victim, resource = found.victim, found.resource
     if victim is None or resource is None:
@@ -146,7 +146,7 @@ def _cause_text(found: Incident) -> str:
     if hastened := hastened_cause(found, went):
         return hastened
     if (within := within_text(found)) and grower is not None:
-        return f"{grower.pod} grew {within}; {_excess_text(found)}, and {went}"
+        return f"{grower.pod} grew {within}; {excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
         rate = f"by {usage_text(grower_rate(found, grower), resource)} a second"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
