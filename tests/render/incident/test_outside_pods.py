@@ -7,7 +7,8 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.outside_pods import outside_pods_text
+from evictd.render.incident.now import now_text
+from evictd.render.incident.outside_pods import outside_pods_text, reserve_text
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 
@@ -44,4 +45,11 @@ def test_what_no_process_can_allocate_is_named_as_such() -> None:
     ids=["less than was missing", "not known", "said already", "a small part", "of a disk"],
 )
 def test_else_it_is_not_said(found: Incident) -> None:
-    assert outside_pods_text(found) == ""
+    assert outside_pods_text(found) == reserve_text(found) == ""
+
+
+def test_what_belongs_to_no_pod_is_to_be_reserved() -> None:
+    """The 2.5Gi that the host held were named, and in no advice once the host grew no more."""
+    reserve = "let systemReserved and kubeReserved of the kubelet cover the 2Gi that belongs to no pod"
+    assert reserve_text(OUTSIDE) == reserve
+    assert now_text(OUTSIDE).endswith(reserve)

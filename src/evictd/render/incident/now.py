@@ -12,6 +12,7 @@ from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.other_growers import other_growers
+from evictd.render.incident.outside_pods import reserve_text
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
@@ -155,7 +156,7 @@ def _grower_later(found: Incident) -> HistoryEvent | None:
 
 
 def _of_pod(found: Incident) -> list[str]:
-    """Return what to do about a pod that grew or exceeded its request, and to whom a budget that was passed over belongs."""
+    """Return what to do about a pod that grew or exceeded its request, whose budget was passed over, and what to reserve."""
     texts = list[str]()
     if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
         size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
@@ -168,7 +169,7 @@ def _of_pod(found: Incident) -> list[str]:
         texts.append(f"{excess_text(found)}: let it request what it uses, or limit it")
     if found.event.past_budget:
         texts.append(f"tell whose disruption budget guarded {found.event.pod} that evictd deleted it all the same")
-    return texts
+    return [*texts, *filter(None, (reserve_text(found),))]
 
 
 def _exceeded_beside(found: Incident) -> bool:

@@ -20,3 +20,11 @@ def outside_pods_text(found: Incident) -> str:
         return text
     of_it = "it" if hidden >= held else f"{amount_text(hidden, found.resource)} of it"
     return f"{text}, and no process can allocate {of_it}"
+
+
+def reserve_text(found: Incident) -> str:
+    """Write to reserve what belongs to no pod; empty where `outside_pods_text` is."""
+    if not outside_pods_text(found):
+        return ""
+    held = amount_text(found.elsewhere or 0, Resource.MEMORY)
+    return f"let systemReserved and kubeReserved of the kubelet cover the {held} that belongs to no pod"
