@@ -45,11 +45,17 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
         ),
         (
             Need.NO_POD_HELPS, (), (), False,
-            "no end of any pod would have relieved the node, and nothing grew: the threshold is above its normal level",
+            (
+                "its end was not needed: no end of any pod would have relieved the node, and nothing grew; "
+                "the threshold is above its normal level"
+            ),
         ),
         (
             Need.NO_POD_HELPS, (), (HOST,), False,
-            f"{GROWN}, no end of any pod would have relieved the node: the host or a protected pod is the cause",
+            (
+                f"its end was not needed: {GROWN}, no end of any pod would have relieved the node; "
+                "the host or a protected pod is the cause"
+            ),
         ),
     ],
 )  # fmt: skip
@@ -80,11 +86,11 @@ def test_what_came_back_is_beside_the_verdict() -> None:
     assert (
         EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", growers=(HOST,), played=MINUTE)
         .text(cause="the host, a hostPath volume or a protected pod")
-        .endswith(": the host, a hostPath volume or a protected pod is the cause")
+        .endswith("; the host, a hostPath volume or a protected pod is the cause")
     )
     full = EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", played=MINUTE)
     assert full.text(filled=True, cause="the host or a protected pod") == (
-        "no end of any pod would have relieved the node: the host or a protected pod is the cause"
+        "its end was not needed: no end of any pod would have relieved the node; the host or a protected pod is the cause"
     )
 
 

@@ -91,12 +91,12 @@ def test_each_kind_is_as_in_the_golden_file() -> None:
         (
             replace(incident(), verdict=replace(NEEDED, need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, clear=None,
                 met=MetAfter(again=9.0), known_for=20.0),
-            "no end of any pod would have relieved the node: the host, a hostPath volume or a protected pod is the cause",
+            "no end of any pod would have relieved the node; the host, a hostPath volume or a protected pod is the cause",
         ),
         (
             replace(incident(), verdict=replace(NEEDED, need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, clear=None,
                 met=MetAfter(again=9.0), known_for=20.0, host_filled=True, suspects={"default/writer": ""}),
-            "no end of a pod alone would have relieved the node: the host, a hostPath volume or a protected pod is the cause",
+            "no end of a pod alone would have relieved the node; the host, a hostPath volume or a protected pod is the cause",
         ),
     ],
 )  # fmt: skip

@@ -160,6 +160,6 @@ class EvictionVerdict:
                 grown = "by what was measured" if not self.growers else grown
                 return f"its end {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
             case Need.NO_POD_HELPS if not self.growers and not filled:
-                return f"{no_end}, and nothing grew: the threshold is above its normal level"
+                return f"{NOT_NEEDED}{no_end}, and nothing grew; the threshold is above its normal level"
             case Need.NO_POD_HELPS:
-                return f"{f'{grown}, ' if self.growers else ''}{no_end}: {cause} is the cause"
+                return f"{NOT_NEEDED}{f'{grown}, ' if self.growers else ''}{no_end}; {cause} is the cause"
