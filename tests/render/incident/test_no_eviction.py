@@ -93,7 +93,8 @@ def test_a_deletion_that_was_enough_is_told_with_what_grew() -> None:
     images = replace(nothing, text="deleted 3 images", evidence={"removed": 3})
     ended = HistoryEvent(at=later, kind=EventKind.CONDITIONS, text="DiskPressure ends")
     told = f"the journal has no eviction. {AT}: DiskPressure begins. Of 2Gi, pods took 2Gi. {later}: deleted 3 images"
-    assert no_eviction_text([begun, nothing, images, ended]) == f"{told}, and that was enough: no pod had to go"
+    now = "now: nothing to do: DiskPressure ended at 00:00:30"
+    assert no_eviction_text([begun, nothing, images, ended]) == f"{told}, and that was enough: no pod had to go\n{now}"
     assert no_eviction_text([begun, nothing, images]) == told
     without = no_eviction_text([replace(begun, filled=""), images])
     assert without == f"the journal has no eviction. {AT}: DiskPressure begins. {later}: deleted 3 images"

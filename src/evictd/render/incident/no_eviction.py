@@ -63,7 +63,7 @@ def _of_deletion(events: Sequence[HistoryEvent]) -> str:
     filled = f". {first.filled}" if first.filled else "."
     texts = "; ".join(f"{each.at}: {each.text}" for each in deleted[-_SHOWN:])
     ended = any(each.kind is EventKind.CONDITIONS and " ends" in each.text for each in since)
-    enough = ", and that was enough: no pod had to go" if ended else ""
+    enough = f", and that was enough: no pod had to go{_now_ended(events, first)}" if ended else ""
     return f"the journal has no eviction. {first.at}: {first.text}{filled} {texts}{enough}"
 
 
