@@ -28,6 +28,7 @@ from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.reclaim_short import went_for_reclaim
 from evictd.render.incident.relief import relief_lines
+from evictd.render.incident.still_since import filled_lines
 from evictd.render.incident.summary import summary_text, within_text
 from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
 from evictd.render.incident.verdict import NOT_NEEDED, Need
@@ -68,7 +69,7 @@ def print_incident(found: Incident, to: "Console") -> None:
     event = found.event
     node = f" on node {found.node}" if found.node else ""
     to.print(f"incident {found.id}: {event.pod} at {clean(event.at)}{node}", style="bold")
-    for line in filter(None, (*heading_lines(found), event_line(event), event.why, event.filled)):
+    for line in filter(None, (*heading_lines(found), event_line(event), event.why, *filled_lines(found))):
         print_line(to, "  ", line)
     if chart := chart_lines(found, to.width):
         _heading(to, f"{'' if found.signal is None else found.signal.value} (▼ an eviction)")
@@ -311,7 +312,7 @@ def incident_document(found: Incident) -> Document:
         "summary": summary_text(found),
         "now": now_text(found),
         "why": event.why,
-        "filled": event.filled,
+        "filled": " ".join(filled_lines(found)),
         "signal": None if found.signal is None else found.signal.value,
         "available": found.available,
         "capacity": found.capacity,
@@ -367,6 +368,7 @@ def incident_page(found: Incident) -> str:
         if left_to_do(found) or found.grows_on is not None or found.of_owner >= AGAIN
         else "calm",
         text=event_line(found.event),
+        filled=" ".join(filled_lines(found)),
         clock=_clock(found, 0),
         signal="" if found.signal is None else found.signal.value,
         levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],
