@@ -1,5 +1,7 @@
 """Makes snapshots of the daemon from played worlds, for the tests of the page."""
 
+from dataclasses import replace
+
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.model.observation import signal_observations
@@ -22,6 +24,7 @@ from tests.render.played_worlds import incident_run
 
 def snapshot_at(run: Run, seconds: float) -> Snapshot:
     """The snapshot of the last cycle of a run that is not later than this."""
+    config = replace(run.config, pod_termination=run.world.api_server.termination)
     trends, recent, before = Trends(), RecentDecisions(), State()
     cycles = [cycle for cycle in run.cycles if cycle.at <= seconds * SECOND]
     for cycle in cycles:
@@ -39,7 +42,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
         recent.measured(seen, wall)
         recent.reclaimed(ended_reclaims(before, state, cycle.observation.outcomes), wall)
         chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
-        for uid, why in with_past_budget(chosen, cycle.step.decisions, run.config, cycle.at).items():
+        for uid, why in with_past_budget(chosen, cycle.step.decisions, config, cycle.at).items():
             recent.explain(uid, why, filled_text(cycle.step.findings, wall))
         before = state
     last, kills = cycles[-1], RecentKills()
@@ -47,7 +50,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
         if at <= last.at:
             kills.add([KernelKill(where=kill.name, uid=kill.uid, count=1)], WALL + at)
     return Snapshot(
-        at=last.at, wall=WALL + last.at, config=run.config, state=last.step.state, observation=last.observation,
+        at=last.at, wall=WALL + last.at, config=config, state=last.step.state, observation=last.observation,
         findings=last.step.findings, recent=recent.all(), killed=kills.lately(WALL + last.at), trends=trends, version="1.2.3",
     )  # fmt: skip
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.next_up import who_is_next
-from evictd.core.model.config import EvictionMethod
 from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.render.status.headline import headline
 from evictd.render.status.stopped import past_its_budget
 from evictd.render.text import seconds_text
 from tests.daemon.status import status_of
+from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
 
 
@@ -22,7 +22,7 @@ def test_the_pod_that_is_tried_next_is_known_before(seconds: int, left: float) -
     assert stop is not None
     assert goes_instead(stop, guarded, guarded.at) == {"pod": "default/web-0", "inSeconds": left}
     assert goes_instead(replace(stop, pod=None), guarded, guarded.at) is None
-    status = status_of(guarded, guarded.at, EvictionMethod.EVICTION_API)
+    status = status_of(guarded, guarded.at)
     never = "with podTermination EvictionAPI evictd does not delete that pod"
     text = headline(status).text
     assert f"{never}; default/web-0 may go in its place from 22:15:35 UTC (in {seconds_text(left)}) on." in text
@@ -30,4 +30,6 @@ def test_the_pod_that_is_tried_next_is_known_before(seconds: int, left: float) -
     assert past_its_budget(status, {**memory, "stopInstead": None}) == never
     late = {"pod": "default/web-0", "inSeconds": -1.0}
     assert past_its_budget(status, {**memory, "stopInstead": late}).endswith("may go in its place at the next attempt")
-    assert "with podTermination Auto evictd deletes that pod" in headline(status_of(guarded, guarded.at)).text
+    auto = {**status, "podTermination": "Auto"}
+    assert "with podTermination Auto evictd deletes that pod" in headline(auto).text
+    assert never in page(guarded, 0), "the page goes by the configuration of the last cycle"

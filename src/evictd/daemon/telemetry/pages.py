@@ -101,9 +101,8 @@ class Pages:
         return json_page({**document, "faults": [each.kind.value for each in self._faults(snapshot)]})
 
     def _status_document(self, snapshot: Snapshot, view: NodeView) -> dict[str, object]:
-        termination = self._configuration.settings.evictd.cluster.pod_termination
         fault = self._board.reload_fault
-        return status_document(view, snapshot, self._clock(), reload_fault=fault, termination=termination)
+        return status_document(view, snapshot, self._clock(), reload_fault=fault)
 
     def _explain(self) -> Page:
         if self._board.latest is None:

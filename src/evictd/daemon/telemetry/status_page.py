@@ -43,14 +43,7 @@ API_VERSION = "evictd.io/v1alpha1"
 _SHOWN_GROWERS = 3
 
 
-def status_document(
-    view: NodeView,
-    snapshot: Snapshot,
-    now: int,
-    *,
-    reload_fault: str = "",
-    termination: EvictionMethod = EvictionMethod.AUTO,
-) -> dict[str, Any]:
+def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
     state, node, asked = snapshot.state, snapshot.observation.node, proposed(snapshot)
     problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
@@ -66,7 +59,7 @@ def status_document(
         "policy": snapshot.config.policy.value,
         "dryRun": snapshot.observation.outcomes.dry_run,
         "phase": {"name": state.activity.value, **_phase_detail(snapshot, now)},
-        "podTermination": termination.value,
+        "podTermination": (snapshot.config.pod_termination or EvictionMethod.AUTO).value,
         "signals": _signals(view, snapshot, now),
         "conditions": [_condition(snapshot, condition, now) for condition in NodeCondition],
         "leaving": [
