@@ -4,7 +4,7 @@ The latest snapshot as one JSON document: signals against thresholds, conditions
 pod for each signal, victims, the last decisions. Pods are ranked when the document is asked for, not in the cycle.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -272,9 +272,10 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
     if answer is None or held is None or holdings is None or holdings.at <= holdings.since:
         return None
     rows = {row.uid: row for row in answer.rows}
-    since, grown, elsewhere = _grown(answer, held.signal, holdings, snapshot)
+    since, grown, elsewhere, known = _grown(answer, held.signal, holdings, snapshot)
     pods = {pod.uid: pod for pod in snapshot.observation.pods}
     grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
+    arrived = [each for each, pod in grew if pod.uid not in known]
     whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and is_fresh(held.signal, since, snapshot)
     most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
     measured = max((holdings.last_measured.get(pod.uid, holdings.at) for _, pod in most), default=holdings.at)
@@ -292,14 +293,15 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
             for each, pod in most
         ],
         "ofPods": sum(each for each, _ in grew),
+        "arrived": {"pods": len(arrived), "grown": sum(arrived)},
         "elsewhere": elsewhere if whole else None,
     }
 
 
 def _grown(
     answer: NextUp, supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot
-) -> tuple[int, Mapping[str, int], int | None]:
-    """Return since when pods and the rest grew, and by how much each pod and the rest."""
+) -> tuple[int, Mapping[str, int], int | None, Collection[str]]:
+    """Return since when pods and the rest grew, by how much each pod and the rest, and the pods that were there by then."""
     trends = snapshot.trends
     began = trends.signals.get(supply, Trend()).fall_began
     rest = holdings.elsewhere
@@ -307,11 +309,12 @@ def _grown(
     before = None if began is None else sample_before(trends.usage.get(supply, ()), began, held)
     if before is None or before.at >= holdings.since:
         grown = {uid: each.grown for uid, each in holdings.growing.items()}
-        return holdings.since, _without_returned(grown, answer, supply, snapshot), None if rest is None else rest.grown
+        grown, beyond = _without_returned(grown, answer, supply, snapshot), None if rest is None else rest.grown
+        return holdings.since, grown, beyond, holdings.used  # what a pod held at its first reading is not growth here
     grown = _without_returned(before.grown(holdings.used), answer, supply, snapshot)
     if rest is None or before.elsewhere is None or before.unmeasured:
-        return before.at, grown, None
-    return before.at, grown, rest.used - before.elsewhere
+        return before.at, grown, None, before.used
+    return before.at, grown, rest.used - before.elsewhere, before.used
 
 
 def _within_request(row: RankedPod | None, answer: NextUp) -> bool | None:

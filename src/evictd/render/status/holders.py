@@ -37,7 +37,9 @@ def growers(status: Document) -> Iterator[str]:
         if not (growing := entry.get("growing")):
             continue
         elsewhere = growing["elsewhere"]
-        pods = ", ".join(f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"])
+        pods = took_since_start(growing, signal) or ", ".join(
+            f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"]
+        )
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
         more = "" if is_little else growth_amount(max(elsewhere, 0), signal)
         rest = f"{more} more belong to no pod{_volumes(entry, 'lie')}" if more else ""
@@ -53,6 +55,17 @@ def growers(status: Document) -> Iterator[str]:
 def _volumes(entry: Document, lie: str) -> str:
     """Write where else than outside pods what no pod was seen to take may lie: hostPath volumes are not measured."""
     return f" or {lie} in hostPath volumes" if entry.get("hostPathPods") else ""
+
+
+def took_since_start(growing: Document, signal: Signal) -> str:
+    """Return that pods started in the span and took most of what pods took, none of them alone; empty where that is not so."""
+    new = growing.get("arrived")  # an older daemon does not say it
+    if not new or new["pods"] <= 1:
+        return ""
+    half = growing["ofPods"] // 2
+    if new["grown"] <= half or growing["pods"][0]["grown"] > half:
+        return ""
+    return f"{new['pods']} pods started and took {growth_amount(new['grown'], signal)}"
 
 
 def growth_amount(amount: int, signal: Signal) -> str:
