@@ -125,6 +125,18 @@ def test_what_is_left_is_added_for_a_minute_after_the_end_of_a_pod() -> None:
     assert found == [(None, 0), (2 << 30, SECOND), (61 << 30, 60 * SECOND), (61 << 30, 60 * SECOND)]
 
 
+def test_what_is_left_is_not_added_after_the_next_eviction_for_the_signal() -> None:
+    """`5.98Gi were left 17s after that` stood there, and memory had been short again 8 s after that (world 01)."""
+    recent = RecentDecisions()
+    recent.add(EVICT, "evict default/hog", WALL)
+    recent.ended({HOG.uid}, WALL)
+    recent.measured(signal_observations(node(memory="6Gi of 80Gi")), WALL + 4 * SECOND)
+    recent.add(replace(EVICT, pod=replace(EVICT.pod, uid="next")), "evict default/next", WALL + 8 * SECOND)
+    for seconds, memory in ((8, "1Gi of 80Gi"), (12, "6Gi of 80Gi")):
+        recent.measured(signal_observations(node(memory=memory)), WALL + seconds * SECOND)
+    assert [(each.left, each.left_after) for each in recent.all()] == [(6 << 30, 4 * SECOND), (None, 0)]
+
+
 def test_the_evictions_of_one_owner_are_counted_until_ten_minutes_pass_without_one() -> None:
     recent = RecentDecisions()
 

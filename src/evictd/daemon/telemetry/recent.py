@@ -113,11 +113,17 @@ class RecentDecisions:
                     break
 
     def measured(self, seen: Mapping[Signal, SignalObservation], wall: int) -> None:
-        """Add to evictions whose pods ended within the last minute what is left: what a pod held shows in that time."""
+        """Add to evictions whose pods ended within the last minute what is left: what a pod held shows in that time.
+
+        Not once another pod was evicted for the signal since that end: by then something else has taken what it gave back.
+        """
         amounts = {signal.value: each.available.value() for signal, each in seen.items()}
+        last = {each.shown.signal: each.shown.wall for each in self._entries if each.shown.pod}
         for number, entry in enumerate(self._entries):
             shown = entry.shown
-            if shown.ended is not None and SECOND <= wall - shown.ended <= MINUTE and shown.signal in amounts:
+            if shown.ended is None or last[shown.signal] > shown.ended:
+                continue
+            if SECOND <= wall - shown.ended <= MINUTE and shown.signal in amounts:
                 left = replace(shown, left=amounts[shown.signal], left_after=wall - shown.ended)
                 self._entries[number] = replace(entry, shown=left)
 
