@@ -82,5 +82,7 @@ def test_the_new_pod_that_runs_in_the_place_of_the_one_that_filled_the_node_is_n
     assert both.endswith("if they grow as that one did, they go first")
     first = [{**each, "next": {**each["next"], "pod": "default/leak-39"}} for each in status["signals"]]
     assert new_pods({**status, "signals": first}) == [], "it is named as the first"
+    then = [{**each, "stopThen": {"pod": "default/leak-39"}} for each in status["signals"]]
+    assert new_pods({**status, "signals": then}) == [], "the headline says that it goes anyway (world 13)"
     assert new_pods({**status, "leaving": [{"pod": "default/leak-39"}]}) == []
     assert new_pods({**status, "owners": [{**owner, "filled": False}]}) == []

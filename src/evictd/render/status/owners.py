@@ -71,9 +71,9 @@ def owner_remedies(status: Document) -> list[str]:
 def new_pods(status: Document) -> list[str]:
     """Return of owners whose last pod filled the node that a new pod of theirs runs, as sentences.
 
-    None of a pod that already comes first, or leaves: it is named then.
+    None of a pod that already comes first, or goes when a pause ends, or leaves: it is named then.
     """
-    named = {entry["next"]["pod"] for entry in status["signals"] if entry.get("next")}
+    named = {first["pod"] for entry in status["signals"] for key in ("next", "stopThen") if (first := entry.get(key))}
     named.update(row["pod"] for row in status["leaving"])
     return [
         f"{first_of([clean(each) for each in new], _NAMED)}, of {clean(owner['owner'])}, {'runs' if len(new) == 1 else 'run'} "
