@@ -5,6 +5,8 @@ from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Signal
 from evictd.render.node_view import NodeView, node_view
+from tests.render.shown_nodes import page
+from tests.render.snapshots import incident_snapshot
 from tests.stories import played
 
 
@@ -49,3 +51,10 @@ def test_a_protected_culprit_means_that_no_pod_would_go() -> None:
     assert pressed.stop.why is NoActionReason.PROTECTED_CULPRIT
     kubelet = _explain("protected-culprit", 2, Policy.KUBELET).queues[0]
     assert kubelet.stop is None
+
+
+def test_the_only_pod_that_may_be_evicted_is_first_for_that_reason() -> None:
+    """`Why that pod is first: 974Mi within its request` told nothing (world 13)."""
+    alone = page(incident_snapshot("13-pinned-deployment", 618), 0)
+    assert "Why that pod is first: it is the only pod that may be evicted." in alone
+    assert "974Mi within its request" in alone, "its place in the order says what it uses"

@@ -220,7 +220,7 @@ def _queue(queue: Queue, explained: NodeView, rows: int | None) -> Document:
         "signals": [signal.value for signal in queue.signals],
         "resource": queue.resource.value,
         "next": None if queue.victim is None else queue.victim.pod.full_name,
-        "nextWhy": _next_why(queue, placed),
+        "nextWhy": _next_why(queue, placed, explained.config),
         "stop": None if queue.stop is None else finding_text(queue.stop, explained.config),
         "notOfPods": queue.not_of_pods,
         "attribution": attribution_document(queue.held, explained.wall),
@@ -247,13 +247,15 @@ def _usage_ages(queue: Queue, explained: NodeView) -> dict[str, float]:
     return {uid: round((holdings.at - at) / SECOND, 1) for uid, at in holdings.last_measured.items()}
 
 
-def _next_why(queue: Queue, placed: Iterable[PlacedRow]) -> str:
+def _next_why(queue: Queue, placed: Iterable[PlacedRow], config: EvictionConfig) -> str:
     """Return why the next pod goes and no other one; empty where it was not measured, or only its name decides."""
     if queue.victim is None or queue.victim.usage is None:
         return ""
     own = next((each for each in placed if each.row.uid == queue.victim.uid), None)
     if passed := instead_of_others(queue.rows, queue.victim, queue.skipped, queue.resource):
         return f"{passed}; it {own.why}" if own is not None and own.tied else passed
+    if queue.victim.deficit >= 0 and sum(not protection(row.pod, config) for row in queue.rows) == 1:
+        return "it is the only pod that may be evicted"
     return "" if own is None or own.tied else own.why
 
 
