@@ -50,6 +50,16 @@ def test_where_none_suffices_a_pod_of_higher_priority_goes_first_only_if_it_is_t
     assert needed(rows, shortage(held, missing=1000, grown={"db": 60} if leaks else {}))[0].name == victim
 
 
+@pytest.mark.parametrize(("held", "victim"), [(145, "bomb"), (250, "important")])
+def test_a_pod_of_low_priority_stays_for_a_growing_one_only_if_that_is_twice_as_large(held: int, victim: str) -> None:
+    """The growth of `important` ends with it, so both are enough: low priority goes first unless it would hardly help."""
+    rows = [row("bomb", 103), row("important", held, priority=999_999_999)]
+    short = shortage(
+        {"bomb": 103, "important": held}, missing=1, rate=20, grown={"important": 137}, signal="pid.available"
+    )
+    assert needed(rows, short)[0].name == victim
+
+
 @pytest.mark.parametrize("held", [0, -(1 << 63)])
 def test_the_only_candidate_goes_whatever_it_holds(held: int) -> None:
     """An amount beyond 63 bits in a recorded summary counts as negative, as with the kubelet."""

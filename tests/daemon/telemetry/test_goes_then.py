@@ -26,6 +26,7 @@ def _then(snapshot: Snapshot, signal: str = "memory.available") -> tuple[str, st
     ("name", "seconds"),
     [
         ("16-long-grace-period", 10),
+        ("17-daemon-sets-a-little-over", 10),
         ("25-budget-of-zero", 10),
         ("26-control-plain-leak", 30),
         ("39-resize-not-granted", 10),
@@ -41,7 +42,6 @@ def test_it_is_the_pod_that_goes(name: str, seconds: int) -> None:
 
 def test_none_is_named_where_the_first_pod_is_the_one_that_grows() -> None:
     assert _then(incident_snapshot("26-control-plain-leak", 300)) == ("default/controller", "")
-    assert _then(incident_snapshot("17-daemon-sets-a-little-over", 10)) == ("default/job", "")
     assert _then(incident_snapshot("46-control-recreated-fork-bomb", 10), "pid.available") == ("default/bomb", "")
 
 

@@ -1,19 +1,19 @@
 """Law Need: no pod goes that another one makes unnecessary (policy Standard).
 
 The documented order decides which pods are looked at: candidates are added up from the first by rank until they hold what is
-missing and what comes on top while so many pods are evicted. Their own growth ends with them, so only that of others comes on
-top: a job that makes all growth is enough as soon as it holds what is missing, and no database goes for it. Of that list, from
-the front, each pod is dropped without which the others are still enough, if it holds only a small part of what is missing and
-all growth. The first that is left goes. So five sidecars that exceed their requests by a few MiB stay where the sixth pod in the
-order leaks 6 GiB, and two pods of low priority that together relieve the node still go before one of high priority.
+missing and what others take while so many pods are evicted. Their own growth ends with them: a job that makes all growth is
+enough as soon as it holds what is missing, and no database behind it is looked at. Of that list, from the front, each pod is
+dropped without which the others still hold what is missing and all growth, if it holds only a small part of that. The first that
+is left goes. So five sidecars that exceed their requests by a few MiB stay where the sixth pod in the order leaks 6 GiB, and two
+pods of low priority that together relieve the node still go before one of high priority.
 
 A pod whose end would relieve the node for less than two minutes only delays the leak behind it, which goes in its place: a pod
 that exceeds its request and makes at least half of all growth, holds twice as much, and alone holds what is missing. Else pods
 of low priority over their requests went one by one before a leak of high priority, each for a minute.
 
-No pod is dropped for one that holds no more: equal pods go in their order. Where all candidates together do not hold the amount,
-the list is all of them, and a pod is dropped only for one that holds at least twice as much, and that is of no higher priority
-or makes at least half of all growth: else a database went for the jobs that filled the node.
+No pod is dropped for one that holds no more: equal pods go in their order. Where the list does not hold that amount, because it
+ends with the pods that grow or all candidates hold too little, a pod is dropped only for one that holds at least twice as much,
+and that is of no higher priority or makes at least half of all growth: else a database went for the jobs that filled the node.
 
 A pod that exceeds its request is dropped for one within its request only where all that exceed theirs do not hold the amount,
 and only for one that makes at least half of all growth: the cause itself (law Fairness). Pods that `ranking.prefer` names are
@@ -21,13 +21,11 @@ weighed among themselves, and dropped for no other. A pod that its owner has cre
 for nothing: its owner creates it again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from operator import attrgetter
-from typing import Literal
 
 from evictd.core.eviction.shortage import Shortage
-from evictd.core.frozen import frozen
 from evictd.core.model.finding import PodSkipped, RankedPod, SkipReason
 from evictd.core.units.duration import MINUTE
 
@@ -47,8 +45,9 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
     if candidates[0].preference < 0:
         candidates = list(takewhile(lambda row: row.preference < 0, candidates))
     listed = _until_enough(candidates, shortage)
-    enough = _Sum.of(listed, shortage).is_enough(shortage)
-    kept = _without_small(listed, shortage) if enough else _without_halves(listed, shortage)
+    amount = shortage.with_growth(len(listed))
+    reaches = _counted(listed, shortage) >= amount
+    kept = _without_small(listed, amount, shortage) if reaches else _without_halves(listed, shortage)
     is_cause = shortage.exceeds(kept[0]) or shortage.mostly_grows(kept[0].uid)
     if not is_cause and (exceeding := shortage.exceeding(listed)):
         kept = _without_halves(exceeding, shortage)
@@ -72,44 +71,19 @@ def _leak_instead(victim: RankedPod, candidates: Sequence[RankedPod], shortage: 
     return next((row for row in leaks if shortage.held[row.uid] >= least), None)
 
 
-@frozen
-class _Sum:
-    """What pods hold together, by how much they grew in about the last minute, and how many they are."""
-
-    held: int = 0
-    grown: int = 0
-    pods: int = 0
-
-    @classmethod
-    def of(cls, rows: Iterable[RankedPod], shortage: Shortage) -> "_Sum":
-        """Add up these pods."""
-        total = cls()
-        for row in rows:
-            total = total.changed(row, shortage, 1)
-        return total
-
-    def changed(self, row: RankedPod, shortage: Shortage, by: Literal[1, -1]) -> "_Sum":
-        """Return the sum with a pod (1) or without it (-1); one that its owner has just created anew counts for nothing."""
-        if row.uid in shortage.recreated:
-            return self
-        held, grown = shortage.held[row.uid], max(shortage.grown_of(row.uid), 0)
-        return _Sum(held=self.held + by * held, grown=self.grown + by * grown, pods=self.pods + by)
-
-    def is_enough(self, shortage: Shortage) -> bool:
-        """Whether their end relieves the node: their own growth ends with them, that of others goes on meanwhile."""
-        return self.held >= shortage.with_growth(self.pods, ended=self.grown)
-
-
 def _until_enough(candidates: Sequence[RankedPod], shortage: Shortage) -> list[RankedPod]:
-    """Return the first candidates whose end together relieves the node; all of them where none does."""
+    """Return the first candidates whose end together relieves the node: their own growth ends with them; all if none does."""
     exceeding = shortage.exceeding(candidates)
     if shortage.held_by(exceeding) >= shortage.with_growth(len(exceeding)):
         candidates = exceeding  # those within their requests are not looked at
-    listed, total = list[RankedPod](), _Sum()
+    listed: list[RankedPod] = []
+    held = grown = 0
     for row in candidates:
         listed.append(row)
-        total = total.changed(row, shortage, 1)
-        if total.is_enough(shortage):
+        if row.uid not in shortage.recreated:
+            held += shortage.held[row.uid]
+            grown += max(shortage.grown_of(row.uid), 0)
+        if held >= shortage.with_growth(len(listed), ended=grown):
             break
     return listed
 
@@ -122,13 +96,18 @@ def _first_at_least(left: RankedPod, listed: list[RankedPod], shortage: Shortage
     )
 
 
-def _without_small(listed: list[RankedPod], shortage: Shortage) -> list[RankedPod]:
-    total, kept, amount = _Sum.of(listed, shortage), list(listed), shortage.with_growth(len(listed))
+def _counted(rows: Sequence[RankedPod], shortage: Shortage) -> int:
+    return shortage.held_by(row for row in rows if row.uid not in shortage.recreated)
+
+
+def _without_small(listed: list[RankedPod], amount: int, shortage: Shortage) -> list[RankedPod]:
+    held, kept = _counted(listed, shortage), list(listed)
     for row in listed:
-        without = total.changed(row, shortage, -1)
-        if shortage.held[row.uid] * shortage.in_part < amount and without.is_enough(shortage):
+        own = shortage.held[row.uid]
+        counted = 0 if row.uid in shortage.recreated else own
+        if held - counted >= amount and own * shortage.in_part < amount:
             kept.remove(row)
-            total = without
+            held -= counted
     return kept
 
 
