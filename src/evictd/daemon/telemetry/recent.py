@@ -117,15 +117,19 @@ class RecentDecisions:
 
         Not once another pod was evicted for the signal since that end: by then something else has taken what it gave back.
         """
+        ended = [
+            (number, entry.shown, entry.shown.ended)
+            for number, entry in enumerate(self._entries)
+            if entry.shown.ended is not None and SECOND <= wall - entry.shown.ended <= MINUTE
+        ]
+        if not ended:
+            return  # as in most cycles
         amounts = {signal.value: each.available.value() for signal, each in seen.items()}
         last = {each.shown.signal: each.shown.wall for each in self._entries if each.shown.pod}
-        for number, entry in enumerate(self._entries):
-            shown = entry.shown
-            if shown.ended is None or last[shown.signal] > shown.ended:
-                continue
-            if SECOND <= wall - shown.ended <= MINUTE and shown.signal in amounts:
-                left = replace(shown, left=amounts[shown.signal], left_after=wall - shown.ended)
-                self._entries[number] = replace(entry, shown=left)
+        for number, shown, at in ended:
+            if shown.signal in amounts and last[shown.signal] <= at:
+                left = replace(shown, left=amounts[shown.signal], left_after=wall - at)
+                self._entries[number] = replace(self._entries[number], shown=left)
 
     def refused(self, refusal: Refusal, wall: int) -> None:
         """Replace the pod's eviction and its earlier refusals by a refusal."""
