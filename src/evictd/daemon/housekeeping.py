@@ -186,8 +186,8 @@ class Housekeeping:
     def _report(self, cycle: Cycle, failures: tuple[Failure, ...], *, since: int, acted: int) -> None:
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
         step = cycle.step
-        why = with_past_budget(_reasons(cycle, for_tenant=False), step.decisions, cycle.config, cycle.now)
-        if why:
+        if why := _reasons(cycle, for_tenant=False):
+            why = with_past_budget(why, step.decisions, cycle.config, cycle.now)
             self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall))
         self._telemetry.failures(failures)
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)

@@ -3,17 +3,21 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evictd.codec.decision import encode_decision
+from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.config import EvictionConfig, EvictionMethod
 from evictd.core.model.decision import Decision, begun_evictions
 from evictd.render.text import duration_text
 
 
-def past_budget(decision: Mapping[str, Any], timeout: int | None, now: int) -> str:
-    """Write that a budget refused a soft eviction for `evictionTimeout`, after which evictd deletes the pod; else empty."""
-    since = decision.get("refusedSince")
+def past_budget(record: JournalRecord, decision: Mapping[str, Any]) -> str:
+    """Write that a budget refused a recorded soft eviction for `evictionTimeout`, and evictd deletes the pod; else empty."""
     grace = (decision["because"].get("threshold") or {}).get("gracePeriodNanoseconds")
-    if since is None or timeout is None or not grace or (waited := now - since) < timeout:
+    return _past(decision.get("refusedSince") if grace else None, record.config.eviction_timeout, record.now)
+
+
+def _past(since: int | None, timeout: int | None, now: int) -> str:
+    """Write it of a soft eviction that a budget refuses since a time; empty where it does not, or not for long enough."""
+    if since is None or timeout is None or (waited := now - since) < timeout:
         return ""
     return past_budget_text("it", waited, timeout)
 
@@ -31,5 +35,8 @@ def with_past_budget(
 ) -> dict[str, str]:
     """Return why pods were chosen, by uid, with the disruption budget past which evictd deletes a pod."""
     timeout = config.eviction_timeout if config.pod_termination is EvictionMethod.AUTO else None
-    past = {each.pod.uid: past_budget(encode_decision(each), timeout, now) for each in begun_evictions(decisions)}
+    soft = (
+        each for each in begun_evictions(decisions) if each.because.threshold and each.because.threshold.grace_period
+    )
+    past = {each.pod.uid: _past(each.refused_since, timeout, now) for each in soft}
     return {uid: " ".join(filter(None, (text, past.get(uid)))) for uid, text in why.items()}

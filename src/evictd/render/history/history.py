@@ -178,7 +178,7 @@ class _Reader:
         evidence = {**decision, **({"lastWords": last_words} if last_words else {})}
         event = _event(record, kind, recorded_text(decision), pod=name, uid=pod["uid"], evidence=evidence)
         because = evicted_because(decision, record.findings, dry_run=record.extra.dry_run)
-        past = past_budget(decision, record.config.eviction_timeout, record.now)
+        past = past_budget(record, decision)
         chosen = self.evicted | {
             each.uid for each in record.state.in_flight
         }  # the journal may begin after its eviction
