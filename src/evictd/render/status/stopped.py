@@ -13,8 +13,6 @@ BUDGET_GUARD = "disruption budget"
 """What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
 _AUTO = "Auto"
 """`EvictionMethod.AUTO`, whose module `status` need not load."""
-_BY_AUTO = f"with podTermination {_AUTO}"
-"""How the sentence about a soft eviction despite a budget begins."""
 _NO_POD_MEASURED = "NoPodMeasured"
 _PAUSED = "EvictionsDoNotHelp"
 """Its sentence ends with "evictions pause", and the time goes on with it."""
@@ -86,23 +84,26 @@ def asked_past_its_budget(status: Document) -> str:
 
     Empty also where that time is over and another pod is asked for: it has its turn again later.
     """
+    row, entry = _asked(status)
+    return "" if entry is None else _past(status, entry, row["budgetEndsInSeconds"], clean(row["refusedFirst"]), None)
+
+
+def _asked(status: Document) -> tuple[Document, Document | None]:
+    """Return the pod that is asked for, and the entry of its signal; `None` for that where no budget holds the pod up."""
     asked = status.get("asked", ())  # an older daemon does not say it
     row: Document = next(iter(asked), {})
     left, first = row.get("budgetEndsInSeconds"), row.get("refusedFirst", "")
-    entry = next((each for each in status["signals"] if each["signal"] == row.get("signal")), None)
-    if left is None or entry is None or (left <= 0 and first not in {each["pod"] for each in asked}):
-        return ""
-    return _past(status, entry, left, clean(first), None)
+    if left is None or (left <= 0 and first not in {each["pod"] for each in asked}):
+        return row, None
+    return row, next((each for each in status["signals"] if each["signal"] == row["signal"]), None)
 
 
 def _past(status: Document, entry: Document, left: float | None, pod: str, instead: Document | None) -> str:
-    hard = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
-    when = _from(_time(status, left))
-    if hard:
+    when, termination = _from(_time(status, left)), _termination(status)
+    if _is_hard(entry):
         return f"evictd deletes {pod} despite the budget {when}"
-    termination = status.get("podTermination", _AUTO)  # an older daemon does not say it
     if termination == _AUTO:
-        return f"{_BY_AUTO} evictd deletes {pod} despite the budget {when}"
+        return f"with podTermination {_AUTO} evictd deletes {pod} despite the budget {when}"
     never = f"with podTermination {termination} evictd does not delete {pod}"
     if not instead:
         return never
@@ -111,8 +112,18 @@ def _past(status: Document, entry: Document, left: float | None, pod: str, inste
 
 def passes_over_budget(status: Document) -> bool:
     """Whether evictd deletes a pod despite a disruption budget only because `podTermination` is `Auto`."""
-    held = (asked_past_its_budget(status), *(past_its_budget(status, entry) for entry in status["signals"]))
-    return any(text.startswith(_BY_AUTO) for text in held)
+    _, asked = _asked(status)
+    held = [*filter(is_guarded_by_budget, status["signals"]), *filter(None, (asked,))]
+    return _termination(status) == _AUTO and not all(map(_is_hard, held))
+
+
+def _is_hard(entry: Document) -> bool:
+    """Whether a hard threshold of a signal is met."""
+    return any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
+
+
+def _termination(status: Document) -> str:
+    return str(status.get("podTermination", _AUTO))  # an older daemon does not say it
 
 
 def _from(at: str) -> str:
