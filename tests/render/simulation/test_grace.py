@@ -4,6 +4,7 @@ import pytest
 
 from evictd.core.units.duration import MINUTE
 from evictd.render.simulation.grace import grace_texts, graces_differ
+from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec, WorldPod
@@ -27,7 +28,7 @@ def test_a_grace_period_that_did_not_decide_is_said_to_be_so(grace: str, said: s
     """Both sides of a comparison evicted at the same time, and no sentence said why the soft threshold did not."""
     soft = {"memory.available": ("1Gi", grace)} if grace else {}
     run = play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft))
-    texts = list(grace_texts(run))
+    texts = list(grace_texts(run, account_of(run)))
     assert len(texts) == bool(said)
     assert said in "".join(texts)
 
@@ -39,7 +40,8 @@ def test_a_higher_soft_threshold_that_is_named_would_have_acted_first() -> None:
     )
 
     def text(soft: str) -> str:
-        return "".join(grace_texts(play(story, config(hard=dict(HARD), soft={"memory.available": (soft, "90s")}))))
+        run = play(story, config(hard=dict(HARD), soft={"memory.available": (soft, "90s")}))
+        return "".join(grace_texts(run, account_of(run)))
 
     assert "with a shorter one, or a threshold of 1.75Gi, it would have evicted first." in text("1Gi")
     assert text("1.75Gi") == ""
@@ -48,7 +50,8 @@ def test_a_higher_soft_threshold_that_is_named_would_have_acted_first() -> None:
 def test_no_higher_soft_threshold_is_named_above_half_of_the_capacity() -> None:
     """With a grace period as long as the world only a shorter one helps."""
     soft = {"memory.available": ("1Gi", "10m")}
-    (text,) = grace_texts(play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft)))
+    run = play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft))
+    (text,) = grace_texts(run, account_of(run))
     assert text.endswith("with a shorter one it would have evicted first.")
 
 
@@ -67,7 +70,8 @@ def test_no_higher_soft_threshold_is_named_that_costs_a_pod_more() -> None:
         node=NodeSpec(memory=16 * GI, unusable_memory=150 * MI),
         duration=30 * MINUTE,
     )
-    (text,) = grace_texts(play(story, config(hard=dict(HARD), soft={"memory.available": ("1Gi", "90s")})))
+    run = play(story, config(hard=dict(HARD), soft={"memory.available": ("1Gi", "90s")}))
+    (text,) = grace_texts(run, account_of(run))
     assert text.endswith("with a shorter one it would have evicted first.")
 
 

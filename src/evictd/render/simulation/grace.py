@@ -12,23 +12,23 @@ from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.render.text import duration_text, signal_amount
-from evictd.world.account import account_of
+from evictd.world.account import Account, account_of
 from evictd.world.loop import Run, WorldCycle, play
 
 
-def grace_texts(run: Run) -> Iterator[str]:
+def grace_texts(run: Run, account: Account) -> Iterator[str]:
     """Write of the first eviction for each threshold what its grace period, or that of the soft one above it, did."""
     said: set[str] = set()
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
             if (key := str(each.because.threshold)) in said:
                 continue
-            if text := _outlasted(run, cycle, each) or _rounded_up(run, each):
+            if text := _outlasted(run, account, cycle, each) or _rounded_up(run, each):
                 said.add(key)
                 yield text
 
 
-def _outlasted(run: Run, cycle: WorldCycle, eviction: EvictPod) -> str:
+def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod) -> str:
     """Write that a hard threshold was crossed within the grace period of a soft one of the same signal."""
     hard = eviction.because.threshold
     if hard is None or hard.grace_period:
@@ -39,8 +39,9 @@ def _outlasted(run: Run, cycle: WorldCycle, eviction: EvictPod) -> str:
         grace = each.threshold.grace_period
         been = f"{duration_text(grace - each.grace_left)} of its grace period of {duration_text(grace)}"
         enough = _enough(run, cycle, each)
-        higher = enough is not None and _loses_no_more(run, each.threshold, enough)
-        or_higher = f", or a threshold of {signal_amount(enough, hard.signal)}," if higher and enough else ""
+        or_higher = ""
+        if enough is not None and _loses_no_more(run, account, each.threshold, enough):
+            or_higher = f", or a threshold of {signal_amount(enough, hard.signal)},"
         return (
             f"{each.threshold} had been met for {been} when {hard} acted: with a shorter one{or_higher} it would have evicted "
             "first."
@@ -72,12 +73,12 @@ def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
     return enough if enough * 2 <= soft.capacity.value() else None
 
 
-def _loses_no_more(run: Run, soft: Threshold, amount: int) -> bool:
+def _loses_no_more(run: Run, account: Account, soft: Threshold, amount: int) -> bool:
     """Whether no pod more is lost, and no innocent more, where the world is played with this amount for the soft threshold."""
     higher = replace(soft, value=ThresholdValue(quantity=SIGNALS[soft.signal].amount(amount)))
     thresholds = tuple(higher if each == soft else each for each in run.config.thresholds)
-    now, then = (account_of(each) for each in (play(run.world, replace(run.config, thresholds=thresholds)), run))
-    return len(now.losses) <= len(then.losses) and now.innocents <= then.innocents
+    other = account_of(play(run.world, replace(run.config, thresholds=thresholds)))
+    return len(other.losses) <= len(account.losses) and other.innocents <= account.innocents
 
 
 def _rounded_up(run: Run, eviction: EvictPod) -> str:

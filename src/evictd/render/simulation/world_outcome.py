@@ -64,7 +64,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
     sentences += [
         *_cut_short_texts(evicted),
-        *grace_texts(run),
+        *grace_texts(run, account),
         *_refusal_texts(run),
         *_kill_texts(run, account),
         *_ran_out_texts(run),
