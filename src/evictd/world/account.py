@@ -173,8 +173,7 @@ def _losses(run: Run) -> list[Loss]:
             case PodEnd(cause=EndCause.EVICTED) as end:
                 cause = labels.get(end.uid, "")
                 then = decided.get(end.uid, each.at)
-                loss = _loss(each.at, then, end, cause, _of(cause, end.held))
-                found.append(replace(loss, cut_short=end.cut_short))
+                found.append(_loss(each.at, then, end, cause, _of(cause, end.held)))
             case OomKill(own_limit=False) as kill if kill.uid and kill.uid not in killed:
                 killed.add(kill.uid)
                 found.append(_loss(each.at, each.at, kill, OOM_KILLED, kill.held))
@@ -193,6 +192,7 @@ def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int)
         cause=cause,
         held=held,
         verdict=Verdict.INNOCENT,
+        cut_short=of.cut_short if isinstance(of, PodEnd) else None,
     )
 
 
