@@ -130,7 +130,7 @@ def missing_package(package: str, extra: str) -> str:
 
 
 def similar_names(name: str, known: Iterable[str], *, most: int, similarity: float = 0.6) -> list[str]:
-    """Return the known names that are similar enough (0 to 1, `difflib`), at most so many, the most similar first."""
+    """Return at most `most` known names, the most similar first; `similarity` is the least ratio of `difflib`, from 0 to 1."""
     return difflib.get_close_matches(name[:_LONGEST_NAME], known, n=most, cutoff=similarity)
 
 

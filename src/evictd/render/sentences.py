@@ -105,10 +105,9 @@ def goes_before(row: RankedPod, following: RankedPod, resource: Resource) -> str
 
 
 def goes_last(row: RankedPod, before: RankedPod | None, resource: Resource) -> str:
-    """Describe the place of the last pod: the priorities, where they put it after the one before, else what it is made of."""
-    if before is None or (row.standing, row.preference) != (before.standing, before.preference):
-        return place_text(row, resource)
-    if row.priority == before.priority:
+    """Return why a pod ranks last: its priority where that decides against the pod before it, else its usage and request."""
+    alike = before is not None and (row.standing, row.preference) == (before.standing, before.preference)
+    if before is None or not alike or row.priority == before.priority:
         return place_text(row, resource)
     return f"its priority {row.priority} is above {before.priority} of {pod_name(before.pod)}"
 

@@ -14,12 +14,14 @@ from evictd.render.incident.readings import threshold_findings
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
     """Return by type a clause about each condition that the last record has; none of one with a threshold that is met."""
-    period, found = last.config.pressure_transition_period, dict[str, str]()
-    for each in NodeCondition if period is not None else ():
-        if since := _after_clear(last, each, 0):
-            until = _after_clear(last, each, period or 0)
-            found[each.value] = f"no threshold of it has been met since {since}: it stands until {until}"
-    return found
+    period = last.config.pressure_transition_period
+    if period is None:
+        return {}
+    return {
+        each.value: f"no threshold of it has been met since {since}: it stands until {_after_clear(last, each, period)}"
+        for each in NodeCondition
+        if (since := _after_clear(last, each, 0))
+    }
 
 
 def clear_text(last: JournalRecord, signal: Signal | None) -> str:
@@ -31,7 +33,10 @@ def clear_text(last: JournalRecord, signal: Signal | None) -> str:
 
 
 def _after_clear(last: JournalRecord, condition: NodeCondition, period: int) -> str:
-    """Return the time so long after a threshold of a condition was last met; empty while one is, or where that is not known."""
+    """Return the time at which a threshold of a condition was last met, plus a period in nanoseconds.
+
+    Empty while a threshold is met, and where that time is not known.
+    """
     observed, met = last.state.node_conditions_last_observed_at.get(condition.value), _met(last, condition)
     if observed is None or not met or any(met):
         return ""
