@@ -93,6 +93,14 @@ def test_a_file_without_its_option_is_answered_with_the_option(capsys: pytest.Ca
     assert capsys.readouterr().err.endswith(f"unrecognized arguments: {__file__}; did you mean --config {__file__}?\n")
 
 
+def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what is written of arguments that are bad usage."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == ExitCode.USAGE
+    return capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
@@ -108,18 +116,12 @@ def test_a_misspelt_option_is_named_without_the_file_that_follows_its_value(
     arguments: list[str], fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The value was taken for the file, and so the file was called unrecognized beside the option."""
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == ExitCode.USAGE
-    assert capsys.readouterr().err == f"evictd {arguments[0]}: error: unrecognized arguments: {fault}\n"
+    assert refusal(arguments, capsys) == f"evictd {arguments[0]}: error: unrecognized arguments: {fault}\n"
 
 
 @pytest.mark.parametrize("arguments", [["check", "--bogus"], ["--bogus"], ["check", "--outp=json"]])
 def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == ExitCode.USAGE
-    error = capsys.readouterr().err
+    error = refusal(arguments, capsys)
     assert "error:" in error
     remedy = {"--bogus": "see evictd check --help", "--outp=json": "did you mean --output?"}
     if arguments[0] == "check":
@@ -136,10 +138,7 @@ def test_an_unknown_argument_is_bad_usage(arguments: list[str], capsys: pytest.C
 def test_a_wrong_value_is_refused_in_one_line(
     arguments: list[str], fault: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments)
-    assert caught.value.code == ExitCode.USAGE
-    assert capsys.readouterr().err == f"evictd {arguments[0]}: error: {fault}; see evictd {arguments[0]} --help\n"
+    assert refusal(arguments, capsys) == f"evictd {arguments[0]}: error: {fault}; see evictd {arguments[0]} --help\n"
 
 
 def test_the_result_of_a_command_is_the_exit_status(command: Callable[[Callable[[], object]], None]) -> None:
