@@ -23,7 +23,7 @@ from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.disk_usage.walk_age import WalkAge
-from evictd.observe.filesystems.filesystem import FilesystemReader
+from evictd.observe.filesystems.filesystem import FilesystemReader, Statvfs
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd_testnode.cgroups import group
@@ -53,6 +53,7 @@ def observer(
     tree: Tree | None = None,
     proc: Tree = PROC,
     stop_time: int | None = None,
+    statvfs: Statvfs = os.statvfs,
     **options: object,
 ) -> NodeStatsReader:
     roots = Roots(
@@ -62,7 +63,8 @@ def observer(
         pod_logs_dir=base / "logs",
     )
     made = ObserveOptions(**options)  # type: ignore[arg-type]
-    return NodeStatsReader(roots, made, clock=clock, stop_time=lambda: stop_time)
+    disks = FilesystemReader(statvfs=statvfs)
+    return NodeStatsReader(roots, made, clock=clock, stop_time=lambda: stop_time, filesystems=disks)
 
 
 def images(base: Path) -> ImageFsInfo:
@@ -383,7 +385,14 @@ def test_a_pod_has_containers_while_there_is_a_cgroup_in_its_own(tmp_path: Path,
 
 def test_filesystems_are_not_asked_where_they_need_not_be_read_anew(tmp_path: Path, clock: Clock) -> None:
     """A disk that hangs would hold up a decision about memory for two seconds."""
-    with observer(tmp_path, clock) as node:
+    unchanged = os.statvfs("/")
+
+    def steady(path: str) -> os.statvfs_result:
+        """Others write to the machine's disk between two readings."""
+        os.statvfs(path)
+        return unchanged
+
+    with observer(tmp_path, clock, statvfs=steady) as node:
         first = node.observe()
         (tmp_path / "kubelet").rmdir()
         again, anew = node.observe(disks_anew=False), node.observe()
