@@ -1,5 +1,6 @@
 """A real node whose disk becomes short by what pods take, and what evictd on it makes of that."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -40,6 +41,16 @@ def chosen(recorded: Recorded) -> list[str]:
     ]
 
 
+def explained(recorded: Recorded) -> str:
+    """Each eviction with the ranking and the other findings of its cycle, a line each, for the message of a failure."""
+    return "\n".join(
+        f"{record['now']} {each['pod']['name']}: {json.dumps(record['findings'])}"
+        for record in recorded.records()
+        for each in record["decisions"]
+        if each["kind"] == "EvictPod"
+    )
+
+
 def pressure(node: RealNode) -> str:
     """The status of evictd's condition for the disk; empty without one."""
     found = node.plane.admin.must("GET", NODE_PATH)["status"]["conditions"]
@@ -58,6 +69,8 @@ def gone(node: RealNode, name: str) -> bool:
 
 def undisturbed(node: RealNode, pod: str) -> bool:
     """Whether a pod runs as it did when it began."""
+    if gone(node, pod):
+        return False
     shown = status_of(node, pod)
     return (shown["phase"], shown["containerStatuses"][0]["restartCount"]) == ("Running", 0)
 

@@ -20,6 +20,7 @@ from tests.cluster.short_disk import (
     NODEFS,
     chosen,
     created,
+    explained,
     gone,
     hard,
     pressure,
@@ -81,10 +82,10 @@ def replicas(node: RealNode, load: Load) -> Iterator[Json]:
         eventually(lambda: not admin.must("GET", listed)["items"], BOUND)
 
 
-def calm_again(node: RealNode) -> None:
+def calm_again(node: RealNode, recorded: Recorded) -> None:
     """The pressure has ended, and every neighbour runs as it did."""
     eventually(lambda: pressure(node) == "False", BOUND)
-    assert all(undisturbed(node, each.name) for each in NEIGHBOURS)
+    assert all(undisturbed(node, each.name) for each in NEIGHBOURS), explained(recorded)
     eventually(lambda: "evictd.io/" not in taints(node), BOUND)
 
 
@@ -96,7 +97,7 @@ def test_a_hog_that_its_owner_recreates_here_goes_each_time_and_no_neighbour(nod
             uid = owner["metadata"]["uid"]
             eventually(lambda: events_about(node, uid, "RepeatedEviction"), BOUND)
         assert [name for name in chosen(recorded) if not name.startswith("hog-")] == []
-        calm_again(node)
+        calm_again(node, recorded)
         assert undisturbed(node, BYSTANDER.name)
         assert "of ephemeral-storage" in events_about(node, uid, "RepeatedEviction")[0]["message"]
 
@@ -124,7 +125,7 @@ def test_a_static_pod_that_grows_costs_no_neighbour(node: RealNode) -> None:
             eventually(lambda: cycles() > first + 2, BOUND)
             assert chosen(recorded) == []
             assert scraped(address)['evictd_no_action{reason="ProtectedCulprit"}'] >= 1
-        calm_again(node)
+        calm_again(node, recorded)
         assert chosen(recorded) == []
 
 
@@ -161,8 +162,26 @@ def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode, place:
             objects.remove(admin, f"{objects.PODS}/{hog.name}")
             eventually(lambda: left() > before - 200 * MI, BOUND)
         assert [name for name in chosen(recorded) if not name.startswith("hog-")] == []
-        calm_again(node)
+        calm_again(node, recorded)
         assert undisturbed(node, BYSTANDER.name)
+
+
+def test_a_kubelet_that_is_away_when_a_pod_is_deleted_by_force_costs_no_neighbour(node: RealNode) -> None:
+    """It restarts, say: the pod is listed no more, and its volume and its container stay until the kubelet is back."""
+    assert node.kubelet is not None
+    with daemon(node, {}, **soft(node)) as recorded, pods(node, NEIGHBOURS), created(node, HOG):
+        eventually(lambda: pressure(node) == "True", BOUND)
+        with node.kubelet.suspended():
+            objects.remove(node.plane.admin, f"{objects.PODS}/{HOG.name}")
+            since = latest(recorded)
+            eventually(lambda: latest(recorded) > since + 20 * SECOND, BOUND)
+        calm_again(node, recorded)
+        assert set(chosen(recorded)) <= {"hog"}, "none but what runs here without being listed"
+
+
+def latest(recorded: Recorded) -> int:
+    """The time of the last cycle that was recorded, in nanoseconds of the node's clock."""
+    return int(recorded.records()[-1]["now"])
 
 
 def without_volumes(load: Load) -> Json:
@@ -183,7 +202,7 @@ def test_a_budget_of_zero_costs_no_neighbour(node: RealNode) -> None:
         stack.enter_context(pods(node, NEIGHBOURS))
         stack.enter_context(created(node, HOG, {"labels": labels}))
         eventually(lambda: gone(node, "hog"), BOUND)
-        calm_again(node)
+        calm_again(node, recorded)
         assert set(chosen(recorded)) == {"hog"}
         assert refused(recorded) == {"default/hog"}
 
@@ -208,7 +227,7 @@ def test_a_pod_whose_eviction_is_forbidden_stays_until_the_right_is_back(node: R
         assert undisturbed(node, "hog")
         node.plane.admin.must("PATCH", role, {"rules": rules})
         eventually(lambda: gone(node, "hog"), BOUND)
-        calm_again(node)
+        calm_again(node, recorded)
         assert set(chosen(recorded)) == {"hog"}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from evictd.core.eviction.backoff import HARD_BYPASS
 from evictd.core.eviction.collecting import RECLAIM_TIMEOUT
 from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
-from evictd.core.eviction.ledger import RELEASE_TIMEOUT
+from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode

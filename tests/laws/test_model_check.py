@@ -12,8 +12,9 @@ import pytest
 
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.absence import LONGEST_COUNTED
-from evictd.core.eviction.ledger import RELEASE_TIMEOUT, supply_of
+from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import layout_of
+from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND

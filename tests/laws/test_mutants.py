@@ -23,6 +23,7 @@ from evictd.core.eviction import (
     collecting,
     freshness,
     leaving,
+    ledger,
     rank,
     reclaim,
     standard,
@@ -455,6 +456,14 @@ FAULTS = [
         name="with_growth",
         faulty=lambda right: lambda short, evictions, **_: right(short, evictions),
         law=partial(of_need.test_the_growth_of_the_pods_that_go_ends_with_them, {"job": 100}, "job"),
+    ),
+    Fault(
+        point=38,
+        what="a victim is gone although its kubelet keeps its volumes",
+        place=ledger,
+        name="with_volumes",
+        faulty=then(lambda _, victim, *__: victim),
+        law=lambda: of_leaving.test_a_victim_whose_volumes_its_kubelet_keeps_is_waited_for_as_the_kubelet_waits(0, 30),
     ),
 ]
 NEVER_THERE = [

@@ -6,7 +6,6 @@ import pytest
 
 from evictd.core.eviction.collecting import ended_reclaims, follow_collections, is_lost
 from evictd.core.eviction.ledger import (
-    RELEASE_TIMEOUT,
     amounts_owed,
     concerns,
     follow_victims,
@@ -16,6 +15,7 @@ from evictd.core.eviction.ledger import (
     victim_until,
 )
 from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, Reclaiming, State, Victim

@@ -75,7 +75,9 @@ def _begun_by(state: State, now: int) -> State:
     conditions = state.node_conditions_last_observed_at
     return replace(
         _not_later(state, now, "started_at"),
-        in_flight=tuple(_not_later(each, now, "since", "stopped_at", "gone_at") for each in state.in_flight),
+        in_flight=tuple(
+            _not_later(each, now, "since", "stopped_at", "gone_at", "volumes_at") for each in state.in_flight
+        ),
         collections={device: _not_later(each, now, "begun", "ended_at") for device, each in state.collections.items()},
         node_conditions_last_observed_at={condition: min(at, now) for condition, at in conditions.items()},
         comebacks=tuple(

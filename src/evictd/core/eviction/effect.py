@@ -44,8 +44,9 @@ from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods
-from evictd.core.eviction.ledger import SUPPLY_OF, release_timeout, supplies_of
+from evictd.core.eviction.ledger import SUPPLY_OF, supplies_of
 from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.release import release_timeout, released_by
 from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings
@@ -97,10 +98,13 @@ def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Sign
     for victim in gone:
         if victim.cause is not None:
             effects.setdefault(victim.cause, []).append(_effect(victim, victim.cause, now))
+    later = {victim.uid: victim for victim in state.in_flight if victim.volumes_at is not None}
     followed = {
         supply: kept
         for supply, each in effects.items()
-        if (kept := _kept(each, available.get(supply), paused=supply in state.pauses, now=now))
+        if (
+            kept := _kept(_extended(each, supply, later), available.get(supply), paused=supply in state.pauses, now=now)
+        )
     }
     pauses = {
         supply: pause
@@ -153,6 +157,14 @@ def _effect(victim: Victim, supply: Signal, now: int) -> Effect:
         until=now + release_timeout(victim, supply),
         elsewhere_grew=victim.elsewhere_grew,
     )
+
+
+def _extended(effects: Sequence[Effect], supply: Signal, later: Mapping[str, Victim]) -> Sequence[Effect]:
+    """Return the effects, each of which lasts until the bytes of its victim's volumes are no longer waited for."""
+    if not later:
+        return effects
+    ends = {uid: released_by(victim, supply, victim.gone_at or 0) for uid, victim in later.items()}
+    return [replace(each, until=max(each.until, ends.get(each.uid, 0))) for each in effects]
 
 
 def _kept(effects: Sequence[Effect], available: int | None, *, paused: bool, now: int) -> tuple[Effect, ...]:

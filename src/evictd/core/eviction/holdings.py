@@ -19,9 +19,10 @@ What belongs to no pod is the used amount less all of these, and less what victi
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
-from evictd.core.eviction.ledger import SUPPLY_OF, amounts_owed, supplies_of, supply_released_at
+from evictd.core.eviction.ledger import SUPPLY_OF, amounts_owed, supplies_of
 from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
+from evictd.core.eviction.release import supply_released_at
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.signal import SIGNALS, STALLS, Signal

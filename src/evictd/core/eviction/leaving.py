@@ -5,24 +5,18 @@ evicted meanwhile would be lost for nothing. So what leaving pods hold is owed l
 hard threshold shortens them first (`shorten`).
 
 A pod that was deleted by force (`gracePeriodSeconds: 0`) is listed no more, although its containers run for two seconds more (the
-kubelet's `minimumGracePeriodInSeconds`) and its volumes and layers are removed after that. What it holds is not known, so it is
-waited for as a victim of an unknown amount is. The last of it is a layer, which no listing shows any more: containerd gives back
-its bytes 100 to 200 ms after the kubelet has removed the container.
+kubelet's `minimumGracePeriodInSeconds`) and its volumes and layers are removed after that, or once a restarted kubelet is back.
+What it holds is not known, so it is waited for as a victim of an unknown amount is. The last of it is a layer, which no listing
+shows any more: containerd gives back its bytes 100 to 200 ms after the kubelet has removed the container.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.collecting import UNMEASURED_TIMEOUT, due_since
-from evictd.core.eviction.ledger import (
-    OWN_LIMITS_TIMEOUT,
-    RELEASE_TIMEOUT,
-    ending,
-    measured_to_use,
-    open_victims,
-    shortened,
-)
+from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, ending, measured_to_use, open_victims, shortened
 from evictd.core.eviction.reclaim import DEVICES, Layout, device_of
+from evictd.core.eviction.release import POD_CLEANUP_TIMEOUT, RELEASE_TIMEOUT, with_volumes
 from evictd.core.eviction.time_left import is_pressing
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation, RemovedPod, SignalObservation
@@ -59,7 +53,7 @@ def follow_leaving(
 
     now_leaving = [followed(pod) for pod in deleted if pod.uid not in chosen]
     ended = [
-        each if each.gone_at is not None else replace(each, gone_at=now)
+        with_volumes(each if each.gone_at is not None else replace(each, gone_at=now), observation, now)
         for each in leaving
         if each.uid not in active and each.uid not in chosen
     ]
@@ -71,9 +65,10 @@ def waiting_for_removed_pods(
 ) -> NoAction | None:
     """Return that a threshold waits for what pods that are listed no more hold; `None` if it does not. `seen` is its signal.
 
-    Each is waited for as long as for the bytes of a victim that is gone: a kubelet may fail to remove a volume, and then keeps it
-    for days. Pods that come and end one after another hold a threshold up no longer than those over limits of their own. Memory
-    that runs out is not waited for, and neither is a layer where the disk will be full within the second that it may take.
+    Each is waited for as long as the kubelet waits for the volumes of a pod that it evicted: it may fail to remove one, and then
+    keeps it for days. Pods that come and end one after another hold a threshold up no longer than those over limits of their own.
+    Memory that runs out is not waited for, a layer not where the disk will be full within the second that it may take, and a disk
+    that will be full before another eviction can finish no longer than for the bytes of a victim.
     """
     if not observation.removed_pods:
         return None
@@ -96,4 +91,4 @@ def _may_release(pod: RemovedPod, signal: Signal, layout: Layout, *, now: int, p
     if pod.gone_at is not None:
         return device is not None and now - pod.gone_at < UNMEASURED_TIMEOUT and not pressing
     holds = (pod.runs and not (pressing and device is None)) or (pod.has_volumes and device is nodefs)
-    return holds and now - pod.first_seen < RELEASE_TIMEOUT
+    return holds and now - pod.first_seen < (RELEASE_TIMEOUT if pressing else POD_CLEANUP_TIMEOUT)

@@ -13,6 +13,13 @@ from typing import Any
 from evictd.core.eviction.backoff import owner_of, siblings
 from evictd.core.eviction.rank import usage_meter
 from evictd.core.eviction.reclaim import Layout, device_of
+from evictd.core.eviction.release import (
+    POD_CLEANUP_TIMEOUT,
+    is_held_by_volumes,
+    released_by,
+    supply_released_at,
+    with_volumes,
+)
 from evictd.core.model.decision import EvictPod, WithdrawEviction
 from evictd.core.model.observation import Observation, Outcomes, SignalObservation
 from evictd.core.model.pod import Pod
@@ -32,17 +39,10 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 
 IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS = 1
-POD_CLEANUP_TIMEOUT = 30 * SECOND
-"""`podCleanupTimeout`."""
 POD_KILL_TIMEOUT = 10 * SECOND
 """The least the kubelet waits for a kill; otherwise one and a half times the grace period."""
-RELEASE_TIMEOUT = 10 * SECOND
-"""How long evictd waits for the bytes of a victim: ext4 and overlayfs show them within seconds of the last close, and a kubelet
-unmounts a volume in memory within seconds of the last process."""
 OWN_LIMITS_TIMEOUT = 60 * SECOND
 """How long pods over limits of their own may hold up a threshold that is due: they may come one after another without end."""
-STALL_WINDOWS = 2
-"""How many averaging windows to wait for a stall to fall after its victim is gone: it is at a seventh (e^-2) by then."""
 
 Amounts = Mapping[Signal, int]
 """Amounts by supply."""
@@ -183,32 +183,9 @@ def _owed_at_most(victim: Victim, supply: Signal, now: int) -> int | None:
     use. A stall is an average over the time before, so it shows what a victim's end has relieved only later.
     """
     released_at = supply_released_at(victim, supply)
-    if victim.is_overdue(now) or (released_at is not None and now - released_at >= release_timeout(victim, supply)):
+    if victim.is_overdue(now) or (released_at is not None and now >= released_by(victim, supply, released_at)):
         return 0
     return victim.owed.get(supply)
-
-
-def supply_released_at(victim: Victim, supply: Signal) -> int | None:
-    """Return when a victim let go of a supply; None before.
-
-    Bytes and inodes are free when its volumes are removed as well, and so is memory if a volume is there. Everything else is
-    free with its last process.
-    """
-    if victim.stopped_at is None or _is_held_by_volumes(victim, supply):
-        return victim.gone_at
-    return victim.stopped_at if victim.gone_at is None else min(victim.gone_at, victim.stopped_at)
-
-
-def _is_held_by_volumes(victim: Victim, supply: Signal) -> bool:
-    in_memory = supply is Signal.MEMORY_AVAILABLE and victim.has_volumes_in_memory
-    return SIGNALS[supply].filesystem is not None or in_memory
-
-
-def release_timeout(victim: Victim, supply: Signal) -> int:
-    """Return the nanoseconds for which what a victim owes is waited for after its end."""
-    if supply in STALLS:
-        return STALL_WINDOWS * STALLS[supply].average * SECOND
-    return RELEASE_TIMEOUT if _is_held_by_volumes(victim, supply) else 0
 
 
 def follow_victims(
@@ -217,7 +194,8 @@ def follow_victims(
     """Mark those stopped or gone since; drop those that owe nothing more of the `relevant` supplies, which have a threshold."""
     active = {pod.uid for pod in observation.pods}
     ended = (with_end(victim, observation.outcomes, now) for victim in victims)
-    marked = tuple(_with_freed(_with_deadline(victim, observation, now), available) for victim in ended)
+    seen = (with_volumes(victim, observation, now) for victim in ended)
+    marked = tuple(_with_freed(_with_deadline(victim, observation, now), available) for victim in seen)
     return open_victims(marked, available, active, relevant, now)
 
 
@@ -349,7 +327,7 @@ def _beside(victim: Victim, gone: Iterable[tuple[Victim, Collection[Signal]]], a
         for supply in given_back if other.uid != victim.uid else ():
             amount = other.owed[supply]
             own, others, seen = before.get(supply), other.available_before.get(supply), available.get(supply)
-            if own is not None and others is not None and seen is not None and _is_held_by_volumes(other, supply):
+            if own is not None and others is not None and seen is not None and is_held_by_volumes(other, supply):
                 least = min(own, others)
                 before[supply] = max(own, least + min(amount, max(seen - least, 0)))
     return victim if before == victim.available_before else replace(victim, available_before=before)

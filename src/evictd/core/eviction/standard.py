@@ -32,8 +32,8 @@ Why this order. A victim in flight comes before a collection because what it lea
 removes every collection from the ledger, so there are never more rounds than victims and one. What is owed comes after the
 collection because the layers of a victim's dead containers come back with it, not before. Each wait has a deadline of its own
 that nothing renews, so a threshold that stays due comes to `evict` within RECLAIM_TIMEOUT + COLLECTION_TIMEOUT +
-RELEASE_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other thresholds do (law Progress). Only an absence of
-evictd itself moves deadlines (`absence`). A victim over a limit of its own and a removed pod delay that only within
+POD_CLEANUP_TIMEOUT + MEASUREMENT_TIMEOUT after the last victim, whatever the other thresholds do (law Progress). Only an absence
+of evictd itself moves deadlines (`absence`). A victim over a limit of its own and a removed pod delay that only within
 OWN_LIMITS_TIMEOUT of the time at which the threshold became due.
 
 A victim's amount is a lower bound: it may have grown since it was measured. So while it is leaving, no second pod goes for its
@@ -74,7 +74,6 @@ from evictd.core.eviction.ledger import (
     released_now,
     supplies_of,
     supply_of,
-    supply_released_at,
     victim_of,
     withdraw_proposals,
 )
@@ -82,6 +81,7 @@ from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, not_short_of_memory, unused_page_cache
 from evictd.core.eviction.prudence import with_eviction
 from evictd.core.eviction.reclaim import device_of, is_read_only, layout_of, reclaim_node
+from evictd.core.eviction.release import is_awaited, supply_released_at
 from evictd.core.eviction.shorten import shorten_victims
 from evictd.core.eviction.time_left import is_pressing, missing_to_target
 from evictd.core.model.decision import EvictPod, WithdrawEviction
@@ -264,10 +264,9 @@ class _Cycle:
         available = self.available.get(supply)
         owes = still_frees(collection, threshold.signal, available, presses=self._cannot_wait(threshold), now=now)
         pending = ["node-level reclaim"] if owes else []
-        # If memory runs out before another eviction can finish, a tmpfs is not waited for. Of a disk the rate is the victim's.
-        pressing = SIGNALS[supply].filesystem is None and is_pressing(threshold, seen)
+        pressing = is_pressing(threshold, seen)
         in_time = (v for v in self.state.victims if concerns(v, supply) and not is_late(v, threshold, self.state))
-        waited_for = [v for v in in_time if supply_released_at(v, supply) is None or not pressing]
+        waited_for = [v for v in in_time if is_awaited(v, supply, now, pressing=pressing)]
         found = amounts_owed(waited_for, supply, available, now)
         amounts = [(v, found[v.uid]) for v in waited_for]
         pending += [v.full_name for v, amount in amounts if amount != 0 and self._holds_up(v, threshold)]

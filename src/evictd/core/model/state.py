@@ -96,6 +96,8 @@ class Victim:
     """`now` at which it was first seen gone; its bytes may become available later."""
     stopped_at: int | None = None
     """`now` at which its last process was first seen gone; removing a large volume may take a minute longer."""
+    volumes_at: int | None = None
+    """`now` at which a volume of it was last seen on nodefs after its end; `None`: none was."""
     counted: bool = False
     """Whether its eviction was counted against its owner, which happens once the eviction is certain."""
     withdrawn: bool = False

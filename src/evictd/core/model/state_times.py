@@ -38,7 +38,7 @@ TIMES: Mapping[type, frozenset[str]] = {
         }
     ),
     SupplyHoldings: frozenset({"at", "last_measured", "begun", "since", "arrived"}),
-    Victim: frozenset({"chosen_at", "since", "until", "gone_at", "stopped_at"}),
+    Victim: frozenset({"chosen_at", "since", "until", "gone_at", "stopped_at", "volumes_at"}),
 }
 """The fields that hold times of the clock of `now`, by class."""
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from evictd.core.eviction.ledger import RELEASE_TIMEOUT
+from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import RemovedPod
 from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import NodeError
