@@ -223,7 +223,8 @@ class Lifecycle:
         shown = {usage: count for usage, count in held.items() if usage not in _STAYS}
         node.shown = [each for each in node.shown if each.until > now]
         if shown:
-            node.shown.append(Shown(until=now + node.world.node.release_delay, held=shown))
+            until = now + node.world.node.release_delay
+            node.shown.append(Shown(uid=pod.uid, since=now, until=until, held=shown))
         node.changed()
         self.gone.add(pod.uid)
         self.stop_times = [*self.stop_times[-4:], node.world.node.stop_overhead]

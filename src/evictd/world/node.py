@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from evictd.core.frozen import frozen
-from evictd.core.model.observation import Filesystems
+from evictd.core.model.observation import Filesystems, RemovedPod
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import DISK_SIGNALS, Filesystem, NodeCondition, Signal
@@ -81,10 +81,15 @@ class NodeMemory:
     pods_working_set: int
 
 
+_IN_VOLUMES = frozenset({Usage.VOLUME, Usage.VOLUME_INODES})
+
+
 @dataclass(slots=True, kw_only=True)
 class Shown:
-    """Bytes of a pod that is gone, which the filesystem still counts until a time."""
+    """Bytes of a pod that is gone, which the filesystem still counts until a time, when the kubelet removes its volumes."""
 
+    uid: str
+    since: int
     until: int
     held: Mapping[Usage, int]
 
@@ -294,6 +299,14 @@ class SimulatedNode:
         yield self.held_by_host(now)
         yield self.left
         yield from (each.held for each in self.shown if each.until > now)
+
+    def removed_pods(self, now: int) -> Mapping[str, RemovedPod]:
+        """Return by uid the pods that are gone and whose volumes the kubelet has not removed yet."""
+        return {
+            each.uid: RemovedPod(first_seen=each.since, has_volumes=True)
+            for each in self.shown
+            if each.until > now and not _IN_VOLUMES.isdisjoint(each.held)
+        }
 
     def unused_images(self) -> list[NodeImage]:
         """Return the images that no pod on the node uses, in the order in which they came."""

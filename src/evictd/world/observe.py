@@ -67,6 +67,7 @@ class WorldObserver:
             node=self.node_stats(now, unread, stop_time),
             pods=tuple(each.pod for each in running),
             pod_stats=stats,
+            removed_pods=self.node.removed_pods(now),
             filesystems=self.node.filesystems,
             outcomes=outcomes,
             own_pods=world.own_pods,
