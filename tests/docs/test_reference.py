@@ -1,15 +1,10 @@
 """The reference pages are those that the code gives; `make reference` writes them again."""
 
-import re
 from enum import Enum
-from fnmatch import fnmatch
 
 import pytest
 
 from evictd.cli import COMMANDS
-from evictd.codec.config.evictd_config import EvictdConfiguration
-from evictd.codec.config.fields import settings_of
-from evictd.codec.config.kubelet_fields import KubeletConfiguration
 from evictd.config.lint_model import Lint
 from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
@@ -80,17 +75,6 @@ def test_the_commands_show_no_name_of_the_programs_own() -> None:
 def test_every_member_is_described(kind: type[Enum]) -> None:
     """An empty cell of the reference is a missing docstring below the member."""
     assert [value for value, text in member_texts(kind).items() if not text] == []
-
-
-def test_operations_lists_each_field_that_waits_for_the_next_start() -> None:
-    """`cluster.*` and `hooks` were not in the list."""
-    page = (reference.FOLDER.parent / "operations.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^\*\*At the next start\*\* .*?(?=\n\n)", page, re.MULTILINE | re.DOTALL)
-    waiting, live = (re.findall(r"`([^`]+)`", part) for part in text.split("all but"))
-    for kind, named, are_live in ((EvictdConfiguration, waiting, False), (KubeletConfiguration, live, True)):
-        obeyed = [each for each in settings_of(kind) if each.rule.has_effect]
-        found = {each.name for each in obeyed if any(fnmatch(each.name, pattern) for pattern in named)}
-        assert found == {each.name for each in obeyed if each.rule.live is are_live}
 
 
 def test_each_event_has_its_type() -> None:
