@@ -69,3 +69,10 @@ def test_the_storage_of_rke2_is_mounted_where_the_page_says() -> None:
     assert (volume["hostPath"]["path"], mount["mountPath"]) == (place, place)
     patch = (DEPLOY / "components/k3s/patch.yaml").read_text(encoding="utf-8")
     assert patch.count(k3s["runtime"]["storage"]) == 2, "both paths of the component"
+
+
+def test_runtimes_without_cri_are_named() -> None:
+    """No page named Docker or Podman, and a reader with one of them found out by an error of gRPC."""
+    (runtime,) = re.findall(r"^\| Container runtime \| (.*) \|$", PAGE, re.MULTILINE)
+    assert "Docker and Podman have no CRI" in runtime
+    assert "[not Docker or Podman](docs/platforms.md)" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
