@@ -196,3 +196,9 @@ def test_one_paragraph_has_what_a_soft_threshold_is_and_the_other_pages_link_to_
         assert f"({page})" in section
     for name in ("cluster", "kubelet", "runtime", "tuning"):
         assert "(concepts.md#a-soft-threshold)" in (ROOT / f"docs/{name}.md").read_text(encoding="utf-8"), name
+
+
+def test_the_page_says_that_the_check_knows_no_pod() -> None:
+    """A critical DaemonSet without requests uses memory that is neither reserved nor requested, and never goes."""
+    section = " ".join(PAGE.partition("\n## Reserve memory")[2].partition("\n## ")[0].split())
+    assert "nor what any pod uses above its requests, as those of DaemonSets" in section
