@@ -1,15 +1,21 @@
 """docs/platforms.md: what it names as tested and as supported is what docs/compatibility.md and the manifests have."""
 
+import json
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import yaml
 
+from evictd.cli import main
 from tests.deploy.manifests import CHART, DEPLOY, documents
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "platforms.md").read_text(encoding="utf-8")
+LARGE = re.findall(
+    r"^    # large.yaml: .*\n(?:    .*\n)*", (DOCS / "tuning.md").read_text(encoding="utf-8"), re.MULTILINE
+)[0]
 TESTED = (DOCS / "compatibility.md").read_text(encoding="utf-8")
 
 
@@ -76,3 +82,20 @@ def test_runtimes_without_cri_are_named() -> None:
     (runtime,) = re.findall(r"^\| Container runtime \| (.*) \|$", PAGE, re.MULTILINE)
     assert "Docker and Podman have no CRI" in runtime
     assert "[not Docker or Podman](docs/platforms.md)" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_kubelet_of_k3s_gets_the_threshold_on_memory_that_tuning_counts_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own `evictionHard` is for disks alone: 924Mi more were too little, and the limit of all pods was Allocatable."""
+    (drop_in,) = re.findall(r"`evictionHard: (\{.*?\})` with `systemReserved`", row("k3s, RKE2"))
+    own = {"imagefs.available": "5%", "nodefs.available": "5%"}
+    found = {}
+    drop_ins: list[dict[str, str]] = [{}, yaml.safe_load(drop_in)]
+    for added in drop_ins:
+        kubelet = {"evictionHard": own | added, "systemReserved": {"memory": "924Mi"}}
+        (path := tmp_path / "kubelet.json").write_text(json.dumps({"kubeletconfig": kubelet}))
+        (config := tmp_path / "config.yaml").write_text(dedent(LARGE))
+        main(["check", str(config), "--kubelet-config", str(path), "--memory-capacity", "64Gi"])
+        found[len(added)] = "RequestsMeetThreshold" in "".join(capsys.readouterr())
+    assert found == {0: True, 1: False}
