@@ -113,3 +113,10 @@ def test_the_growth_of_a_pod_ends_with_its_last_measurement() -> None:
     hog = incident_snapshot("24-unmeasured-hog", 200)
     (grown,) = growers(status_of(hog, hog.at))
     assert grown == "In 3m0s, up to 20s before the last reading, default/leak grew by 3.52Gi."
+
+
+def test_the_growth_of_a_pod_that_gives_back_and_grows_again_is_that_of_the_last_minute() -> None:
+    """`In the last 5m0s default/heap grew by 808Mi` stood beside a fall of 30Mi a second (world 35)."""
+    heap = incident_snapshot("35-control-leak-and-release", 1500)
+    status = status_of(heap, heap.at)
+    assert list(growers(status)) == ["In the last 30s default/heap grew by 900Mi."]

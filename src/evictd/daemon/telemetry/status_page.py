@@ -301,17 +301,21 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
 def _grown(
     answer: NextUp, supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot
 ) -> tuple[int, Mapping[str, int], int | None, Collection[str]]:
-    """Return since when pods and the rest grew, by how much each pod and the rest, and the pods that were there by then."""
+    """Return since when pods and the rest grew, by how much each pod and the rest, and the pods that were there by then.
+
+    Over about the last minute where less is known, or where less grew since the fall began: then it is no single fall.
+    """
     trends = snapshot.trends
     began = trends.signals.get(supply, Trend()).fall_began
     rest = holdings.elsewhere
     held = None if rest is None else sum(holdings.used.values()) + rest.used
     before = None if began is None else sample_before(trends.usage.get(supply, ()), began, held)
-    if before is None or before.at >= holdings.since:
-        grown = {uid: each.grown for uid, each in holdings.growing.items()}
-        grown, beyond = _without_returned(grown, answer, supply, snapshot), None if rest is None else rest.grown
-        return holdings.since, grown, beyond, holdings.used  # what a pod held at its first reading is not growth here
-    grown = _without_returned(before.grown(holdings.used), answer, supply, snapshot)
+    lately = {uid: each.grown for uid, each in holdings.growing.items()}
+    grown = {} if before is None else before.grown(holdings.used)
+    if before is None or before.at >= holdings.since or sum(grown.values()) < sum(lately.values()):
+        lately, beyond = _without_returned(lately, answer, supply, snapshot), None if rest is None else rest.grown
+        return holdings.since, lately, beyond, holdings.used  # what a pod held at its first reading is not growth here
+    grown = _without_returned(grown, answer, supply, snapshot)
     if rest is None or before.elsewhere is None or before.unmeasured:
         return before.at, grown, None, before.used
     return before.at, grown, rest.used - before.elsewhere, before.used
