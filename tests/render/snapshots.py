@@ -43,7 +43,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
         recent.reclaimed(ended_reclaims(before, state, cycle.observation.outcomes), wall)
         chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
         for uid, why in with_past_budget(chosen, cycle.step.decisions, config, cycle.at).items():
-            recent.explain(uid, why, filled_text(cycle.step.findings, wall))
+            recent.explain(uid, why, filled_text(cycle.step.findings, wall, cycle.step.decisions))
         before = state
     last, kills = cycles[-1], RecentKills()
     for at, kill in run.kills:

@@ -188,7 +188,7 @@ class Housekeeping:
         step = cycle.step
         if why := _reasons(cycle, for_tenant=False):
             why = with_past_budget(why, step.decisions, cycle.config, cycle.now)
-            self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall))
+            self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall, step.decisions))
         self._telemetry.failures(failures)
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
 

@@ -7,6 +7,7 @@ from typing import Any
 from evictd.codec.decision import DECISION_FORM, encode_finding
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
+from evictd.core.model.decision import Decision, EvictPod
 from evictd.core.model.finding import Finding, StatsMissing
 from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import parse_quantity
@@ -38,12 +39,23 @@ def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, 
     return tuple(filter(None, (_growth(held, wall), holders_text(held) if whole else "")))
 
 
-def filled_text(findings: Iterable[Finding], wall: int) -> str:
-    """Write who took what was short in a cycle, as a sentence; empty where that is not known."""
+def filled_text(findings: Iterable[Finding], wall: int, decisions: Iterable[Decision] = ()) -> str:
+    """Write who took what was short in a cycle, as a sentence, or who held it where little grew; empty if that is not known.
+
+    The causes of the evictions among `decisions` say what was missing.
+    """
     found = tuple(findings)
     held = next((each for each in found if isinstance(each, Attribution)), None)
     if held is None:
         return ""
+    causes = [each.because for each in decisions if isinstance(each, EvictPod)]
+    missing = [
+        each.limit.value() - each.available.value()
+        for each in causes
+        if each.limit is not None and each.available is not None
+    ]
+    if held.filled and is_little(held, max(missing, default=0)):
+        return f"{capital(clean(holders_text(held)))}."
     unmeasured = [each for each in found if isinstance(each, StatsMissing)]
     return _with_unmeasured(
         filled_sentence(held, wall), held, [clean(pod.full_name) for each in unmeasured for pod in each.pods]

@@ -120,3 +120,12 @@ def test_the_growth_of_a_pod_that_gives_back_and_grows_again_is_that_of_the_last
     heap = incident_snapshot("35-control-leak-and-release", 1500)
     status = status_of(heap, heap.at)
     assert list(growers(status)) == ["In the last 30s default/heap grew by 900Mi."]
+
+
+def test_where_little_grew_beside_what_is_missing_the_page_says_who_holds_it() -> None:
+    """`Of 50Mi that filled the disk pods took 50Mi` stood alone where 91Gi of no pod had been there before (world 13)."""
+    disk = incident_snapshot("13-pinned-deployment", 300)
+    held = "Of 91Gi used of the disk, evictable pods hold 50Mi; 91Gi belong to no pod or lie in hostPath volumes."
+    status = status_of(disk, disk.at)
+    assert filled(status) == [held]
+    assert {each["filled"] for each in status["decisions"] if each["kind"] == "EvictPod"} <= {held, ""}

@@ -6,7 +6,7 @@ from typing import Any
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.render.status.signal_entry import is_pressed
+from evictd.render.status.signal_entry import is_pressed, missing
 from evictd.render.status.timing import approaches
 from evictd.render.text import capital, gap_text, seconds_text, usage_text
 
@@ -16,13 +16,22 @@ _MOST = 2
 _LITTLE_PART = 50
 """What grew outside pods is left out where it is less than this part of what pods grew by."""
 
+_LITTLE_GROWTH = 10
+"""Growth of less than this part of what is missing filled nothing."""
+
 
 def filled(status: Document) -> list[str]:
-    """Return who took what is short; the signals of one supply share a sentence."""
+    """Return who took what is short, or who holds it where little grew; the signals of one supply share a sentence."""
     short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
-    texts = [each["text"] for entry in short if (each := entry.get("attribution"))]
-    first = dict.fromkeys(text[0] for text in texts if len(text) > 1)  # the last sentence is who holds it
-    return [f"{capital(text)}." for text in first]
+    found = [(entry, each) for entry in short if (each := entry.get("attribution"))]
+    return list(dict.fromkeys(f"{capital(filled_clause(*each))}." for each in found if len(each[1]["text"]) > 1))
+
+
+def filled_clause(entry: Document, held: Document) -> str:
+    """Return what grew, or who holds it where that is little beside what is missing."""
+    kinds = ("evictable", "protected", "leaving", "unmeasured", "elsewhere")
+    grown = sum(max(held[kind]["grown"], 0) for kind in kinds if kind in held)
+    return str(held["text"][-1 if grown * _LITTLE_GROWTH < missing(entry) else 0])
 
 
 def growers(status: Document) -> Iterator[str]:

@@ -28,7 +28,7 @@ from evictd.render.status.remedy_texts import (
     remedy_of,
 )
 from evictd.render.status.several_growers import several_grew
-from evictd.render.status.signal_entry import is_pressed, shown_entries
+from evictd.render.status.signal_entry import is_pressed, missing, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget, passes_over_budget
 from evictd.render.status.timing import approaches, as_before, graces, is_due, is_overdue
 from evictd.render.status.unguarded import unguarded_remedy
@@ -199,13 +199,7 @@ def _is_beyond_pods(entry: Document) -> bool:
     """Whether all pods together hold less than is missing, so that moving them does not help; False where it is not known."""
     held = entry.get("attribution") or {}
     amounts = [held[kind]["held"] for kind in ("evictable", "protected", "leaving", "unmeasured") if kind in held]
-    return bool(amounts) and None not in amounts and sum(amounts) < _missing(entry)
-
-
-def _missing(entry: Document) -> int:
-    """Return what is missing to the threshold that is met; below 1 where it is met no more, or none is."""
-    limits = [each["limit"] for each in entry["thresholds"] if is_pressed(each)]
-    return int(max(limits, default=0) - entry["available"])
+    return bool(amounts) and None not in amounts and sum(amounts) < missing(entry)
 
 
 def _stands_still(entry: Document) -> bool:
@@ -280,7 +274,7 @@ def _grower(entry: Document) -> tuple[str, bool]:
     held = entry.get("attribution")
     if not held or held["overNanoseconds"] is None:
         return "", False
-    if held.get("growerGrown", _of_pods_grown(held)) * _LITTLE < _missing(entry) or _is_beyond_pods(entry):
+    if held.get("growerGrown", _of_pods_grown(held)) * _LITTLE < missing(entry) or _is_beyond_pods(entry):
         return "", False
     return held.get("grower", ""), held["protected"]["grown"] > max(
         held["evictable"]["grown"], held["leaving"]["grown"]

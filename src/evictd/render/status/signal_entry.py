@@ -9,6 +9,12 @@ def is_pressed(threshold: Mapping[str, Any]) -> bool:
     return bool(threshold["met"] or threshold["keptByMinReclaim"])
 
 
+def missing(entry: Mapping[str, Any]) -> int:
+    """Return what is missing to the threshold that is met; below 1 where it is met no more, or none is."""
+    limits = [each["limit"] for each in entry["thresholds"] if is_pressed(each)]
+    return int(max(limits, default=0) - entry["available"])
+
+
 def has_stopped(entry: Mapping[str, Any]) -> bool:
     """Whether a signal fell in the last minute, and no more in its last readings."""
     lately = entry.get("lately")  # an older daemon does not say it

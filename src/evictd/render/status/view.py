@@ -15,6 +15,7 @@ from rich.text import Text
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
+from evictd.render.status.holders import filled_clause
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
@@ -260,10 +261,10 @@ def _why_none(document: Document, entry: Document) -> str:
 
 
 def _filled(document: Document) -> Iterator[Text]:
-    """Write who took what is short; the signals of one supply share a line."""
+    """Write who took what is short, or who holds it; the signals of one supply share a line."""
     short = (entry for entry in document["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"])))
-    found = [entry.get("attribution") for entry in short]
-    for line in dict.fromkeys(each["text"][0] for each in found if each is not None and each["text"]):
+    found = [(entry, each) for entry in short if (each := entry.get("attribution")) and each["text"]]
+    for line in dict.fromkeys(filled_clause(*each) for each in found):
         yield Text(clean(line), style="yellow")
 
 
