@@ -95,15 +95,15 @@ def _rate(entry: Document) -> str:
 
 
 def _foreseen(threshold: Document, entry: Document) -> str:
-    """Write when a threshold is met, at the rate of the last two readings first where that is much steeper."""
-    left, slows = seconds_text(threshold["secondsToThreshold"]), slowed(entry)
+    """Write when a threshold is met, at the rate of the last readings where that is much steeper or less; empty if far off."""
+    seconds, lately = threshold["secondsToThreshold"], entry.get("lately")  # an older daemon does not say the latter
     last, sooner = entry.get("lastFall"), threshold.get("secondsAtLastFall")  # an older daemon does not say it
     if last and sooner is not None:
-        over = seconds_text(last["overSeconds"])
-        return f"met {in_text(sooner)} at the rate of the last {over}, in {left} at that of the last minute"
-    if slows:
-        return f"would be met {in_text(threshold['secondsToThreshold'])} at the rate of the last minute, but it {slows}"
-    return f"met {in_text(threshold['secondsToThreshold'])} at this rate"
+        over = f"at the rate of the last {seconds_text(last['overSeconds'])}"
+        return f"met {in_text(sooner)} {over}, in {seconds_text(seconds)} at that of the last minute"
+    if lately:  # the rate that the card says
+        seconds = (entry["available"] - threshold["limit"]) / lately["fillRate"]
+    return f"met {in_text(seconds)} at this rate" if _is_foreseen(seconds) else ""
 
 
 def _is_foreseen(seconds: float | None) -> bool:
@@ -121,7 +121,7 @@ def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, A
     elif threshold["keptByMinReclaim"]:
         state = "minimum reclaim not reached"
     elif _is_foreseen(threshold["secondsToThreshold"]) and not has_stopped(entry):
-        state = _foreseen(threshold, entry)
+        state = _foreseen(threshold, entry) or state
     return {
         "kind": threshold["kind"],
         "limit": limit_amount(threshold["limit"], signal),
