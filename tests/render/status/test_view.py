@@ -196,3 +196,11 @@ def test_when_nothing_is_left_stands_on_every_terminal() -> None:
     assert "the kernel's OOM killer kills processes" in " ".join(shown(document).split())
     stuck = {**document, "faults": [OwnFaultKind.STUCK.value]}
     assert soon not in shown(stuck)
+
+
+def test_a_calm_node_says_when_a_threshold_is_met_that_is_far_off() -> None:
+    """The disk fell by 20Mi a second, and the page of the terminal showed only what was left (world 45)."""
+    falls = incident_snapshot("45-host-path-beside-large-layers", 600)
+    status = status_of(falls, falls.at)
+    assert "nodefs.available reaches its hard threshold 10Gi in 10m29s at the present rate\n" in shown(status)
+    assert "at the present rate" not in shown({**status, "faults": [OwnFaultKind.NODE.value]})

@@ -13,8 +13,8 @@ Document = Mapping[str, Any]
 
 def nearest(status: Document) -> str:
     """Return the threshold that is met first at the present rates; if none is foreseen, the one at the least distance."""
-    if near := [each for each in approaches(status, FORESEEN_SECONDS) if not has_stopped(each.entry)]:
-        return f"Nearest by time: {near[0].text}{_acts(near[0])}."
+    if text := nearest_by_time(status):
+        return f"Nearest by time: {text}."
     distances = [
         ((entry["available"] - threshold["limit"]) / max(entry["capacity"], 1), entry, threshold)
         for entry in status["signals"]
@@ -38,6 +38,12 @@ def nearest(status: Document) -> str:
         if falling == [entry["signal"]]:
             why = "it falls, but it was as low within the last hour and rose again"
     return f"Nearest by distance: {entry['signal']}, {left} {limit}; {why}."
+
+
+def nearest_by_time(status: Document) -> str:
+    """Return when the first threshold is met at the present rates, and acts, without a full stop; empty if none is foreseen."""
+    near = [each for each in approaches(status, FORESEEN_SECONDS) if not has_stopped(each.entry)]
+    return f"{near[0].text}{_acts(near[0])}" if near else ""
 
 
 def _falls_as_before(entry: Document) -> bool:

@@ -17,6 +17,7 @@ from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.holders import filled_clause
 from evictd.render.status.kernel_killed import kernel_killed_text
+from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import new_pods
@@ -71,14 +72,16 @@ def _without_thresholds(document: Document) -> Iterator[Text]:
 
 
 def _times(document: Document) -> Iterator[Text]:
-    """Write when nothing is left, while thresholds are tested, and when thresholds act."""
+    """Write when nothing is left, while thresholds are tested, and when thresholds act, or else when the first is met."""
     kinds = {kind.value: kind for kind in OwnFaultKind}
-    if tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds):
+    if tested := tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds):
         for signal, end in without_repeated(ends(document)).items():
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
-    for line in time_lines(document):
-        yield Text(line, style="yellow")
+    lines = tuple(time_lines(document))
+    yield from (Text(line, style="yellow") for line in lines)
+    if tested and not lines and (later := nearest_by_time(document)):
+        yield Text(later, style="dim")
 
 
 def _lines(parts: Sequence[RenderableType], width: int) -> int:
