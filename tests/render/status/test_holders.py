@@ -129,3 +129,11 @@ def test_where_little_grew_beside_what_is_missing_the_page_says_who_holds_it() -
     status = status_of(disk, disk.at)
     assert filled(status) == [held]
     assert {each["filled"] for each in status["decisions"] if each["kind"] == "EvictPod"} <= {held, ""}
+
+
+def test_the_growth_of_pods_beside_those_that_are_named_is_in_the_sum() -> None:
+    """Three pods grew by 1.05Gi together beside a fall of 15Mi a second for two minutes: two more grew (world 30)."""
+    hogs = incident_snapshot("30-control-many-hogs", 121)
+    (text,) = growers(status_of(hogs, hogs.at))
+    each = ", ".join(f"default/leak-{number} by 360Mi" for number in range(3))
+    assert text == f"In the last 2m0s pods grew by 1.76Gi: {each}, others by 720Mi."

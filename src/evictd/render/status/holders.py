@@ -14,7 +14,7 @@ Document = Mapping[str, Any]
 
 _MOST = 2
 _LITTLE_PART = 50
-"""What grew outside pods is left out where it is less than this part of what pods grew by."""
+"""What grew outside pods, or in pods that are not named, is left out if it is less than this part of what pods grew by."""
 
 _LITTLE_GROWTH = 10
 """Growth of less than this part of what is missing filled nothing."""
@@ -46,9 +46,7 @@ def growers(status: Document) -> Iterator[str]:
         if not (growing := entry.get("growing")):
             continue
         elsewhere = growing["elsewhere"]
-        pods = took_since_start(growing, signal) or ", ".join(
-            f"{each['pod']} grew by {growth_amount(each['grown'], signal)}" for each in growing["pods"]
-        )
+        pods = took_since_start(growing, signal) or _grew(growing, signal)
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
         more = "" if is_little else growth_amount(max(elsewhere, 0), signal)
         rest = f"{more} more belong to no pod{_volumes(entry, 'lie')}" if more else ""
@@ -59,6 +57,16 @@ def growers(status: Document) -> Iterator[str]:
                 f"In {over}, up to {seconds_text(before)} before the last reading," if before else f"In the last {over}"
             )
             yield f"{time} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+
+
+def _grew(growing: Document, signal: Signal) -> str:
+    """Write by how much pods grew, with the sum where it is more than that of the named ones; empty where none grew."""
+    named = [(each["pod"], each["grown"]) for each in growing["pods"]]
+    others = growing["ofPods"] - sum(grown for _, grown in named)
+    if not named or others * _LITTLE_PART <= growing["ofPods"]:
+        return ", ".join(f"{pod} grew by {growth_amount(grown, signal)}" for pod, grown in named)
+    each_by = ", ".join(f"{pod} by {growth_amount(grown, signal)}" for pod, grown in (*named, ("others", others)))
+    return f"pods grew by {growth_amount(growing['ofPods'], signal)}: {each_by}"
 
 
 def _volumes(entry: Document, lie: str) -> str:
