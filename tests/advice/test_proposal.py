@@ -185,10 +185,10 @@ def test_lead_and_grace() -> None:
 
 @pytest.mark.parametrize(
     ("took", "rate", "begins", "hard", "lead"),
-    [(2, 205, 512.5, 512, False), (2, 240, 600, 640, False), (1, 390, 585, 512, True)],
+    [(2, 205, 500, 512, False), (2, 240, 600, 640, False), (1, 390, 585, 512, True)],
 )
 def test_no_lead_is_proposed_that_changes_little_or_that_the_proposed_threshold_makes_up_for(
-    took: int, rate: int, begins: float, hard: int, lead: bool
+    took: int, rate: int, begins: int, hard: int, lead: bool
 ) -> None:
     """`memory.lead: Auto ... begins when 102Mi are left, instead of 100Mi`, beside a higher proposed threshold."""
     late = node_evidence("n", [reading(0, 480, evict="a", rate=rate * MI), reading(took, 4000, gone="a")])

@@ -37,6 +37,8 @@ MEASURED_EVERY = 10 * SECOND
 _WAITED_FOR = (Resource.EPHEMERAL_STORAGE, Resource.INODES)
 _PRECISION = SECOND // 10
 """Of the times of readings between two records."""
+_LEAST_LED = 10
+"""Part of the threshold, as a divisor, by which a lead begins earlier at least where that is of use."""
 _RATE_HOLDS = 30 * SECOND
 """How long a fill rate counts after its reading; later only the measured fall counts."""
 
@@ -138,11 +140,12 @@ class Episode:
     def led_by(self) -> int:
         """By how much more available that lead would have begun it, where it was off and the eviction too late; else 0.
 
-        A stop that was slow says little of an earlier begin.
+        A stop that was slow says little of an earlier begin, and less than a `_LEAST_LED` of the threshold changes little.
         """
         if self.leads or not (self.hard and self.too_late and 0 < self.took <= QUICK):
             return 0
-        return max(0, led_limit(self.rate, self.took) - self.limit)
+        earlier = max(0, led_limit(self.rate, self.took) - self.limit)
+        return earlier if earlier * _LEAST_LED >= self.limit else 0
 
     @property
     def _reserve(self) -> int:

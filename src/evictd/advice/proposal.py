@@ -53,8 +53,6 @@ LEAST_EVICTIONS = 5
 For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
-_LEAST_LED = 10
-"""Part of the threshold, as a divisor, by which a lead begins earlier at least where one is proposed."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 _POD_GRACE = 30
@@ -259,13 +257,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
 def _led(memory: Sequence[Episode], signals: Sequence[SignalAdvice]) -> Episode | None:
     """Return the eviction that a lead would have begun the earliest, also before the proposed threshold; `None` without one."""
     proposed = {each.signal: each.hard for each in signals if each.proposed}
-    found = [
-        each
-        for each in memory
-        if each.led_by
-        and each.led_by * _LEAST_LED >= each.limit
-        and each.limit + each.led_by > proposed.get(each.signal, 0)
-    ]
+    found = [each for each in memory if each.led_by and each.limit + each.led_by > proposed.get(each.signal, 0)]
     return max(found, key=lambda each: each.led_by, default=None)
 
 

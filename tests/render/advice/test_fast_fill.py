@@ -35,6 +35,7 @@ def test_a_fill_that_outruns_an_eviction_has_the_setting_and_its_amount_from_the
         "`memory.lead: Auto` begins at 450Mi, and so does a threshold of that"
     )
     assert list(fast_lines(advised(20, 1))) == [], "it lasts for an eviction"
+    assert list(fast_lines(advised(70, 1))) == [], "105Mi are no earlier begin that a lead is proposed for"
     assert list(fast_lines(advised(300, 1, lead=True))) == []
     assert list(fast_lines(advised(300, 5))) == [], "it is proposed"
 
