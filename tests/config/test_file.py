@@ -160,7 +160,7 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
         ("kind: World\n", 'kind: "World": unknown kind; `evictd simulate` reads a world'),
         (
             "kind: Advice\n",
-            'kind: "Advice": unknown kind; write its `configuration.kubelet` to a file of kind KubeletConfiguration',
+            'kind: "Advice": unknown kind; `evictd advise --output yaml` writes a configuration',
         ),
         ("a: 1\n", "kind: is missing; give KubeletConfiguration or EvictdConfiguration"),
         ("kind: KubeletConfiguration\n", "apiVersion: is missing; give kubelet.config.k8s.io/v1beta1"),

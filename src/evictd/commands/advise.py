@@ -7,6 +7,7 @@ read in parallel processes, or with `--dask` by the workers of an existing Dask 
 import argparse
 import importlib
 import importlib.util
+import io
 import os
 import sys
 from collections import Counter
@@ -32,9 +33,10 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import format_duration
 from evictd.errors import EvictdError, ExitCode, InputError, missing_package
 from evictd.render.advice.advice import advice_document, print_advice
+from evictd.render.advice.configuration import configuration_text
 from evictd.render.advice.picture import draw_advice
 from evictd.render.console import make_console, progress
-from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.output import JSON, TABLE, add_output_argument, write_document
 from evictd.render.text import counted
 from evictd.simulation import simulate
 
@@ -66,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dask", metavar="ADDRESS", help="an existing Dask cluster, such as tcp://10.0.0.1:8786")
     add_plot_argument(parser)
-    add_output_argument(parser)
+    add_output_argument(parser, note="; yaml: a configuration, with the evidence as comments")
 
 
 def run(args: argparse.Namespace) -> ExitCode:
@@ -85,8 +87,12 @@ def run(args: argparse.Namespace) -> ExitCode:
         report_plot(args.plot)
     if args.output == TABLE:
         print_advice(advice, make_console(sys.stdout))
-    else:
+    elif args.output == JSON:
         write_document(advice_document(advice), args.output, sys.stdout)
+    else:
+        evidence = io.StringIO()
+        print_advice(advice, make_console(evidence))
+        sys.stdout.write(configuration_text(advice, evidence.getvalue()))
     return ExitCode.DONE
 
 

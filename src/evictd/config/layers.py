@@ -19,7 +19,7 @@ _CONFIGZ = "kubeletconfig"
 _OTHER_KINDS = {
     "scenario": "`evictd simulate` reads a scenario",
     "World": "`evictd simulate` reads a world",
-    "Advice": "write its `configuration.kubelet` to a file of kind KubeletConfiguration",
+    "Advice": "`evictd advise --output yaml` writes a configuration",
 }
 """Kinds of files that are no configuration, and the remedy."""
 

@@ -1,4 +1,4 @@
-"""Writes an answer for programs: JSON, or YAML with the same content. One document a command."""
+"""Writes an answer for programs: JSON, or YAML with the same content, but of `evictd advise`. One document a command."""
 
 import argparse
 import json
@@ -9,9 +9,11 @@ TABLE, JSON, YAML = "table", "json", "yaml"
 """The forms of `--output`; a table is for people."""
 
 
-def add_output_argument(parser: argparse.ArgumentParser, *more: str) -> None:
+def add_output_argument(parser: argparse.ArgumentParser, *more: str, note: str = "") -> None:
     """Add `--output`, with forms of the command's own."""
-    parser.add_argument("--output", choices=(TABLE, JSON, YAML, *more), default=TABLE, help="format of the output")
+    parser.add_argument(
+        "--output", choices=(TABLE, JSON, YAML, *more), default=TABLE, help=f"format of the output{note}"
+    )
 
 
 def write_document(document: Mapping[str, Any], form: str, out: TextIO) -> None:

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from evictd.advice.evidence import NodeEvidence, node_evidence
 from evictd.advice.proposal import LEAST_READINGS, advise
-from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.reading_record import SignalLevel
-from evictd.core.model.config import Policy
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.advice.advice import advice_document, basis, configuration, print_advice
+from evictd.render.advice.advice import advice_document, basis, print_advice
+from evictd.render.advice.configuration import configuration
 from evictd.render.console import make_console
 from evictd.render.text import signal_amount
 from tests.advice.test_proposal import AGAIN, MI, copies, reading, with_capacity
@@ -163,15 +162,6 @@ def test_the_fall_before_the_decision_is_named() -> None:
 
 def shown_on_a_line(*nodes: NodeEvidence) -> str:
     return " ".join(shown(*nodes).split())
-
-
-def test_the_fields_can_be_used_as_they_are() -> None:
-    fields = configuration(ADVICE)
-    assert fields["kubelet"]["evictionHard"] == {"memory.available": "640Mi"}
-    assert fields["kubelet"]["systemReserved"] == {"memory": "704Mi", "ephemeral-storage": "9Gi", "pid": "320"}
-    assert fields["evictd"] == {"memory": {"lead": "Auto"}}
-    assert eviction_config(fields["kubelet"], policy=Policy.STANDARD, default_hard=True).thresholds
-    assert advice_document(ADVICE)["signals"][0]["worst"]["node"] == "n5"
 
 
 def test_a_lead_that_is_advised_alone_is_no_lack_of_evidence() -> None:

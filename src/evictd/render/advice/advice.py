@@ -14,9 +14,9 @@ from evictd.advice.proposal import (
     SignalAdvice,
 )
 from evictd.advice.soft import SOFT_GRACE
-from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Signal, Unit
-from evictd.core.units.duration import MINUTE, format_duration
-from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.units.duration import MINUTE
+from evictd.render.advice.configuration import configuration
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
 from evictd.render.advice.soft import soft_lines
@@ -40,35 +40,6 @@ _ONE_SHORTAGE = (
 )
 _SHOWN = 5
 """Nodes and problems that are shown."""
-
-
-def configuration(advice: Advice) -> Document:
-    """Return the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
-    signals = [each for each in advice.signals if each.proposed]
-    soft = {each.signal: each.soft for each in signals if each.soft is not None}
-    kubelet: Document = {
-        "evictionHard": {each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in signals},
-        "evictionSoft": {signal.value: _exact(amount, SIGNALS[signal].resource) for signal, amount in soft.items()},
-        "evictionSoftGracePeriod": {signal.value: format_duration(SOFT_GRACE) for signal in soft},
-        "evictionMinimumReclaim": {
-            each.signal.value: _exact(each.min_reclaim, SIGNALS[each.signal].resource)
-            for each in signals
-            if each.min_reclaim
-        },
-    }
-    if advice.max_pod_grace_seconds is not None:
-        kubelet["evictionMaxPodGracePeriod"] = advice.max_pod_grace_seconds
-    kubelet["systemReserved"] = {
-        RESERVED_NAMES[each.resource]: _exact(each.amount, each.resource) for each in advice.reserved if each.proposed
-    }
-    own = {"memory": {"lead": "Auto"}} if advice.lead else {}
-    return {"kubelet": {name: value for name, value in kubelet.items() if value}, "evictd": own}
-
-
-def _exact(amount: int, resource: Resource) -> str:
-    return str(
-        Quantity(amount * NANO, Format.BINARY_SI if RESOURCES[resource].unit is Unit.BYTES else Format.DECIMAL_SI)
-    )
 
 
 def advice_document(advice: Advice) -> Document:

@@ -1,0 +1,33 @@
+"""The advice as fields of a configuration, and as a file that `evictd check` accepts."""
+
+from pathlib import Path
+
+from evictd.advice.proposal import advise
+from evictd.codec.config.kubelet_config import eviction_config
+from evictd.config.file import load
+from evictd.core.model.config import Policy
+from evictd.core.model.threshold import Origin
+from evictd.render.advice.configuration import configuration, configuration_text
+from tests.render.advice.test_advice import ADVICE
+
+
+def test_the_fields_can_be_used_as_they_are() -> None:
+    fields = configuration(ADVICE)
+    assert fields["kubelet"]["evictionHard"] == {"memory.available": "640Mi"}
+    assert fields["kubelet"]["systemReserved"] == {"memory": "704Mi", "ephemeral-storage": "9Gi", "pid": "320"}
+    assert fields["evictd"] == {"memory": {"lead": "Auto"}}
+    assert eviction_config(fields["kubelet"], policy=Policy.STANDARD, default_hard=True).thresholds
+
+
+def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:
+    """`evictd check` refused what `evictd advise --output yaml` wrote."""
+    file = tmp_path / "advised.yaml"
+    file.write_text(configuration_text(ADVICE, "memory.available: proposed\n\n! a problem\x85evictionHard: 1"))
+    settings = load(file)
+    assert "# memory.available: proposed\n#\n# ! a problem\n# evictionHard: 1\napiVersion:" in file.read_text()
+    assert [str(each) for each in settings.eviction.thresholds if each.signal.value == "memory.available"] == [
+        "memory.available<640Mi"
+    ]
+    assert not settings.surprises
+    file.write_text(configuration_text(advise([], 99), "nothing is proposed"))
+    assert {each.origin for each in load(file).eviction.thresholds} <= {Origin.DEFAULT, Origin.DERIVED}
