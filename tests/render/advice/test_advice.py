@@ -113,8 +113,9 @@ def test_what_fits_no_node_is_left_out_with_the_reason() -> None:
 
 def test_the_minimum_reclaim_has_its_reason() -> None:
     nodes = [node_evidence(f"n{number}", AGAIN) for number in range(5)]
-    assert "minimum reclaim: up to 224Mi were used up again before the next pod in the ranking" in shown_on_a_line(
-        *nodes
+    assert (
+        "minimum reclaim 224Mi: at most that was used up again before the next pod in the ranking"
+        in shown_on_a_line(*nodes)
     )
     quiet = node_evidence("quiet", [reading(0, 110, evict="hog", rate=1), reading(2, 300, gone="hog")])
     assert (

@@ -121,7 +121,7 @@ def _reservation(each: Reservation) -> Document:
     }
 
 
-_HEADINGS = ("SIGNAL", "HARD NOW", "PROPOSED", "SOFT", "MIN RECLAIM", "EVICTIONS", "TOO LATE")
+_HEADINGS = ("SIGNAL", "HARD NOW", "PROPOSED", "SOFT", "EVICTIONS", "TOO LATE")
 
 
 def print_advice(advice: Advice, to: "Console") -> None:
@@ -260,7 +260,9 @@ def _min_reclaim_line(each: SignalAdvice) -> str:
     """Say where the minimum reclaim comes from, or why none is proposed."""
     amount, one = signal_amount(each.came_back, each.signal), each.one_more
     if each.min_reclaim:
-        return f"minimum reclaim: up to {amount} were used up again before the next pod in the ranking was evicted"
+        return (
+            f"minimum reclaim {amount}: at most that was used up again before the next pod in the ranking was evicted"
+        )
     why = f"that and the threshold are more than half of the capacity of {clean(each.no_room)}"
     if one is not None:
         left = signal_amount(one.recovered or 0, each.signal)
@@ -308,12 +310,11 @@ def _print_problems(problems: tuple[str, ...], to: "Console") -> None:
 
 def _cells(each: SignalAdvice) -> tuple[str, ...]:
     """Return the cells of a row, one for each of `_HEADINGS`."""
-    hard, soft, reclaim = (
-        signal_amount(amount, each.signal) if amount and each.proposed else "-"
-        for amount in (each.hard, each.soft, each.min_reclaim)
+    hard, soft = (
+        signal_amount(amount, each.signal) if amount and each.proposed else "-" for amount in (each.hard, each.soft)
     )
     grace = "" if soft == "-" else f" for {duration_text(SOFT_GRACE)}"
-    return each.signal.value, _now(each), hard, f"{soft}{grace}", reclaim, str(each.episodes), str(each.too_late)
+    return each.signal.value, _now(each), hard, f"{soft}{grace}", str(each.episodes), str(each.too_late)
 
 
 def _now(each: SignalAdvice) -> str:
