@@ -15,7 +15,7 @@ from tests.world.worlds import GI, HARD, MI, hog, holder, quiet, world
 @pytest.mark.parametrize(
     ("grace", "said"),
     [
-        ("10m", "of its grace period of 10m0s when memory.available<500Mi acted: with a shorter one"),
+        ("10m", "of its grace period of 10m0s when memory.available<500Mi acted: with a grace period of "),
         (
             "5s",
             "A grace period of 5s is shorter than the 10s between two cycles: memory.available<1Gi acted at the cycle after",
@@ -43,7 +43,7 @@ def test_a_higher_soft_threshold_that_is_named_would_have_acted_first() -> None:
         run = play(story, config(hard=dict(HARD), soft={"memory.available": (soft, "90s")}))
         return "".join(grace_texts(run, account_of(run)))
 
-    assert "with a shorter one, or a threshold of 1.75Gi, it would have evicted first." in text("1Gi")
+    assert " or a threshold of 1.75Gi it would have evicted default/hog first." in text("1Gi")
     assert text("1.75Gi") == ""
 
 
@@ -52,7 +52,7 @@ def test_no_higher_soft_threshold_is_named_above_half_of_the_capacity() -> None:
     soft = {"memory.available": ("1Gi", "10m")}
     run = play(world(hog(rate=20 * MI), *quiet(3)), config(hard=dict(HARD), soft=soft))
     (text,) = grace_texts(run, account_of(run))
-    assert text.endswith("with a shorter one it would have evicted first.")
+    assert text.endswith("s it would have evicted default/hog first.")
 
 
 def test_no_higher_soft_threshold_is_named_that_costs_a_pod_more() -> None:
@@ -72,7 +72,9 @@ def test_no_higher_soft_threshold_is_named_that_costs_a_pod_more() -> None:
     )
     run = play(story, config(hard=dict(HARD), soft={"memory.available": ("1Gi", "90s")}))
     (text,) = grace_texts(run, account_of(run))
-    assert text.endswith("with a shorter one it would have evicted first.")
+    assert text.endswith(" for 1.833s of its grace period of 1m30s when memory.available<500Mi acted."), (
+        "1s gains nothing"
+    )
 
 
 def test_grace_periods_differ_where_both_sides_evict_with_other_ones() -> None:

@@ -11,7 +11,8 @@ from evictd.core.model.decision import Decision, EvictPod, begun_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, STALLS
 from evictd.core.model.threshold import Threshold, ThresholdValue
-from evictd.render.text import duration_text, signal_amount
+from evictd.core.units.duration import SECOND
+from evictd.render.text import clean, duration_text, signal_amount
 from evictd.world.account import Account, account_of
 from evictd.world.loop import Run, WorldCycle, play
 
@@ -37,15 +38,36 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
         if not isinstance(each, ThresholdFinding) or each.threshold.signal is not hard.signal or not each.grace_left:
             continue
         grace = each.threshold.grace_period
-        been = f"{duration_text(grace - each.grace_left)} of its grace period of {duration_text(grace)}"
-        enough = _enough(run, cycle, each)
-        or_higher = ""
-        if enough is not None and _loses_no_more(run, account, each.threshold, enough):
-            or_higher = f", or a threshold of {signal_amount(enough, hard.signal)},"
-        return (
-            f"{each.threshold} had been met for {been} when {hard} acted: with a shorter one{or_higher} it would have evicted "
-            "first."
+        been = grace - each.grace_left
+        met = f"{each.threshold} had been met for {duration_text(been)} of its grace period of {duration_text(grace)}"
+        shorter = max(SECOND, been // 2 // SECOND * SECOND)
+        ways = {
+            f"a grace period of {duration_text(shorter)}": _first_with(
+                run, each.threshold, replace(each.threshold, grace_period=shorter), cycle.at
+            )
+        }
+        if (enough := _enough(run, cycle, each)) is not None:
+            higher = replace(each.threshold, value=ThresholdValue(quantity=SIGNALS[hard.signal].amount(enough)))
+            if _loses_no_more(run, account, each.threshold, higher):
+                amount = signal_amount(enough, hard.signal)
+                ways[f"a threshold of {amount}"] = _first_with(run, each.threshold, higher, cycle.at)
+        pods = list(dict.fromkeys(filter(None, ways.values())))
+        would = (
+            f"with {' or '.join(way for way in ways if ways[way] == pod)} it would have evicted {clean(pod)} first"
+            for pod in pods
         )
+        return f"{met} when {hard} acted{': ' if pods else ''}{'; '.join(would)}."
+    return ""
+
+
+def _first_with(run: Run, soft: Threshold, other: Threshold, before: int) -> str:
+    """Return the pod that another soft threshold in place of this one evicts first; empty if that is not before this time."""
+    thresholds = tuple(other if each == soft else each for each in run.config.thresholds)
+    for cycle in play(replace(run.world, duration=before), replace(run.config, thresholds=thresholds)).cycles:
+        for each in begun_evictions(cycle.step.decisions):
+            because = each.because.threshold
+            if cycle.at < before and because is not None and because.signal is soft.signal and because.grace_period:
+                return each.pod.full_name
     return ""
 
 
@@ -73,12 +95,11 @@ def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
     return enough if enough * 2 <= soft.capacity.value() else None
 
 
-def _loses_no_more(run: Run, account: Account, soft: Threshold, amount: int) -> bool:
-    """Whether no pod more is lost, and no innocent more, where the world is played with this amount for the soft threshold."""
-    higher = replace(soft, value=ThresholdValue(quantity=SIGNALS[soft.signal].amount(amount)))
-    thresholds = tuple(higher if each == soft else each for each in run.config.thresholds)
-    other = account_of(play(run.world, replace(run.config, thresholds=thresholds)))
-    return len(other.losses) <= len(account.losses) and other.innocents <= account.innocents
+def _loses_no_more(run: Run, account: Account, soft: Threshold, other: Threshold) -> bool:
+    """Whether no pod more is lost, and no innocent more, where the world is played with another soft threshold."""
+    thresholds = tuple(other if each == soft else each for each in run.config.thresholds)
+    played = account_of(play(run.world, replace(run.config, thresholds=thresholds)))
+    return len(played.losses) <= len(account.losses) and played.innocents <= account.innocents
 
 
 def _rounded_up(run: Run, eviction: EvictPod) -> str:
