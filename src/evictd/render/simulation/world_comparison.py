@@ -113,12 +113,11 @@ def _headline(side: PlayedWorld) -> str:
         killed = sum(each.cause == OOM_KILLED for each in account.losses)
         lost += f" ({killed} killed by the kernel)" if killed else ""
         useless = [each for each in account.losses if of_no_use(each, side.run, account)]
-        # Innocents are those that `expect.innocents` counts, of use or not; the end of no other pod is needed or ends the cause.
+        # Innocents are those that `expect.innocents` counts, of use or not.
         verdicts = [each.verdict for each in account.losses if each not in useless or each.verdict is Verdict.INNOCENT]
         lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
-        innocent = sum(each.verdict is Verdict.INNOCENT for each in useless)
-        lost += f", {len(useless)} of no use" if useless else ""
-        lost += f" ({innocent} of them innocent)" if innocent else ""
+        in_vain = sum(each.verdict is Verdict.NEEDED for each in useless)
+        lost += f", {in_vain} needed in vain" if in_vain else ""
         if leaving := verdicts.count(Verdict.LEAVING):
             lost += f", {leaving} being deleted already"
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())

@@ -157,7 +157,8 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
     groups: dict[str, list[Loss]] = {}
     for loss in sorted(evicted, key=lambda each: each.decided_at):
         if of_no_use(loss, run, account):
-            what = f"of no use, because {loss.cause} ran out all the same"
+            needed = "needed, but" if loss.verdict is Verdict.NEEDED else "not needed, and"
+            what = f"{needed} in vain: {loss.cause} ran out all the same"
         else:
             kept = _kept_text(loss, run) if loss.verdict is Verdict.INNOCENT else ""
             what = f"{_verdict_text(loss.verdict, run, account)}{_instead_text(loss)}{kept}"
