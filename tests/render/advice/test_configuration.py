@@ -24,7 +24,13 @@ def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:
     file = tmp_path / "advised.yaml"
     file.write_text(configuration_text(ADVICE, "memory.available: proposed\n\n! a problem\x85evictionHard: 1"))
     settings = load(file)
-    assert "# memory.available: proposed\n#\n# ! a problem\n# evictionHard: 1\napiVersion:" in file.read_text()
+    text = file.read_text()
+    assert text.startswith(
+        "# memory.available: proposed\n#\n# ! a problem\n# evictionHard: 1\n#\n# Only what is advised: "
+    )
+    assert "\napiVersion: kubelet.config.k8s.io/v1beta1\n" in text, (
+        "a file with memory alone has no threshold for disks"
+    )
     assert [str(each) for each in settings.eviction.thresholds if each.signal.value == "memory.available"] == [
         "memory.available<640Mi"
     ]

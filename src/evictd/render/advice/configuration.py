@@ -10,6 +10,10 @@ from evictd.core.units.quantity import NANO, Format, Quantity
 from evictd.render.advice.settings import RESERVED_NAMES
 from evictd.render.documents import Document
 
+_ONLY_ADVISED = (
+    "Only what is advised: set these fields in your configuration. Alone they would drop its other thresholds."
+)
+
 
 def configuration(advice: Advice) -> Document:
     """Return the fields of KubeletConfiguration and EvictdConfiguration that are advised."""
@@ -42,7 +46,8 @@ def configuration_text(advice: Advice, evidence: str) -> str:
         {"apiVersion": kubelet_fields.API_VERSION, "kind": kubelet_fields.KIND, **fields["kubelet"]},
         *([own] if fields["evictd"] else []),
     ]
-    comments = "".join(f"# {line}".rstrip() + "\n" for line in evidence.splitlines())
+    lines = [*evidence.splitlines(), "", _ONLY_ADVISED]
+    comments = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     return comments + "---\n".join(map(dump_yaml, documents))
 
 
