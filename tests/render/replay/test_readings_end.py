@@ -168,6 +168,17 @@ def test_a_pod_that_goes_earlier_is_no_eviction_that_would_not_have_been() -> No
     assert ends_document(both) == []
 
 
+def test_a_pod_that_goes_earlier_is_named_also_where_another_one_goes_in_its_cycle() -> None:
+    """It was left out, and of the other one stood `at the latest at 18:12:39 instead of 18:12:39`: 200 ms later."""
+    hog = eviction(rate=MI)
+    other = replace(hog, pod=pod("other"))
+    early = replace(replayed(hog, hog).entry, wall="2026-01-31T11:00:00Z", decisions=())
+    story = [replace(replayed(hog, hog), entry=early), replayed(hog, other), replayed(other)]
+    assert readings_end_text(story, WHAT_IF) == (
+        "Would have been evicted earlier: default/hog at the latest at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
+    )
+
+
 @pytest.mark.parametrize(
     ("memory", "growth"),
     [

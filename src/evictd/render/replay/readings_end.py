@@ -47,7 +47,7 @@ class WhatIf:
 
 @frozen
 class ReadingsEnd:
-    """A recorded eviction in whose cycle no pod would be evicted now."""
+    """A recorded eviction in whose cycle no pod would be evicted now, or of a pod that is evicted earlier."""
 
     wall: str
     evicted: EvictPod
@@ -69,12 +69,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     known = recorded_refusals([one.entry for one in replayed])
     for one in replayed:
         begun = list(begun_evictions(one.step.decisions))
-        for each in begun:
-            if not (one.may_be_refused and known.may_stay(one.entry.wall, each.pod.uid)):
-                since.setdefault(each.pod.uid, one.entry.wall)
-        if (one.entry.extra or {}).get("dryRun") or begun:
-            continue
-        for plain in one.entry.decisions:
+        for plain in () if (one.entry.extra or {}).get("dryRun") else one.entry.decisions:
             try:
                 then = decode_decision(plain)
             except InputError:  # a damaged decision, which the difference shows
@@ -82,6 +77,8 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
             for each in begun_evictions([then]):
                 if known.may_stay(one.entry.wall, each.pod.uid):
                     continue  # it stayed, so the readings after it have it
+                if begun and each.pod.uid not in since:
+                    continue  # another pod goes in this cycle
                 yield ReadingsEnd(
                     wall=one.entry.wall,
                     evicted=each,
@@ -89,6 +86,9 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                     left=_left(one, each),
                     earlier=since.get(each.pod.uid, ""),
                 )
+        for each in begun:
+            if not (one.may_be_refused and known.may_stay(one.entry.wall, each.pod.uid)):
+                since.setdefault(each.pod.uid, one.entry.wall)
 
 
 def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
@@ -138,7 +138,7 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     before = [
         f"{clean(each.evicted.pod.full_name)} at the latest at {clean(each.earlier)} instead of {clean(each.wall)}"
         for each in found
-        if each.earlier
+        if each.earlier not in {"", each.wall}  # a journal has whole seconds
     ]
     earlier = (f"Would have been evicted earlier: {first_of(before)}.",) if before else ()
     ends = [each for each in found if not each.earlier]
