@@ -13,6 +13,7 @@ from evictd.core.model.finding import SkipReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
+from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.deciding import (
     chosen_because,
@@ -227,6 +228,22 @@ def test_of_a_pod_that_was_not_the_next_it_is_not_said() -> None:
     assert whys["a/web"] is not None
     assert "a/db, the next, requests none" in whys["a/db"].why
     assert "a/web requests none" in whys["a/web"].why
+
+
+def test_the_age_of_the_measurement_is_named_beside_each_pod() -> None:
+    """`why` of a pod that stayed had `Evicted a/hog (90Mi)`, and of the evicted one `(90Mi 41s before)` (world 24)."""
+    ranking = {
+        "kind": "Ranking", "signal": "memory.available", "resource": "memory", "pods": 2,
+        "rows": [row("a/hog", 90 * MI), row("a/db", 50 * MI)],
+    }  # fmt: skip
+    decision = {
+        "pod": {"uid": "a/hog", "namespace": "a"}, "shortens": False,
+        "because": {"reason": "pressure", "signal": "memory.available", "usageAgeNanoseconds": 41 * SECOND},
+    }  # fmt: skip
+    place = place_then(decision, [ranking], "a/db", dry_run=False)
+    assert place is not None
+    assert place.why == evicted_because(decision, [ranking])
+    assert place.why.startswith("Evicted a/hog (90Mi 41s before): ")
 
 
 def test_the_event_names_the_budget_that_had_refused_the_eviction() -> None:

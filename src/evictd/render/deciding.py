@@ -273,17 +273,18 @@ def _not_chosen(ranked: "_Ranked", index: int, skipped: Mapping[str, SkipReason]
         return f"passed over: {passed_over_because(reason, ranked.resource)}"
     nearest = row is _rival(ranked.rows, ranked.index, skipped)
     why = _against(victim, row, ranked.resource, nearest=nearest)
-    return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource)}: {why}."
+    return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource, ranked.age)}: {why}."
 
 
 @frozen
 class _Ranked:
-    """The recorded order in which a victim was chosen: `index` is the victim's, `pods` counts those left out too."""
+    """The recorded order behind a victim, its `index`, and the `age` of its usage; `pods` counts those left out too."""
 
     rows: Sequence[Contender]
     index: int
     pods: int
     resource: Resource
+    age: int | None
 
 
 def _ranked(decision: Plain, findings: Sequence[Plain], namespace: str) -> _Ranked | None:
@@ -297,8 +298,8 @@ def _ranked(decision: Plain, findings: Sequence[Plain], namespace: str) -> _Rank
         rows = [_recorded(row, namespace) for row in finding["rows"]]
         index = next((number for number, row in enumerate(rows) if row.uid == uid), None)
         if index is not None:
-            pods, resource = finding.get("pods", len(rows)), Resource(finding["resource"])
-            return _Ranked(rows=rows, index=index, pods=pods, resource=resource)
+            pods, age = finding.get("pods", len(rows)), because.get("usageAgeNanoseconds")
+            return _Ranked(rows=rows, index=index, pods=pods, resource=Resource(finding["resource"]), age=age)
     return None
 
 
@@ -306,8 +307,7 @@ def _sentence(decision: Plain, findings: Sequence[Plain], *, namespace: str) -> 
     if (ranked := _ranked(decision, findings, namespace)) is None:
         return ""
     why = _why(ranked.rows, ranked.index, ranked.resource, _skipped(findings), complete=ranked.pods <= len(ranked.rows))
-    age = decision["because"].get("usageAgeNanoseconds")
-    return f"{ranked.rows[ranked.index].named(ranked.resource, age)}: {why}" if why else ""
+    return f"{ranked.rows[ranked.index].named(ranked.resource, ranked.age)}: {why}" if why else ""
 
 
 def _skipped(findings: Iterable[Plain]) -> dict[str, SkipReason]:
