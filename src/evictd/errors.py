@@ -52,6 +52,10 @@ class NotFoundError(EvictdError):
     """What was asked for is not in the input."""
 
 
+class NoEvictionError(NotFoundError):
+    """A journal has no eviction; the message says why no pod went."""
+
+
 class NodeError(EvictdError):
     """A cgroup, mount, file or other resource of this node could not be read or changed."""
 

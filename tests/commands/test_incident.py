@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.commands import incident
+from evictd.config.file import load_yaml
 from evictd.errors import ExitCode, InputError, NotFoundError
 from tests.render.recorded_incident import journal_lines
 
@@ -90,6 +91,20 @@ def test_an_unknown_one_and_an_empty_journal_are_answered_with_no(directory: Pat
         incident.run(command("--journal", str(tmp_path / "empty.jsonl")))
     with pytest.raises(InputError, match="there is no journal"):
         incident.run(command("--directory", str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("options", [(), ("--list",)])
+def test_a_journal_without_an_eviction_has_a_document(
+    form: str, options: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was written to the standard output, which is no document."""
+    (journal := tmp_path / "empty.jsonl").write_bytes(b"")
+    assert incident.run(command(*options, "--journal", str(journal), "--output", form)) is ExitCode.NO
+    document = load_yaml(capsys.readouterr().out)
+    assert isinstance(document, dict)
+    assert document["incidents"] == []
+    assert document["text"].startswith("the journal has no eviction")
 
 
 def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:

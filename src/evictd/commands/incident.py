@@ -20,12 +20,13 @@ from evictd.commands.journals import (
     read_lines,
     report_skipped,
 )
-from evictd.errors import ExitCode, InputError
+from evictd.errors import ExitCode, InputError, NoEvictionError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import last_of_each
 from evictd.render.history.folded_events import folded_events
 from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.listed_incident import listed_lines
+from evictd.render.incident.no_eviction import no_eviction_document
 from evictd.render.incident.view import incident_document, incident_list_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -60,11 +61,17 @@ def run(args: argparse.Namespace) -> ExitCode:
     if wanted == LAST:
         wanted = named_behind_journals(args) or LAST
     paths = journals_of(args)
-    if args.list:
-        records, problems = read_lines(paths, decode_record)
-        report_skipped(problems)
-        return _list(last_of_each(evictions_or_reason(records)), args.output, everything=args.all)
-    found = read_incident(paths, wanted)
+    try:
+        if args.list:
+            records, problems = read_lines(paths, decode_record)
+            report_skipped(problems)
+            return _list(last_of_each(evictions_or_reason(records)), args.output, everything=args.all)
+        found = read_incident(paths, wanted)
+    except NoEvictionError as error:
+        if args.output in {TABLE, HTML}:
+            raise
+        write_document(no_eviction_document(str(error)), args.output, sys.stdout)
+        return error.exit_code
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:

@@ -30,7 +30,7 @@ from evictd.core.model.state import State
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
-from evictd.errors import EvictdError, NotFoundError
+from evictd.errors import EvictdError, NoEvictionError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import HistoryEvent, history
@@ -94,10 +94,10 @@ def read_incident(
 
 
 def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEvent]:
-    """Return the evictions of a journal; raises `NotFoundError` with the reason where it has none."""
+    """Return the evictions of a journal; raises `NoEvictionError` with the reason where it has none."""
     if evictions := evictions_of(records):
         return evictions
-    raise NotFoundError(
+    raise NoEvictionError(
         no_eviction_text(history(records), kill_lines(kill_cause(records)), end=next(reversed(records), None))
     )
 

@@ -6,7 +6,7 @@ import msgspec
 
 from evictd.codec.journal_record import RecordedState
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.no_eviction import no_eviction_text
+from evictd.render.incident.no_eviction import no_eviction_document, no_eviction_text
 from tests.render.recorded_journal import journal
 
 AT = "2026-01-01T00:00:00Z"
@@ -111,3 +111,8 @@ def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None
     ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
     assert no_eviction_text([told, ends]) == f"{text}\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
     assert no_eviction_text([begun, ends]) == "the journal has no eviction; `evictd history` says what was decided"
+
+
+def test_the_document_has_no_incident_and_the_reason() -> None:
+    document = no_eviction_document(no_eviction_text([]))
+    assert (document["kind"], document["incidents"], document["text"]) == ("IncidentList", [], no_eviction_text([]))

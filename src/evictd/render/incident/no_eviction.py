@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.signal import signal_named
 from evictd.render.attribution import clock_text
+from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.no_action import no_action_remedy
 from evictd.render.incident.condition_end import clear_text
@@ -41,6 +42,11 @@ def no_eviction_text(
     clear = "" if end is None else clear_text(end, signal_named(last.signal))
     now = "; ".join(filter(None, (clear, remedy)))
     return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"\nnow: {now}" if now else "")
+
+
+def no_eviction_document(text: str) -> Document:
+    """Make the document of no incident, with the text that says why no pod was evicted."""
+    return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": [], "text": text}
 
 
 def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
