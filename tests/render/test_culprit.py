@@ -34,7 +34,7 @@ def test_a_culprit_that_is_waited_for_although_others_would_do() -> None:
     """The others hold what is needed, so to say that they do not would contradict the numbers beside it."""
     text = sentences.finding_text(culprit_finding(1024, 2048), CONFIG)
     assert text.endswith(
-        "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed, and the "
+        "n/c holds or grows more and may not go, and no pod within its request goes in its place yet; 1Ki is needed. The "
         "others that may be evicted hold 2Ki together"
     )
 
@@ -43,8 +43,8 @@ def test_a_culprit_has_what_its_growth_adds_and_why_it_may_not_go() -> None:
     finding = culprit_finding(4096, 2048, 1024, "grows more than all of them and is a static pod")
     assert no_action_text(finding) == (
         "ProtectedCulprit: n/c grows more than all pods that may be evicted and is a static pod; 1Ki is missing now, "
-        "4Ki if growth goes on as before while other pods end (at least 40 s for each), and the others that may be evicted hold "
-        "2Ki together, so evicting them would not help"
+        "4Ki if growth goes on while other pods end (40 s or more each). The others that may be evicted hold 2Ki "
+        "together, so evicting them would not help"
     )
     stalls = replace(finding, needed=None, reachable=None, detail="stalls and is a static pod")
     assert no_action_text(stalls) == (
@@ -57,7 +57,7 @@ def test_processes_are_counted_as_such() -> None:
     found = replace(culprit_finding(0, 0), needed=of_count(616), reachable=of_count(79))
     many = "".join(culprit_parts(found, CULPRIT, Resource.PIDS))
     assert many.endswith(
-        "; 616 processes are needed, and the others that may be evicted hold 79 processes together, so evicting them would not "
+        "; 616 processes are needed. The others that may be evicted hold 79 processes together, so evicting them would not "
         "help"
     )
     one = "".join(culprit_parts(replace(found, needed=of_count(1), reachable=of_count(0)), CULPRIT, Resource.PIDS))
@@ -65,5 +65,5 @@ def test_processes_are_counted_as_such() -> None:
 
 
 def test_before_a_threshold_is_met_nothing_is_said_to_be_missing() -> None:
-    text = "; 4Ki is needed if growth goes on as before while other pods end (at least 40 s for each), and"
+    text = "; 4Ki is needed if growth goes on while other pods end (40 s or more each). The"
     assert text in "".join(culprit_parts(culprit_finding(4096, 2048, 1), CULPRIT, Resource.MEMORY))

@@ -17,9 +17,9 @@ def culprit_parts(finding: NoAction, culprit: Pod, resource: Resource) -> tuple[
     pod = pod.replace("all of them", "all pods that may be evicted")
     reachable = "-" if finding.reachable is None else usage_text(finding.reachable.value(), resource)
     needed = needed_with_growth(finding, resource)
-    held = f"the others that may be evicted hold {reachable} together"
+    held = f"The others that may be evicted hold {reachable} together"
     if finding.reachable is not None and not finding.reachable.nano:
         return pod, f"; {needed}, and no pod that may be evicted holds any"
     if finding.suffices:
-        return f"{pod}, and no pod within its request goes in its place yet", f"; {needed}, and {held}"
-    return pod, f"; {needed}, and {held}, so evicting them would not help"
+        return f"{pod}, and no pod within its request goes in its place yet", f"; {needed}. {held}"
+    return pod, f"; {needed}. {held}, so evicting them would not help"

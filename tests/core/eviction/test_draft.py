@@ -91,8 +91,8 @@ def test_each_reason_has_its_numbers() -> None:
     event = notice_of(culprit, None)
     assert event is not None
     assert (
-        "1Mi is missing now, 6Gi if growth goes on as before while other pods end (at least 40 s for each) and the "
-        "pods that may be evicted hold 1Gi" in event.message
+        "1Mi is missing now, 6Gi if growth goes on while other pods end (40 s or more each). The pods that may be "
+        "evicted hold 1Gi; " in event.message
     )
     event = notice_of(replace(culprit, reachable=of_bytes(7 << 30)), None)
     assert event is not None
@@ -102,7 +102,7 @@ def test_each_reason_has_its_numbers() -> None:
     assert "is missing now" not in event.message, "1 stands for nothing at all"
     event = notice_of(replace(culprit, missing=culprit.needed), None)
     assert event is not None
-    assert "6Gi is needed and the pods" in event.message
+    assert "6Gi is needed. The pods" in event.message
     never = notice_of(NoAction(why=NoActionReason.THRESHOLD_NEVER_CLEAR, threshold=MEMORY), None)
     assert never is not None
     assert "the threshold 13Gi was met ever since" in never.message

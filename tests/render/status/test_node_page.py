@@ -228,7 +228,7 @@ def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
 def test_it_says_why_no_other_pod_goes_where_one_does_not_end() -> None:
     text = page(play([6 * GI] * 5, processes=17_000))
     (said,) = (each for each in text.split("<section") if "Why no other pod is being evicted" in each)
-    assert "616 processes are needed, and the others that may be evicted hold 79 processes together" in said
+    assert "616 processes are needed. The others that may be evicted hold 79 processes together" in said
     assert 'No pod would be evicted: <a href="#nothing">why</a>.' in text
     assert "Findings of the last cycle" not in text, "it is said once"
 

@@ -29,10 +29,10 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{with_growth} and the pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
+        "{with_growth}. The pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
-        "{with_growth} and the pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
+        "{with_growth}. The pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
     ),
     NoActionReason.EVICTIONS_DO_NOT_HELP: (
         "{needed_is} missing and the last two evictions gave back {reachable}; {detail}, so evictions pause"

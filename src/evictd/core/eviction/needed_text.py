@@ -12,7 +12,7 @@ def needed_with_growth(finding: NoAction, resource: Resource) -> str:
     needed = f"{amount_with(finding.needed, resource)} needed"
     if not finding.includes_growth:
         return needed
-    growth = f"if growth goes on as before while other pods end (at least {EVICTION_TIME // SECOND} s for each)"
+    growth = f"if growth goes on while other pods end ({EVICTION_TIME // SECOND} s or more each)"
     if finding.missing_now is None:
         return f"{needed} {growth}"
     return f"{amount_with(finding.missing_now, resource)} missing now, {noun_amount(finding.needed, resource)} {growth}"
