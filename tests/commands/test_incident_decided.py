@@ -15,10 +15,11 @@ from evictd.commands.incident_decided import (
     with_request,
 )
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.collect import incident_of
@@ -76,6 +77,12 @@ def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
     assert other is not None
     assert other.need is Need.ANOTHER_POD
     assert verdict_of(entry, state, Signal.NODEFS_AVAILABLE, "default/web") is None
+    rest = MeasuredLevel(NOW, GI // 64, NOW, GI // 64, -6 * GI, NOW - MINUTE)
+    ended = replace(state, holdings={**state.holdings, Signal.MEMORY_AVAILABLE: replace(held_then, elsewhere=rest)})
+    after = verdict_of(entry, ended, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    assert after is not None
+    assert after.grower is not None
+    assert after.grower.pod == "default/hog-old", "not what belongs to no pod, which was negative for a moment"
 
 
 @pytest.mark.parametrize(

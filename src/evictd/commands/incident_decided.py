@@ -12,7 +12,7 @@ from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident_arrivals import with_arrivals_before
 from evictd.commands.incident_filled import filling_owner
-from evictd.commands.incident_holdings import holdings_of
+from evictd.commands.incident_holdings import growth_outside, holdings_of
 from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
 from evictd.commands.incident_steady import growth_on, last_entry, steady_growers
 from evictd.commands.journals import (
@@ -268,7 +268,7 @@ def verdict_of(
     node, held, grows = entry.observation.node, holdings_of(state, signal), _GROWS.get(SIGNALS[signal].resource)
     if node is None or grows is None or held is None:
         return None
-    held = without(held, again)
+    held = replace(without(held, again), elsewhere=growth_outside(held))
     world = world_of(
         node,
         entry.observation.pods,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.times import parse_time, rfc3339
-from evictd.commands.incident_holdings import holdings_of
+from evictd.commands.incident_holdings import growth_outside, holdings_of
 from evictd.core.eviction.holdings import WINDOW
 from evictd.core.model.observation import signal_observation
 from evictd.core.units.duration import HOUR, SECOND
@@ -79,5 +79,5 @@ def _rates(entry: JournalEntry, found: Incident) -> Mapping[Grower, int]:
     uids = {clean(each.full_name): each.uid for each in entry.observation.pods}
     measured = {each: uids[each.pod] for each in found.verdict.growers if uids.get(each.pod) in held.used}
     rates = {each: held.growing[uid].rate if uid in held.growing else 0 for each, uid in measured.items()}
-    outside = (each for each in found.verdict.growers if not each.pod and held.elsewhere is not None)
-    return rates | {each: held.elsewhere.rate for each in outside if held.elsewhere is not None}
+    rest = growth_outside(held)
+    return rates | {each: rest.rate for each in found.verdict.growers if not each.pod and rest is not None}
