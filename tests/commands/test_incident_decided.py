@@ -11,10 +11,12 @@ from evictd.commands.incident_decided import (
     deleted_bytes,
     has_volume_in_memory,
     most_of_disk,
+    swapped_bytes,
     verdict_of,
     with_request,
 )
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import Policy
 from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
 from evictd.core.model.signal import Signal
@@ -50,6 +52,19 @@ def test_the_decision_is_made_again_with_a_request() -> None:
     assert with_request(beside_a_small_one, found) == "default/hog-old"
     assert with_request(entry, replace(found, signal=Signal.PID_AVAILABLE)) is None, "PIDs are not requested"
     assert with_request(entry, found, 6 * GI) == "default/hog-old", "it has grown so much past that request"
+
+
+def test_the_usage_counts_swap_by_the_policy_of_evictd_alone() -> None:
+    entry, found = decode_entry(journal_lines()[1]), incident_of(recorded(), evictions_of(recorded()), "last")
+    stats = entry.observation.pod_stats
+    measured = stats[OLD.uid].memory
+    assert measured is not None
+    memory = replace(measured, swap_bytes=GI)
+    seen = replace(entry.observation, pod_stats={**stats, OLD.uid: replace(stats[OLD.uid], memory=memory)})
+    entry = replace(entry, observation=seen)
+    assert swapped_bytes(entry, found) == GI
+    assert swapped_bytes(replace(entry, config=replace(entry.config, policy=Policy.KUBELET)), found) == 0
+    assert swapped_bytes(entry, replace(found, signal=Signal.NODEFS_AVAILABLE)) == 0
 
 
 def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:

@@ -21,6 +21,7 @@ from evictd.commands.journals import (
 )
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod
@@ -122,7 +123,8 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
         asked=asked_request(entry, found),
         in_memory=has_volume_in_memory(entry, found),
         deleted=deleted_bytes(stats),
-        swapped=0 if stats is None or stats.memory is None else stats.memory.swap_bytes or 0,
+        swapped=swapped_bytes(entry, found),
+        swap=entry.observation.node is not None and entry.observation.node.swap is not None,
         most_in=most_of_disk(stats) if on_disk else "",
     )
 
@@ -199,6 +201,13 @@ def deleted_bytes(stats: PodStats | None) -> int:
     """Return what deleted files hold that the pod's processes keep open."""
     parts = () if stats is None else (stats.deleted_layer, stats.deleted_local)
     return sum(each.used_bytes or 0 for each in parts if each is not None)
+
+
+def swapped_bytes(entry: JournalEntry, found: Incident) -> int:
+    """Return what of the pod's usage was in swap; the kubelet's policy does not count that."""
+    stats = entry.observation.pod_stats.get(found.event.uid)
+    counts = found.resource is Resource.MEMORY and entry.config.policy is Policy.STANDARD
+    return stats.memory.swap_bytes or 0 if counts and stats is not None and stats.memory is not None else 0
 
 
 def with_request(entry: JournalEntry, found: Incident, grown: int = 0) -> str | None:

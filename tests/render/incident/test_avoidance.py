@@ -118,12 +118,14 @@ def test_the_rate_is_that_since_a_reclaim() -> None:
     assert replace(incident(), points=points).rate == round(7 * GI / 2 / 40)
 
 
-def test_a_limit_is_said_not_to_count_what_the_pod_has_in_swap() -> None:
-    """Of a pod with more in swap the limit seemed to bound both (world 21)."""
-    limit, *_ = avoidance(replace(incident(), swapped=2 * GI)).by
+def test_a_limit_does_not_count_what_the_pod_has_in_swap() -> None:
+    """The usage counts swap, which no memory limit bounds: one of 4.48Gi would not have been reached with 4Gi in memory."""
+    limit, *_ = avoidance(replace(incident(), swapped=2 * GI, swap=True)).by
     assert limit.startswith(
-        "a limit of at most 4.48Gi of memory (the 2Gi that it had in swap do not count): the kernel"
+        "a limit of at most 2.49Gi of memory: the kernel would have moved more of it to swap, and ended it when that was full, "
+        "before the node was short"
     )
+    assert "(4Gi that it held outside swap, less 1.5Gi that was missing" in limit
 
 
 def test_a_request_that_only_sends_a_small_pod_first_is_said_to_be_too_little() -> None:

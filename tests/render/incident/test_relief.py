@@ -55,7 +55,7 @@ def test_a_usage_of_an_earlier_cycle_is_said_to_be_one() -> None:
 
 def test_what_a_pod_has_in_swap_is_said_beside_what_it_held() -> None:
     first, *_ = relief_lines(replace(incident(), swapped=2 * GI))
-    assert first.endswith("default/hog-old held 6Gi, and 2Gi more in swap")
+    assert first.endswith("default/hog-old held 6Gi, 2Gi of it in swap")
 
 
 def test_where_nothing_came_back_no_amount_is_said() -> None:

@@ -245,14 +245,14 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     """Say which limit would have ended the pod before the node was short."""
     if found.missing is None or victim.usage is None or found.missing <= 0 or resource not in WITH_REQUEST:
         return Avoidance()
-    if found.missing >= victim.usage:
+    if found.missing >= victim.usage - found.swapped:
         return _of_limits(found, victim, resource, "")
     if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
         deleted = amount_text(found.deleted, resource)
         return Avoidance(
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
-    held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage
+    held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage - found.swapped
     enough, growth = held - found.missing, 0
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
@@ -263,11 +263,11 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         enough -= growth
         if enough <= 0:
             return Avoidance(by=by)
-    most, how = amount_text(rounded_below(enough), resource), limit_sum(held, found.missing, growth, resource)
+    most = amount_text(rounded_below(enough), resource)
+    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
-    swap = f" (the {amount_text(found.swapped, resource)} that it had in swap do not count)" if found.swapped else ""
-    limit = f"a {both}limit of at most {most} of {resource.value}{swap if resource is Resource.MEMORY else ''}"
+    limit = f"a {both}limit of at most {most} of {resource.value}"
     if other_growers(found):
         return Avoidance(by=by) + _of_limits(found, victim, resource, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
@@ -278,7 +278,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         return Avoidance(by=(f"{limit}: {holds}, and the node would not have been short {how}",))
     grows_on = found.verdict is not None and found.verdict.grew
     again = ", and again after each restart as long as it grows" if grows_on else ""
-    return Avoidance(by=(f"{limit}: the kernel would have ended it there, before the node was short{again} {how}",))
+    ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
+    return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short{again} {how}",))
 
 
 def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: str) -> Avoidance:
@@ -295,7 +296,7 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
         return Avoidance(not_by=not_by)
     on_disk = resource is Resource.EPHEMERAL_STORAGE
     checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
-    enough = victim.usage + sum(usages) - found.missing - checked
+    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked
     if enough <= 0:
         return Avoidance(not_by=not_by)
     limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"

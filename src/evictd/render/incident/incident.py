@@ -111,7 +111,9 @@ class Incident:
     deleted: int = 0
     """Bytes of deleted files that its processes kept open."""
     swapped: int = 0
-    """Bytes of its memory in swap."""
+    """Bytes of its usage that were in swap."""
+    swap: bool = False
+    """Whether the node has swap, which a memory limit does not bound."""
     pressed: bool = False
     """Whether the node condition of what was short stood at the end of the journal."""
     still_met: bool = False

@@ -10,14 +10,14 @@ _KIB = 1 << 10
 """Fewer bytes have no unit."""
 
 
-def limit_sum(used: int, missing: int, growth: int, resource: Resource) -> str:
+def limit_sum(used: int, missing: int, growth: int, resource: Resource, *, in_swap: bool = False) -> str:
     """Write the sum in parentheses: what the pod held less what was missing and, on a disk, its growth between checks.
 
-    The proposed amount is rounded below that, so the sum has what it is lower by.
+    The proposed amount is rounded below that, so the sum has what it is lower by. `in_swap`: the pod held more in swap.
     """
-    held = amount_text(used, resource)
+    held = f"{amount_text(used, resource)} that it held{' outside swap' if in_swap else ''}"
     less = f"{amount_text(missing, resource) if missing >= _KIB else counted(missing, 'byte')} that was missing"
     checked = (
         f", and {amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
     )
-    return f"({held} that it held, less {less}{checked if growth else ''}, and {ROUNDED_BY} for rounding)"
+    return f"({held}, less {less}{checked if growth else ''}, and {ROUNDED_BY} for rounding)"

@@ -29,7 +29,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
         used = "" if usage is None else f"; {found.event.pod} held {usage_text(usage, resource)}"
         used += f", most of it in {found.most_in}" if found.most_in and used else ""
         if found.swapped and used and resource is Resource.MEMORY:
-            used += f", and {amount_text(found.swapped, resource)} more in swap"
+            used += f", {amount_text(found.swapped, resource)} of it in swap"
         used += "" if found.measured or not used else ", as measured before: in that cycle it was not measured"
         missed = (
             f"{amount_with(of_count(missing), resource, 'was', 'were')} missing to {signal_amount(limit, found.signal)}"
