@@ -28,7 +28,7 @@ _STYLES = {
 _ALWAYS = (
     (EventKind.EVICTED, "eviction"),
     (EventKind.REFUSED, "refusal"),
-    (EventKind.RECLAIMED, "reclaim"),
+    (EventKind.RECLAIM, "reclaim"),
     (EventKind.CONDITIONS, "condition change"),
 )
 _BY_OTHERS = ((EventKind.KUBELET, "eviction", "by the kubelet"), (EventKind.KERNEL, "kill", "by the kernel"))
