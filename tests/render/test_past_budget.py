@@ -37,8 +37,8 @@ def asked_since(seconds: int, *, grace: int) -> str:
 def test_an_eviction_past_a_budget_says_for_how_long_it_was_refused() -> None:
     """The history had six refusals and then an eviction, without a word on the budget."""
     assert asked_since(66, grace=30).endswith(
-        " A disruption budget refused it for 1m6s; past evictionTimeout (1m0s) evictd deletes it all the same "
-        "(podTermination: Auto; with EvictionAPI the budget holds)."
+        " A disruption budget refused it for 1m6s; past evictionTimeout (1m0s) evictd asks once more, and "
+        "deletes it if that is refused too (podTermination: Auto; with EvictionAPI the budget holds)."
     )
     assert "disruption budget" not in asked_since(59, grace=30)
     assert "disruption budget" not in asked_since(66, grace=0)
@@ -49,8 +49,8 @@ def test_the_page_says_that_a_pod_was_deleted_despite_its_budget() -> None:
     after = incident_snapshot("25-budget-of-zero", 500)
     why, _ = after_eviction(status_of(after, after.at))
     assert why.endswith(
-        " A disruption budget refused it for 1m6s; past evictionTimeout (1m0s) evictd deletes it all the same "
-        "(podTermination: Auto; with EvictionAPI the budget holds)."
+        " A disruption budget refused it for 1m6s; past evictionTimeout (1m0s) evictd asks once more, and "
+        "deletes it if that is refused too (podTermination: Auto; with EvictionAPI the budget holds)."
     )
     decided = [(each.step.decisions, each.at) for each in incident_run("25-budget-of-zero").cycles]
     for decisions, at in decided:
@@ -64,6 +64,6 @@ def test_a_world_says_why_an_eviction_was_not_refused_in_the_end() -> None:
     text = incident_texts("25-budget-of-zero")
     assert text[1] == "The API server refused evictions 6 times: default/leak."
     assert text[2] == (
-        "A disruption budget refused default/leak for 1m6s; past evictionTimeout (1m0s) evictd deletes it all the same "
-        "(podTermination: Auto; with EvictionAPI the budget holds)."
+        "A disruption budget refused default/leak for 1m6s; past evictionTimeout (1m0s) evictd asks once more, and "
+        "deletes it if that is refused too (podTermination: Auto; with EvictionAPI the budget holds)."
     )

@@ -23,10 +23,10 @@ def _past(since: int | None, timeout: int | None, now: int) -> str:
 
 
 def past_budget_text(pod: str, waited: int, timeout: int) -> str:
-    """Write that a pod was deleted after a budget had refused it for a time that is not shorter than `evictionTimeout`."""
+    """Write what is done with a pod that a budget refused for at least `evictionTimeout`: it goes by either answer."""
     return (
         f"A disruption budget refused {pod} for {duration_text(waited)}; past evictionTimeout ({duration_text(timeout)}) "
-        "evictd deletes it all the same (podTermination: Auto; with EvictionAPI the budget holds)."
+        "evictd asks once more, and deletes it if that is refused too (podTermination: Auto; with EvictionAPI the budget holds)."
     )
 
 

@@ -358,7 +358,8 @@ def test_another_pod_that_grows_is_named_beside_the_owner_that_is_to_be_mended()
 def test_who_has_a_budget_that_was_passed_over_is_to_be_told() -> None:
     found = replace(incident(), host_filled=False, verdict=None)
     assert now_text(replace(found, event=replace(found.event, past_budget=True))) == (
-        "the node is relieved; tell whose disruption budget guarded default/hog-old that evictd deleted it all the same"
+        "the node is relieved; tell whose disruption budget guarded default/hog-old that evictd waits no "
+        "longer than evictionTimeout"
     )
 
 

@@ -109,7 +109,7 @@ def test_a_pod_that_held_more_than_it_requested_is_the_cause_and_refusals_are_co
     found = replace(judged(Need.NEEDED), ranking=rows, before=(refused, refused))
     assert found.refusals == 2
     assert summary_text(found).startswith(
-        "default/hog-old held 5Gi more than it requested, and went past a disruption budget, which had refused it 2 times; "
+        "default/hog-old held 5Gi more than it requested, and went after a disruption budget had refused it 2 times; "
     )
 
 

@@ -86,7 +86,7 @@ class HistoryEvent:
     signal: str = ""
     """The signal for which no pod is evicted, where it is known."""
     past_budget: bool = False
-    """An eviction that deletes the pod because a disruption budget refused it for `evictionTimeout`."""
+    """An eviction of a pod that a disruption budget refused for `evictionTimeout`, and that goes by either answer."""
     evidence: Plain = field(default_factory=dict)
     """Numbers behind it, as the journal has them."""
 

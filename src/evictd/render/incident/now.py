@@ -168,7 +168,9 @@ def _of_pod(found: Incident) -> list[str]:
     if _exceeded_beside(found):
         texts.append(f"{excess_text(found)}: let it request what it uses, or limit it")
     if found.event.past_budget:
-        texts.append(f"tell whose disruption budget guarded {found.event.pod} that evictd deleted it all the same")
+        texts.append(
+            f"tell whose disruption budget guarded {found.event.pod} that evictd waits no longer than evictionTimeout"
+        )
     return [*texts, *filter(None, (reserve_text(found),))]
 
 

@@ -142,7 +142,7 @@ def _cause_text(found: Incident) -> str:
     grower = None if verdict is None else verdict.grower
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
-        went += f" past a disruption budget, which had refused it {counted(found.refusals, 'time')}"
+        went += f" after a disruption budget had refused it {counted(found.refusals, 'time')}"
     if hastened := hastened_cause(found, went):
         return hastened
     if (within := within_text(found)) and grower is not None:

@@ -228,7 +228,7 @@ def _refusal_texts(run: Run) -> Iterator[str]:
 
 
 def _past_budget_texts(run: Run) -> Iterator[str]:
-    """Write of the first pod that evictd deleted past a disruption budget why, and how many more there were."""
+    """Write of the first pod that went after a budget had refused it for long why, and how many more there were."""
     api = run.world.api_server
     if not api.budgets or api.termination is not EvictionMethod.AUTO:
         return
@@ -244,7 +244,7 @@ def _past_budget_texts(run: Run) -> Iterator[str]:
         (name, waited), more = found[0], len(found) - 1
         yield past_budget_text(name, waited, timeout)
         if more:
-            yield f"evictd deleted {counted(more, 'more pod')} past a disruption budget."
+            yield f"{counted(more, 'more pod')} went after such refusals."
 
 
 def _kill_texts(run: Run, account: Account) -> Iterator[str]:
