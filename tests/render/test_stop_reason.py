@@ -29,7 +29,7 @@ def test_every_silence_has_its_sentence(why: NoActionReason) -> None:
     assert "\n" not in text
     if why is NoActionReason.PROTECTED_CULPRIT:
         assert text.startswith(
-            "memory.available: ProtectedCulprit: n/c holds or grows more and may not go; 2Ki is needed, and the others that may "
+            "memory.available: ProtectedCulprit: n/c holds or grows more and may not go; 2Ki is needed. The others that may "
             "be evicted hold 1Ki together, so evicting them would not help"
         )
 
