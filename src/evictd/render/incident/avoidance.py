@@ -24,6 +24,7 @@ from evictd.render.incident.same_choice import why_the_same
 from evictd.render.incident.smaller_soft import smaller_soft_text
 from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Need
+from evictd.render.incident.went_before import went_before
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
 from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, signal_amount
@@ -253,7 +254,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
     held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage - found.swapped
-    enough, growth = held - found.missing, 0
+    before, growth = went_before(found), 0
+    enough = held - found.missing - before.held
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
         own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
@@ -261,10 +263,10 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
         growth = rate * LIMITS_CHECKED
         enough -= growth
-        if enough <= 0:
-            return Avoidance(by=by)
+    if enough <= 0:
+        return Avoidance(by=by)
     most = amount_text(rounded_below(enough), resource)
-    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0)
+    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0, before=before)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     limit = f"a {both}limit of at most {most} of {resource.value}"
@@ -296,7 +298,7 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
         return Avoidance(not_by=not_by)
     on_disk = resource is Resource.EPHEMERAL_STORAGE
     checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
-    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked
+    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked - went_before(found).held
     if enough <= 0:
         return Avoidance(not_by=not_by)
     limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"
