@@ -143,3 +143,12 @@ def test_a_threshold_that_leaves_time_for_a_grace_period_needs_more() -> None:
     assert replace(episode, fitted=False).used_with(300 * MI) == 16 * MI
     slow = replace(episode, took=2 * SECOND)
     assert (slow.used_with(239 * MI), slow.used_with(240 * MI)) == (16 * MI, 96 * MI)
+
+
+def test_what_is_left_of_memory_is_what_a_process_can_allocate() -> None:
+    """By the kubelet's formula 300Mi were left of which 200Mi were the kernel's own: 72Mi used up left no reserve."""
+    readings = (reading(0, 300, evict="a", rate=36 * MI), reading(2, 4000, gone="a"))
+    needed = 72 * MI + KEPT
+    kernels, kubelets = one(*readings), one(*(replace(each, overcounted=200 * MI) for each in readings))
+    assert (kernels.too_late, kernels.needed, kernels.left) == (False, needed, 300 * MI)
+    assert (kubelets.too_late, kubelets.needed, kubelets.left) == (True, needed + 200 * MI, 100 * MI)

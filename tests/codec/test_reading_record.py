@@ -11,7 +11,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
-from evictd.core.model.stats import DiskUsage, FsStats, NodeStats, PodStats, RlimitStats
+from evictd.core.model.stats import DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.errors import InputError
 from tests.commands.test_replay import journal_of
 from tests.playbook import config
@@ -107,6 +107,14 @@ def test_what_no_threshold_covers_is_read() -> None:
     own = reading_of(replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))).uncovered
     assert {each.value for each in own} >= {"imagefs.available", "imagefs.inodesFree"}
     assert reading_of(replace(node, fs=None, image_fs=None)).uncovered == {}
+
+
+def test_memory_that_the_formula_counts_and_no_process_can_allocate_is_read() -> None:
+    def seen(kernels: int | None) -> int:
+        memory = MemoryStats(time=0, available_bytes=GI, working_set_bytes=7 * GI, mem_available_bytes=kernels)
+        return reading_of(NodeStats(name="n", memory=memory)).overcounted
+
+    assert (seen(GI // 4), seen(2 * GI), seen(None)) == (GI * 3 // 4, 0, 0)
 
 
 def test_the_readings_just_before_a_cycle_give_a_rate_and_a_pause_is_read() -> None:

@@ -59,12 +59,15 @@ def world(config: dict[str, Any], rate: str, stop: str) -> dict[str, Any]:
     }
 
 
-def played(world: dict[str, Any], directory: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def played(
+    world: dict[str, Any], directory: Path, capsys: pytest.CaptureFixture[str], policy: str = "Standard"
+) -> dict[str, Any]:
     """Play a world, and return the advice of its journal."""
     directory.mkdir()
     file = directory / "world.yaml"
     file.write_text(yaml.safe_dump(world))
-    assert main(["simulate", str(file), "--journal", str(directory / "j"), "--output", "json"]) in {0, 1}
+    arguments = [str(file), "--policy", policy, "--journal", str(directory / "j"), "--output", "json"]
+    assert main(["simulate", *arguments]) in {0, 1}
     capsys.readouterr()
     assert main(["advise", str(directory / "j"), "--output", "json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -111,6 +114,35 @@ def test_what_is_claimed_of_the_proposal_holds_where_it_is_set(
     left = [each.available - each.used for each in episodes]
     if memory["enough"] == memory["evictions"]:
         assert min(left) >= least, f"{after['config']}: {[each >> 20 for each in left]}"
+
+
+@pytest.mark.parametrize(("policy", "own"), [("Kubelet", {}), ("Standard", {"memory": {"formula": "WorkingSet"}})])
+def test_memory_that_no_process_can_allocate_is_not_what_was_left(
+    policy: str, own: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """300Mi were lowered to 176Mi, of which 200Mi cannot be allocated: the kernel killed 13 processes with it."""
+    leak = {
+        "name": "leak",
+        "owner": "ReplicaSet/leak",
+        "requests": {"memory": "256Mi"},
+        "behaviours": [{"grow": {"of": "memory", "rate": "60Mi", "start": "2m"}}, {"stops": {"after": "3s"}}],
+    }
+    before: dict[str, Any] = {
+        "kind": "World",
+        "name": "kubelet",
+        "config": {"evictionHard": {"memory.available": "300Mi"}},
+        "evictd": own,
+        "duration": "1h30m",
+        "node": {"memory": "8Gi", "unusableMemory": "200Mi"},
+        "pods": [leak],
+        "host": [{"name": "system", "behaviours": [{"hold": {"of": "memory", "amount": "500Mi"}}]}],
+        "owners": [{"name": "ReplicaSet/leak", "delay": "5s"}],
+    }
+    first = played(before, tmp_path / "first", capsys, policy)
+    [memory] = first["signals"]
+    assert (memory["tooLate"], memory["hard"] > 300 << 20) == (memory["evictions"], True)
+    second = played({**before, "config": applied(before["config"], first)}, tmp_path / "second", capsys, policy)
+    assert (second["kernelKilled"], second["signals"][0]["tooLate"]) == ([], 0)
 
 
 @pytest.mark.parametrize("signal", list(DISKS))

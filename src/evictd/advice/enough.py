@@ -28,7 +28,7 @@ def neediest(episodes: Iterable[Episode], hard: int) -> Episode:
 
     How much one needed is not known where nothing was left at its decision; another one tells more.
     """
-    return max(episodes, key=lambda each: (each.available > 0, each.needed_with(hard)))
+    return max(episodes, key=lambda each: (each.left > 0, each.needed_with(hard)))
 
 
 def quantile(values: Iterable[int], percent: int) -> int:

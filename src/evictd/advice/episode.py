@@ -70,6 +70,8 @@ class Episode:
     """Whether `memory.lead`, or `disk.lead` for a disk, was on."""
     capacity: int = 0
     """Capacity of the node; 0 if it was not recorded."""
+    overcounted: int = 0
+    """Part of `available` that no process can allocate, where the threshold's formula counts it."""
     limit: int = 0
     """The hard threshold that was met; 0 for a soft one."""
     fell: int = 0
@@ -99,7 +101,7 @@ class Episode:
 
     def needed_with(self, hard: int) -> int:
         """Return the hard threshold that leaves the reserve after what is used up where `hard` is set."""
-        return self.fell_at_most + self.used_with(hard) + self._reserve
+        return self.fell_at_most + self.used_with(hard) + self._reserve + self.overcounted
 
     def used_with(self, hard: int) -> int:
         """Return the amount that a hard eviction uses up with this threshold: more where it leaves time for a grace period."""
@@ -116,9 +118,14 @@ class Episode:
         return max(self.fell, self.rate * MEASURED_EVERY // SECOND) if self.waited else self.fell
 
     @property
+    def left(self) -> int:
+        """What was left at the decision that a process could still take."""
+        return max(0, self.available - self.overcounted)
+
+    @property
     def too_late(self) -> bool:
         """Whether less than the reserve was left."""
-        return self.available < self.used + self._reserve
+        return self.left < self.used + self._reserve
 
     @property
     def known(self) -> bool:
@@ -158,7 +165,7 @@ class Episode:
             return False
         if self.hard and not self.too_late and hard >= self.limit and self.used_with(hard) <= self.used:
             return True
-        if self.too_late and (hard <= self.limit or not self.available):
+        if self.too_late and (hard <= self.limit or not self.left):
             return False  # where nothing was left at the decision, how much is needed is not known
         return hard >= self.needed_with(hard)
 
@@ -196,6 +203,7 @@ def episode_of(
         available=level.available, used=used, took=took, rate=rate, ended=ended, capacity=level.capacity,
         measured=bool(known) or any(at < end.at for at, _ in after), estimated=estimated,
         threshold=level.hard or 0, leads=first.memory_lead if SIGNALS[signal].filesystem is None else first.disk_lead,
+        overcounted=first.overcounted if signal is Signal.MEMORY_AVAILABLE else 0,
         limit=(level.hard or 0) if chosen.hard else 0, fitted=chosen.fitted and not estimated,
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,

@@ -12,6 +12,9 @@ is advised below one with which an eviction was too late, and none that is enoug
 measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have. Nor is
 a soft one for a disk: it does not show how long a hard one waits until pods are measured.
 
+**By the threshold's formula.** The kubelet's `memory.available` counts memory that no process can allocate, and so does a
+threshold by it: that part counts in addition to the reserve.
+
 **On these nodes.** A reserve is at most a tenth of the capacity. No hard threshold, with its minimum reclaim, and no reservation
 is above half of the least capacity of the nodes that it comes from.
 

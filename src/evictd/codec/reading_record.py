@@ -14,7 +14,7 @@ from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journal_record import RecordedKill, RecordedMetadata
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
-from evictd.core.model.config import FastFill
+from evictd.core.model.config import FastFill, MemoryFormula, available_by
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
@@ -81,6 +81,8 @@ class RecordedCycle:
     """Capacity of the node for each of these."""
     unallocatable: int = 0
     """Memory that soft thresholds count as available although no process can allocate it."""
+    overcounted: int = 0
+    """The same of hard thresholds of memory: 0 where the kernel's estimate is their formula."""
     in_vain: frozenset[Signal] = frozenset()
     """Signals for which evictions were paused, because the last ones did not help."""
     rates: dict[Signal, int] = field(default_factory=dict)
@@ -145,6 +147,7 @@ class _Decision(_Part, frozen=True):
 class _Memory(_Part, frozen=True):
     working_set_bytes: int | None = None
     available_bytes: int | None = None
+    mem_available_bytes: int | None = None
     unallocatable_bytes: int | None = None
 
 
@@ -217,6 +220,8 @@ def decode_reading(line: bytes) -> RecordedCycle:
         if wire.kind != KIND:
             raise not_a_line(wire.kind)
         levels, earlier = _levels(wire.findings), _earlier(wire.extra.trend)
+        memory = wire.observation.summary.node.memory
+        allocatable = available_by(MemoryFormula.AUTO, memory.available_bytes, memory.mem_available_bytes)
         return RecordedCycle(
             at=wire.now,
             wall=wire.wall,
@@ -229,7 +234,8 @@ def decode_reading(line: bytes) -> RecordedCycle:
             shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
             outside_pods=_outside_pods(wire.observation.summary),
             capacity=_capacity(wire.observation.summary.node),
-            unallocatable=wire.observation.summary.node.memory.unallocatable_bytes or 0,
+            unallocatable=memory.unallocatable_bytes or 0,
+            overcounted=(memory.available_bytes or 0) - (allocatable or 0),
             in_vain=frozenset(_in_vain(wire.findings)),
             rates=_rates(earlier, levels),
             earlier=earlier,

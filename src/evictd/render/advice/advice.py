@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
@@ -87,7 +87,7 @@ def _signal(each: SignalAdvice) -> Document:
         "worst": {
             "node": each.worst.node, "at": each.worst.wall, "pod": each.worst.pod,
             "usedBeforeDecision": each.worst.fell, "used": each.worst.used if each.worst.measured else None,
-            "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
+            "overcounted": each.worst.overcounted, "tookSeconds": round(each.worst.took / 1e9, 3), "fillRate": each.worst.rate,
         },
         "notCovered": list(each.not_covered),
         "inVain": [{"node": node, "from": wall} for node, wall in each.in_vain],
@@ -348,8 +348,13 @@ def _evidence(each: SignalAdvice) -> str:
     return (
         f"the most was needed on {clean(worst.node)} at {clean(worst.wall)}: {before}{used} "
         f"until {clean(worst.pod)} was gone{rate}; {signal_amount(worst.available, worst.signal)} were left at the decision"
-        f"{_with_grace(each)}"
+        f"{_overcounted(worst)}{_with_grace(each)}"
     )
+
+
+def _overcounted(worst: Episode) -> str:
+    amount = signal_amount(worst.overcounted, worst.signal)
+    return f", {amount} of which no process can allocate" if worst.overcounted else ""
 
 
 def _with_grace(each: SignalAdvice) -> str:
