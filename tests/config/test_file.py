@@ -416,7 +416,9 @@ def test_a_manifest_may_be_yaml() -> None:
 
 def test_a_file_that_is_missing_is_answered_with_a_similar_name_beside_it(tmp_path: Path) -> None:
     write(tmp_path, KUBELET).rename(tmp_path / "job-beside-a-database.yaml")
+    (tmp_path / "w4e.yaml").touch()
     path = tmp_path / "job-beside-a-databse.yaml"
     assert refusal(path) == (f"{path}: No such file or directory; did you mean job-beside-a-database.yaml?",)
+    assert refusal(tmp_path / "nope.yaml") == (f"{tmp_path / 'nope.yaml'}: No such file or directory",), "a far name"
     assert refusal(tmp_path / "other") == (f"{tmp_path / 'other'}: No such file or directory",)
     assert refusal(tmp_path / "nowhere/at-all") == (f"{tmp_path / 'nowhere/at-all'}: No such file or directory",)

@@ -25,7 +25,7 @@ from evictd.config.lines import MAX_DEPTH, YAML_LOADER, field_lines, with_line
 from evictd.config.settings import Settings
 from evictd.config.written import Written, ends_early
 from evictd.core.model.problem import ConfigProblem, shown
-from evictd.errors import InputError, did_you_mean
+from evictd.errors import InputError, did_you_mean, similar_names
 
 MAX_BYTES = 2**20
 _MOST_NAMES = 1000
@@ -97,17 +97,19 @@ def _read_file(path: Path, max_bytes: int) -> tuple[int, bytes]:
     except OSError as error:
         remedy = "give a file in it" if isinstance(error, IsADirectoryError) else ""
         if isinstance(error, FileNotFoundError):
-            remedy = did_you_mean(path.name, _beside(path))
+            remedy = did_you_mean(path.name, _similar_beside(path))
         raise InputError(f"{path}: {error.strerror or error}{remedy and f'; {remedy}'}") from error
 
 
-def _beside(path: Path) -> list[str]:
-    """Return the names in the folder of a file, of a large one the first."""
+def _similar_beside(path: Path) -> list[str]:
+    """Return the names in the folder of a file that are similar to its own without the suffix, of a large one of the first."""
     try:
         with os.scandir(path.parent) as found:
-            return [each.name for each in islice(found, _MOST_NAMES)]
+            names = [each.name for each in islice(found, _MOST_NAMES)]
     except OSError:
         return []
+    stems = similar_names(path.stem, {Path(name).stem for name in names}, most=_MOST_NAMES)
+    return [name for name in names if Path(name).stem in stems]
 
 
 def parse_documents(text: str, name: str, *, max_values: int = _MAX_VALUES) -> tuple[list[object], list[ConfigProblem]]:
