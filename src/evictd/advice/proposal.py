@@ -224,7 +224,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     has_soft = any(each.proposed and each.soft is not None for each in signals)
     proposed = {each.signal for each in signals if each.proposed}
     return Advice(
-        nodes=len(nodes),
+        nodes=sum(node.readings > 0 for node in nodes),
         readings=sum(node.readings for node in nodes),
         cover=cover,
         signals=signals,
