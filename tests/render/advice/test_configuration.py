@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from evictd.advice.proposal import advise
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.config.file import load
 from evictd.core.model.config import Policy
-from evictd.core.model.threshold import Origin
+from evictd.errors import InputError
 from evictd.render.advice.configuration import configuration, configuration_text
 from tests.render.advice.test_advice import ADVICE
 
@@ -35,5 +37,11 @@ def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:
         "memory.available<640Mi"
     ]
     assert not settings.surprises
-    file.write_text(configuration_text(advise([], 99), "nothing is proposed"))
-    assert {each.origin for each in load(file).eviction.thresholds} <= {Origin.DEFAULT, Origin.DERIVED}
+
+
+def test_where_nothing_is_advised_no_configuration_is_written(tmp_path: Path) -> None:
+    """An empty KubeletConfiguration, under "set these fields", stood for the kubelet's defaults."""
+    (file := tmp_path / "advised.yaml").write_text(configuration_text(advise([], 99), "nothing is proposed"))
+    assert file.read_text() == "# nothing is proposed\n#\n# Nothing is advised: there is no field to set.\n"
+    with pytest.raises(InputError, match="is empty"):
+        load(file)

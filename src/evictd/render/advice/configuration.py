@@ -13,6 +13,7 @@ from evictd.render.documents import Document
 _ONLY_ADVISED = (
     "Only what is advised: set these fields in your configuration. Alone they would drop its other thresholds."
 )
+_NOTHING_ADVISED = "Nothing is advised: there is no field to set."
 
 
 def configuration(advice: Advice) -> Document:
@@ -39,16 +40,20 @@ def configuration(advice: Advice) -> Document:
 
 
 def configuration_text(advice: Advice, evidence: str) -> str:
-    """Write the advised fields as a file that `evictd check` accepts, after the evidence as comments."""
+    """Write the advised fields as a file that `evictd check` accepts, after the evidence as comments.
+
+    Where nothing is advised there are only comments: as a configuration that is refused.
+    """
     fields = configuration(advice)
+    advised = any(fields.values())
     own = {"apiVersion": evictd_config.API_VERSION, "kind": evictd_config.KIND, **fields["evictd"]}
     documents = [
         {"apiVersion": kubelet_fields.API_VERSION, "kind": kubelet_fields.KIND, **fields["kubelet"]},
         *([own] if fields["evictd"] else []),
     ]
-    lines = [*evidence.splitlines(), "", _ONLY_ADVISED]
+    lines = [*evidence.splitlines(), "", _ONLY_ADVISED if advised else _NOTHING_ADVISED]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in lines)
-    return comments + "---\n".join(map(dump_yaml, documents))
+    return comments + ("---\n".join(map(dump_yaml, documents)) if advised else "")
 
 
 def _exact(amount: int, resource: Resource) -> str:
