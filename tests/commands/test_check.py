@@ -88,7 +88,7 @@ def test_what_is_not_tested_for_another_node_is_said(
     shown = " ".join(capsys.readouterr().out.split())
     assert "not tested for another node's memory" in shown
     assert "MemoryThresholdNeverMet; run `evictd check` on that node" in shown
-    assert "sizes as given: memory.available; of this machine: nodefs.available, " in shown
+    assert "sizes as given: memory.available; all others are unknown" in shown
     outcome(path, "--root", str(node))
     assert "sizes as given" not in capsys.readouterr().out
 
@@ -251,6 +251,44 @@ def test_a_given_imagefs_is_not_that_of_nodefs(tmp_path: Path, node: Path) -> No
     given = {Signal.NODEFS_AVAILABLE: parse_quantity("20G"), Signal.IMAGEFS_AVAILABLE: parse_quantity("9G")}
     report = check(load(write(tmp_path, HEAD)), node, given, layout="single")
     assert report.capacities[Signal.IMAGEFS_AVAILABLE].value() == 9 * 10**9
+
+
+AMOUNTS = HEAD + (
+    "evictionHard: {memory.available: 500Mi, nodefs.available: 20Gi, nodefs.inodesFree: 7%, imagefs.available: 60Gi, "
+    "imagefs.inodesFree: 7%, pid.available: 5%}\n"
+)
+"""Amounts on disks: above 10 % of 200G, and below 15 % of 2T."""
+
+
+def test_amounts_on_disks_of_another_node_are_compared_only_where_their_size_is_given(
+    tmp_path: Path, node: Path
+) -> None:
+    """The percentages of the kubelet were taken of the disk of the machine on which the check ran."""
+    settings = load(write(tmp_path, AMOUNTS))
+    kubelet = write(tmp_path, HEAD + "systemReserved: {memory: 1Gi}\n", "kubelet.yaml")
+    memory = {Signal.MEMORY_AVAILABLE: parse_quantity("256Gi")}
+    disks = {Signal.NODEFS_AVAILABLE: parse_quantity("200G"), Signal.IMAGEFS_AVAILABLE: parse_quantity("2T")}
+
+    def found(sizes: dict[Signal, Quantity]) -> tuple[list[Signal | None], list[str]]:
+        report = check(settings, node, sizes, kubelet_config=kubelet)
+        first = [one.signal for one in report.findings if one.lint in {Lint.KUBELET_ACTS_FIRST, Lint.MET_ALREADY}]
+        assert report.available == {}
+        return first, [one for one in report.warnings if one.startswith("not compared with percentages")]
+
+    flags = "nodefs.available, imagefs.available; give --nodefs-capacity, --imagefs-capacity for that"
+    assert found(memory) == ([], [f"not compared with percentages and capacities: {flags}"])
+    assert found(memory | disks) == ([Signal.IMAGEFS_AVAILABLE], [])
+
+
+def test_two_given_sizes_of_disks_are_two_filesystems(tmp_path: Path, node: Path) -> None:
+    """The size of imagefs did not count for writable layers, unless `--layout dedicated` was given too."""
+    disks = {Signal.NODEFS_AVAILABLE: parse_quantity("20G"), Signal.IMAGEFS_AVAILABLE: parse_quantity("100G")}
+    capacities = check(load(write(tmp_path, HEAD)), node, disks).capacities
+    assert capacities[Signal.CONTAINERFS_AVAILABLE] == disks[Signal.IMAGEFS_AVAILABLE]
+    equal = dict.fromkeys(disks, parse_quantity("20G"))
+    thresholds = check(load(write(tmp_path, HEAD)), node, equal).thresholds
+    (single,) = [one for one in thresholds if one.signal is Signal.CONTAINERFS_AVAILABLE]
+    assert single.value.fraction == pytest.approx(0.1)
 
 
 def test_the_kubelet_of_this_node_is_compared_with(tmp_path: Path, node: Path) -> None:

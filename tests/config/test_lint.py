@@ -240,6 +240,14 @@ def test_a_minimum_reclaim_that_evicts_pod_after_pod(reclaim: str, found: bool) 
 
 def test_what_is_not_known_of_the_node_is_no_error() -> None:
     thresholds, _ = parse_threshold_config(
-        ThresholdMaps(hard={"memory.available": "5000Gi", "nodefs.available": "95%"})
+        ThresholdMaps(hard={"memory.available": "5000Gi", "nodefs.available": "45%"})
     )
     assert all(one.severity is Severity.WARNING for one in lint(thresholds, Surroundings()))
+
+
+@pytest.mark.parametrize(
+    ("value", "lint_found"),
+    [("95%", [Lint.ABOVE_HALF_OF_CAPACITY]), ("50%", []), ("900Ti", [])],
+)
+def test_a_percentage_is_too_high_on_a_disk_of_unknown_size(value: str, lint_found: list[Lint]) -> None:
+    assert [kind for kind, _ in found(COMPLETE | {"nodefs.available": value})] == lint_found

@@ -176,3 +176,12 @@ def test_the_pod_runs_before_a_command_is_run_in_it() -> None:
     daemon_set = "evictd"  # `evictd.fullname` of the release `evictd`
     wait = step.index(f"\n    kubectl --namespace evictd rollout status daemonset/{daemon_set}\n")
     assert step.index("\n    helm install evictd ") < wait < step.index(" exec POD ")
+
+
+def test_each_check_on_a_workstation_has_every_size_of_the_node() -> None:
+    """Amounts on disks, which tuning.md prefers, were compared with percentages of the workstation's disk."""
+    checks = re.findall(r"^    evictd check evictd\.yaml .*$", PAGE, re.MULTILINE)
+    assert len(checks) == 2
+    for each in checks:
+        assert re.findall(r"--(\w+)-capacity \d", each) == ["memory", "nodefs", "imagefs"]
+    assert "--layout" in PAGE

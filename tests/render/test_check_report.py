@@ -91,7 +91,7 @@ def test_no_thresholds_are_said_to_be_none(capsys: pytest.CaptureFixture[str]) -
 def test_rows_of_a_given_size_are_told_from_those_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     """Both stood below `ON THIS NODE`."""
     write_report(replace(REPORT, given=frozenset({Signal.NODEFS_AVAILABLE})), "table")
-    line = "sizes as given: nodefs.available; of this machine: memory.available, imagefs.inodesFree warning: "
+    line = "sizes as given: nodefs.available; all others are unknown warning: "
     assert line in " ".join(capsys.readouterr().out.split())
 
 

@@ -63,9 +63,10 @@ _SAME_FILESYSTEM: Mapping[Signal, Signal] = {
     Signal.NODEFS_INODES_FREE: Signal.IMAGEFS_INODES_FREE,
 }
 """What is nodefs as well where there is one filesystem."""
+_DEDICATED = Filesystems(dedicated_image_fs=True)
 _LAYOUTS: Mapping[str, Filesystems] = {
     "single": Filesystems(),
-    "dedicated": Filesystems(dedicated_image_fs=True),
+    "dedicated": _DEDICATED,
     "split": Filesystems(dedicated_image_fs=True, split_container_fs=True),
 }
 
@@ -89,7 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kubelet-config", type=Path, metavar="PATH", help="the kubelet's own file, or its configz")
     parser.add_argument("--root", type=Path, default=Path("/"), metavar="PATH", help="where the node's / is mounted")
     parser.add_argument(
-        "--layout", choices=list(_LAYOUTS), help="layout of images and writable layers; default: this node's"
+        "--layout",
+        choices=list(_LAYOUTS),
+        help="layout of images and writable layers; default: dedicated where the sizes differ, else this node's",
     )
     for name in _OVERRIDES:
         parser.add_argument(f"--{name}", metavar="N", help=f"assume this {name.replace('-', ' ')}")
@@ -133,11 +136,11 @@ def check(
 ) -> CheckReport:
     """Return the report on the thresholds, amounts and findings for the node below `root`."""
     amounts = read_amounts(settings, root)
-    filesystems = _LAYOUTS[layout] if layout else amounts.filesystems
+    filesystems = _LAYOUTS[layout] if layout else _layout(overrides or {}, amounts.filesystems)
     given = _given(overrides or {}, filesystems)
-    capacities = {**amounts.capacities, **given}
     thresholds = _effective(settings.eviction.thresholds, filesystems)
-    available = {signal: left for signal, left in amounts.available.items() if signal not in given}
+    # this machine's say nothing about another node
+    capacities, available = (given, {}) if given else (dict(amounts.capacities), dict(amounts.available))
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
     running = running_kubelet(root)
@@ -167,10 +170,11 @@ def check(
             *(str(each) for each in settings.unknown_fields if not each.misspelt),
             *settings.surprises,
             *without_effect(settings.without_effect),
-            *_unread(amounts, overrides or {}),
+            *(() if overrides else _unread(amounts)),
             *_unread_drop_ins(settings, running),
             *((_WITHOUT_KUBELET,) if elsewhere and kubelet is None else ()),
             *_untested(thresholds, amounts.formula, overrides or {}),
+            *(_uncompared((*thresholds, *(surroundings.kubelet or ())), given) if given else ()),
         ),
         findings=(
             *misspelt(settings.unknown_fields),
@@ -192,10 +196,26 @@ def _given(overrides: Mapping[Signal, Quantity], filesystems: Filesystems) -> di
     return given | container_fs_capacities(given, filesystems)
 
 
-def _unread(amounts: NodeAmounts, overrides: Mapping[Signal, Quantity]) -> Iterator[str]:
+def _layout(overrides: Mapping[Signal, Quantity], here: Filesystems) -> Filesystems:
+    """Return the layout of another node: one whose nodefs and imagefs differ in size has two filesystems."""
+    pairs = ((overrides.get(nodefs), overrides.get(imagefs)) for nodefs, imagefs in _SAME_FILESYSTEM.items())
+    differ = any(one is not None and other is not None and one != other for one, other in pairs)
+    return _DEDICATED if differ and layout_of(here) is Layout.SINGLE else here
+
+
+def _uncompared(thresholds: Sequence[Threshold], given: Mapping[Signal, Quantity]) -> Iterator[str]:
+    """Yield which amounts, evictd's or the kubelet's, were compared with no percentage and no capacity, for want of a size."""
+    amounts = {one.signal for one in thresholds if one.value.quantity is not None} - given.keys()
+    missing = {name: signals[0] for name, signals in _OVERRIDES.items() if signals[0] in amounts}
+    if missing:
+        names, flags = ", ".join(one.value for one in missing.values()), ", ".join(f"--{name}" for name in missing)
+        yield f"not compared with percentages and capacities: {names}; give {flags} for that"
+
+
+def _unread(amounts: NodeAmounts) -> Iterator[str]:
     if amounts.problem:
         yield f"this node's amounts are unknown: {amounts.problem}"
-    if amounts.without_root_dir and Signal.NODEFS_AVAILABLE not in overrides:
+    if amounts.without_root_dir:
         yield amounts.without_root_dir
 
 

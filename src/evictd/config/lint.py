@@ -232,37 +232,41 @@ def _lethal(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[L
         spec = SIGNALS[threshold.signal]
         limit, capacity = limit_on(threshold, around.capacities), around.capacities.get(threshold.signal)
         # The thresholds of containerfs repeat those of the filesystem that it follows.
-        if limit is None or spec.filesystem is Filesystem.CONTAINERFS or spec.stall is not None:
+        if spec.filesystem is Filesystem.CONTAINERFS or spec.stall is not None:
             continue
         yield from _limit(threshold, limit, capacity, around.available.get(threshold.signal))
-        if capacity is not None:
+        if limit is not None and capacity is not None:
             yield from _min_reclaim(threshold, limit, capacity)
 
 
 def _limit(
-    threshold: Threshold, limit: Quantity, capacity: Quantity | None, available: Quantity | None
+    threshold: Threshold, limit: Quantity | None, capacity: Quantity | None, available: Quantity | None
 ) -> Iterator[LintFinding]:
+    """Find a limit that is too high; a percentage needs no capacity for that."""
     signal, value = threshold.signal, threshold.value
-    whole = "" if capacity is None else amount_on(capacity, signal)
-    if capacity is not None and limit >= capacity:
+    whole = "" if capacity is None else f" of {amount_on(capacity, signal)}"
+    part, all_of_it = (value.fraction if limit is None else 0.0, 1.0)
+    if limit is not None and capacity is not None:
+        part, all_of_it = limit.nano, capacity.nano
+    if part >= all_of_it:
         yield LintFinding(
             lint=Lint.NOT_BELOW_CAPACITY,
             signal=signal,
-            message=f"{value} is not below the capacity of {whole}: always met, so every pod is evicted",
+            message=f"{value} is not below the capacity{whole}: always met, so every pod is evicted",
             remedy="set it well below the capacity",
         )
-    elif available is not None and available < limit:
+    elif available is not None and limit is not None and available < limit:
         yield LintFinding(
             lint=Lint.MET_ALREADY,
             signal=signal,
             message=f"{value} is met already on this node: {amount_on(available, signal)} left",
             remedy="lower it, or free what is short before evictd starts",
         )
-    elif capacity is not None and limit.nano * _HALF > capacity.nano:
+    elif part * _HALF > all_of_it:
         yield LintFinding(
             lint=Lint.ABOVE_HALF_OF_CAPACITY,
             signal=signal,
-            message=f"{value} is above half of the capacity of {whole}: pods are evicted while most is unused",
+            message=f"{value} is above half of the capacity{whole}: pods are evicted while most is unused",
             remedy="lower it; it is what must stay available, not what may be used",
         )
 

@@ -125,11 +125,10 @@ def _print_table(report: CheckReport) -> None:
 
 
 def _whose_amounts(report: CheckReport) -> str:
-    """Write which rows go by a given capacity and which by this machine's; derived ones are as those they follow."""
+    """Write which rows go by a given capacity; derived ones are as those they follow."""
     signals = dict.fromkeys(each.signal for each in report.thresholds if each.origin is not Origin.DERIVED)
     given = ", ".join(each.value for each in signals if each in report.given)
-    here = ", ".join(each.value for each in signals if each not in report.given)
-    return f"sizes as given: {given or 'none of these'}; of this machine: {here or 'none'}"
+    return f"sizes as given: {given or 'none of these'}; all others are unknown"
 
 
 def _finding_text(finding: LintFinding) -> str:
