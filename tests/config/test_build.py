@@ -309,3 +309,13 @@ def test_a_misspelt_map_of_thresholds_says_that_the_defaults_apply_only_where_th
     assert instead not in settings(layers, flags("--eviction-hard=pid.available<9")).warnings[0]
     assert instead not in build(default).warnings[0], "set as well"
     assert instead not in build({"evictonHard": {}}).warnings[0], "of /configz, where no map means no thresholds"
+
+
+def test_faults_of_a_file_are_in_the_order_of_its_lines() -> None:
+    """Those of the kubelet's document came first, whichever stood first in the file."""
+    text = "dryRun: maybe\n---\nevictionHard: {memory.available: x}\nmaxPods: x\n"
+    kubelet = {"evictionHard": {"memory.available": "x"}, "maxPods": "x"}
+    layers = Layers(kubelet=kubelet, evictd={"dryRun": "maybe"}, name="f.yaml", texts={"f.yaml": text})
+    with pytest.raises(InputError) as caught:
+        settings(layers, flags())
+    assert [each.split(": ")[1] for each in caught.value.problems] == ["line 1", "line 3", "line 4"]

@@ -119,13 +119,15 @@ def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> 
 
 
 def _located(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> list[tuple[str, ConfigProblem]]:
-    """Return each problem with its line, after the file or flag that it came from."""
+    """Return each problem with its line, after the file or flag that it came from; those of a file in the order of its lines."""
     if not problems:
         return []
     sources = _sources(layers, flags)
     lines = {name: field_lines(text) for name, text in layers.texts.items()}
     named = [(sources.get(_top(problem.path), layers.name) or "default", problem) for problem in problems]
-    return [(source, with_line(problem, lines.get(source, {}))) for source, problem in named]
+    found = [(source, with_line(problem, lines.get(source, {}))) for source, problem in named]
+    order = list(dict.fromkeys(source for source, _ in found))
+    return sorted(found, key=lambda each: (order.index(each[0]), each[1].line or 0))
 
 
 def _placed(problem: ConfigProblem) -> ConfigProblem:
