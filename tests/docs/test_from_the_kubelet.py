@@ -3,6 +3,9 @@
 import re
 from pathlib import Path
 
+from evictd.core.eviction.release import POD_CLEANUP_TIMEOUT, RELEASE_TIMEOUT
+from evictd.core.units.duration import SECOND
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -16,3 +19,13 @@ def test_policy_standard_differs_at_some_points_of_the_documentation_only() -> N
     assert (
         "differs at some of the [points](parity.md) where the kubelet's code does not follow its documentation" in page
     )
+
+
+def test_both_pages_say_how_long_bytes_and_volumes_of_a_victim_are_waited_for() -> None:
+    """Volumes are waited for longer than other bytes; the pages had one time for both."""
+    for name in ("from-the-kubelet.md", "parity.md"):
+        (line,) = re.findall(r"^.*evictd waits up to .*$", (DOCS / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert re.findall(r"up to (\d+) s", line) == [
+            str(each // SECOND) for each in (RELEASE_TIMEOUT, POD_CLEANUP_TIMEOUT)
+        ]
+        assert "volumes" in line
