@@ -99,3 +99,9 @@ def test_the_kubelet_of_k3s_gets_the_threshold_on_memory_that_tuning_counts_on(
         main(["check", str(config), "--kubelet-config", str(path), "--memory-capacity", "64Gi"])
         found[len(added)] = "RequestsMeetThreshold" in "".join(capsys.readouterr())
     assert found == {0: True, 1: False}
+
+
+@pytest.mark.parametrize("name", ["k3s", "crio"])
+def test_the_values_of_a_runtime_are_merged_into_the_file_that_every_upgrade_takes(name: str) -> None:
+    """The template, the installation and the upgrades of rollout.md have one file: an upgrade took the socket away."""
+    assert f"merge `values-{name}.yaml` into `my-values.yaml`" in PAGE
