@@ -59,6 +59,11 @@ def _pages(entries: list[Any]) -> Iterator[str]:
             yield from [below] if isinstance(below, str) else _pages(below)
 
 
+def test_every_decision_record_is_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [path.name for path in (ROOT / "docs/adr").glob("*.md") if f"- adr/{path.name}" not in text] == []
+
+
 def test_the_pages_for_users_stay_short() -> None:
     """Prose counts, and tables; commands and files do not, which are indented."""
     settings = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
