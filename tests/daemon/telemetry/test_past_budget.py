@@ -23,7 +23,7 @@ def test_the_pod_that_is_tried_next_is_known_before(seconds: int, left: float) -
     assert goes_instead(stop, guarded, guarded.at) == {"pod": "default/web-0", "inSeconds": left}
     assert goes_instead(replace(stop, pod=None), guarded, guarded.at) is None
     status = status_of(guarded, guarded.at)
-    never = "with podTermination EvictionAPI evictd does not delete that pod"
+    never = "with podTermination EvictionAPI evictd deletes no pod despite a budget"
     text = headline(status).text
     assert f"{never}; default/web-0 may go in its place from 22:15:35 UTC (in {seconds_text(left)}) on." in text
     (memory, *_) = status["signals"]

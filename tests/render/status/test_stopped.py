@@ -117,8 +117,10 @@ def test_a_pod_that_is_asked_for_is_deleted_past_its_budget() -> None:
     assert asked_past_its_budget(over).endswith("evictd deletes default/leak despite the budget at the next attempt")
     other = {**status, "asked": [{**row, "budgetEndsInSeconds": -1.0, "pod": "default/web-0"}]}
     assert asked_past_its_budget(other) == "", "it has its turn again later"
-    assert asked_past_its_budget({**status, "podTermination": "Evict"}) == (
-        "with podTermination Evict evictd does not delete default/leak"
+    never = "with podTermination EvictionAPI evictd deletes no pod despite a budget"
+    assert asked_past_its_budget({**status, "podTermination": "EvictionAPI"}) == never
+    assert asked_past_its_budget({**other, "podTermination": "EvictionAPI"}) == never, (
+        "it stood for the first minute only"
     )
     assert asked_past_its_budget({**status, "asked": []}) == asked_past_its_budget({**status, "signals": []}) == ""
     hard = [

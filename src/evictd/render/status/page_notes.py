@@ -10,6 +10,8 @@ Document = Mapping[str, Any]
 
 _SHOWN = 3
 _SKIPPED = "skipped"
+_REFUSED = "a disruption budget refused its eviction"
+"""Why a pod is skipped whose eviction the API server refused."""
 _OF_A_POD = re.compile(r"(?P<pod>\S+/\S+) is (?P<what>skipped(?: now for \S+)?: .*)")
 """A finding about one pod, without its signal."""
 
@@ -18,6 +20,7 @@ def folded_notes(notes: Sequence[str], status: Document) -> list[str]:
     """Return the notes, one for all signals of which it says the same, and one for all pods that are skipped for one reason.
 
     Where the API server is asked for another pod of the same signal, it is skipped for that one; the asked pod itself is not.
+    The headline counts the pods that the API server refused before that: here would be only those that rank before the asked one.
     """
     known = {entry["signal"] for entry in status["signals"]}
     asked = {row["signal"]: clean(row["pod"]) for row in status.get("asked", ())}  # an older daemon does not say it
@@ -26,7 +29,7 @@ def folded_notes(notes: Sequence[str], status: Document) -> list[str]:
         signal, colon, text = note.partition(": ")
         named, text = (signal, text) if colon and signal in known else ("", note)
         if (pod := asked.get(named)) is not None:
-            if text.startswith(f"{pod} is {_SKIPPED}: "):
+            if text.startswith(f"{pod} is {_SKIPPED}: ") or text.endswith(f" is {_SKIPPED}: {_REFUSED}"):
                 continue
             text = text.replace(f" is {_SKIPPED}: ", f" is {_SKIPPED} now for {pod}: ", 1)
         if named not in found.setdefault(text, []):

@@ -82,7 +82,8 @@ def past_its_budget(status: Document, entry: Document) -> str:
 def asked_past_its_budget(status: Document) -> str:
     """Return when evictd deletes the pod whose eviction the API server refused, and asks for again; empty where it is unknown.
 
-    Empty also where that time is over and another pod is asked for: it has its turn again later.
+    Empty also where that time is over and another pod is asked for: it has its turn again later. With another `podTermination`
+    than `Auto` no pod is deleted at any time.
     """
     row, entry = _asked(status)
     return "" if entry is None else _past(status, entry, row["budgetEndsInSeconds"], clean(row["refusedFirst"]), None)
@@ -90,12 +91,13 @@ def asked_past_its_budget(status: Document) -> str:
 
 def _asked(status: Document) -> tuple[Document, Document | None]:
     """Return the pod that is asked for, and the entry of its signal; `None` for that where no budget holds the pod up."""
-    asked = status.get("asked", ())  # an older daemon does not say it
-    row: Document = next(iter(asked), {})
-    left, first = row.get("budgetEndsInSeconds"), row.get("refusedFirst", "")
-    if left is None or (left <= 0 and first not in {each["pod"] for each in asked}):
+    row: Document = next(iter(status.get("asked", ())), {})  # an older daemon does not say it
+    entry = next((each for each in status["signals"] if each["signal"] == row.get("signal")), None)
+    left = row.get("budgetEndsInSeconds")
+    if left is None or entry is None:
         return row, None
-    return row, next((each for each in status["signals"] if each["signal"] == row["signal"]), None)
+    is_over = left <= 0 and row["refusedFirst"] not in {each["pod"] for each in status["asked"]}
+    return row, None if is_over and (_is_hard(entry) or _termination(status) == _AUTO) else entry
 
 
 def _past(status: Document, entry: Document, left: float | None, pod: str, instead: Document | None) -> str:
@@ -104,7 +106,7 @@ def _past(status: Document, entry: Document, left: float | None, pod: str, inste
         return f"evictd deletes {pod} despite the budget {when}"
     if termination == _AUTO:
         return f"with podTermination {_AUTO} evictd deletes {pod} despite the budget {when}"
-    never = f"with podTermination {termination} evictd does not delete {pod}"
+    never = f"with podTermination {termination} evictd deletes no pod despite a budget"
     if not instead:
         return never
     return f"{never}; {clean(instead['pod'])} may go in its place {_from(_time(status, instead['inSeconds']))}"
