@@ -9,6 +9,7 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.after_stop import goes_after
 from evictd.render.status.headline import headline
+from evictd.render.status.remedies import to_do
 from evictd.render.status.stopped import stop_text
 from tests.daemon.status import status_of
 from tests.render.played_worlds import incident_run
@@ -48,3 +49,12 @@ def test_the_headline_and_status_name_it() -> None:
 def test_a_stop_without_an_end_names_no_pod() -> None:
     guarded = incident_snapshot("25-budget-of-zero", 290)
     assert [each["stopThen"] for each in status_of(guarded, guarded.at)["signals"] if each["stop"]] == [None, None]
+
+
+def test_an_owner_whose_pods_all_exceed_their_requests_is_named() -> None:
+    """`Relieve the node` named neither the owner of 18 pods nor that each exceeds its request (world 44)."""
+    limited = incident_snapshot("44-limit-of-evictions", 450)
+    raised = "raise the requests of ReplicaSet/web (its pods use 350Mi and request 200Mi), move pods away"
+    assert to_do(status_of(limited, limited.at)) == (
+        f"see which pods went (`evictd history`), then {raised} or raise `evictionLimit`"
+    )

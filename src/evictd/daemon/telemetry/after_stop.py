@@ -4,17 +4,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from evictd.core.eviction.next_up import who_is_next
+from evictd.core.eviction.backoff import owner_of
+from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.model.finding import NoAction
 from evictd.core.model.holdings import Effect
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Backoff, State
 from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.status.remedy_texts import raise_requests
 
 
 def goes_after(stop: NoAction, snapshot: Snapshot, now: int) -> dict[str, Any] | None:
-    """Return the pod that would go when a stop ends, and the seconds from `now` to that; `None` for none, or without an end.
+    """Return the pod that would go when a stop ends, in how many seconds, and what to do about its owner; `None` for none.
 
     All else stays as it is: no pod has grown or ended by then.
     """
@@ -22,10 +25,20 @@ def goes_after(stop: NoAction, snapshot: Snapshot, now: int) -> dict[str, Any] |
         return None
     state = _earlier(snapshot.state, stop.until - snapshot.at)
     answers = who_is_next(state, snapshot.observation, snapshot.config, snapshot.at)
-    victim = next((each.victim for each in answers if each.signal is stop.threshold.signal), None)
-    if victim is None:
+    answer = next((each for each in answers if each.signal is stop.threshold.signal), None)
+    if answer is None or answer.victim is None:
         return None
-    return {"pod": victim.pod.full_name, "inSeconds": round(max(stop.until - now, 0) / SECOND, 1)}
+    seconds = round(max(stop.until - now, 0) / SECOND, 1)
+    return {"pod": answer.victim.pod.full_name, "inSeconds": seconds, "raiseRequests": _raise_requests(answer)}
+
+
+def _raise_requests(answer: NextUp) -> str:
+    """Write to raise the requests of the next pod's owner, where each pod of it exceeds its own; empty else."""
+    owner = "" if answer.victim is None else owner_of(answer.victim.pod)
+    if not owner:
+        return ""
+    amounts = [(row.usage or 0, row.request // NANO) for row in answer.rows if owner_of(row.pod) == owner]
+    return raise_requests(owner.partition("/")[2], amounts, answer.resource)
 
 
 def _earlier(state: State, by: int) -> State:

@@ -1,14 +1,12 @@
 """Says of an incident what held further evictions back: `evictionLimit`, or a disruption budget."""
 
 from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import WITH_REQUEST
 from evictd.render.history.all_refused import guarded_remedy
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.incident import Incident
-from evictd.render.status.remedy_texts import limit_remedy
-from evictd.render.text import amount_text, first_of
+from evictd.render.status.remedy_texts import limit_remedy, raise_requests
+from evictd.render.text import first_of
 
-_SEVERAL = 2
 _NAMED = 3
 """How many pods that a budget guards are named."""
 
@@ -23,21 +21,16 @@ def held_back_text(found: Incident) -> str:
 def held_back_remedy(found: Incident) -> str:
     """Return what to do about that, as a clause; empty where nothing is known to hold evictions back."""
     if _reached_limit(found):
-        return limit_remedy(f"{requests}, move pods away") if (requests := _requests_text(found)) else limit_remedy()
+        return limit_remedy(_requests_text(found))
     return guarded_remedy(pods) if (pods := _guarded(found)) else ""
 
 
 def _requests_text(found: Incident) -> str:
-    """Write to raise the requests of the pod's owner; empty unless several pods of it exceed theirs and none is within."""
-    resource, rows = found.resource, [row for row in found.ranking if row.chosen or row.pod in found.siblings]
-    if resource not in WITH_REQUEST or not found.event.owner or len(rows) < _SEVERAL:
+    """Write to raise the requests of the pod's owner; empty where its pods do not all exceed theirs."""
+    rows = [row for row in found.ranking if row.chosen or row.pod in found.siblings]
+    if found.resource is None or not found.event.owner:
         return ""
-    used, requested = max(row.usage or 0 for row in rows), max(row.request for row in rows)
-    if any((row.usage or 0) <= row.request for row in rows):
-        return ""
-    most = "" if all(row.usage == used for row in rows) else "up to "
-    request = f"request {amount_text(requested, resource)}" if requested else "request none"
-    return f"raise the requests of {found.event.owner} (its pods use {most}{amount_text(used, resource)} and {request})"
+    return raise_requests(found.event.owner, [(row.usage or 0, row.request) for row in rows], found.resource)
 
 
 def _reached_limit(found: Incident) -> bool:

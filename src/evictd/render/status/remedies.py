@@ -24,6 +24,7 @@ from evictd.render.status.remedy_texts import (
     PAGE_CACHE,
     REMEDIES,
     host_path_remedy,
+    limit_remedy,
     of_culprit,
     remedy_of,
 )
@@ -190,6 +191,8 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
         return "" if mended or leaves(grower, leaving) else main
     if reason == "NothingEvictable" and (grew_elsewhere(entry) or leaves(grower, leaving)):
         return ""  # no static pod grew
+    if reason == "EvictionLimitReached" and (then := entry.get("stopThen")):
+        return limit_remedy(then.get("raiseRequests", ""))  # an older daemon does not say it
     if reason == "NothingHelps" and are_enough(leaving, entry["signal"]):
         return ""  # of the other pods
     return remedy

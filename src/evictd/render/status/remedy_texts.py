@@ -6,9 +6,9 @@ stand between backticks.
 
 from collections.abc import Mapping, Sequence
 
-from evictd.core.model.signal import Resource
+from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.status.owners import mend_or_stop
-from evictd.render.text import clean, first_of
+from evictd.render.text import amount_text, clean, first_of
 
 OUTSIDE_PODS = {
     Resource.MEMORY: "free memory outside pods (`systemd-cgtop -m` shows host services, `slabtop` the kernel)",
@@ -33,6 +33,7 @@ _OUTSIDE, _LESSEN = "{outside}", "{lessen}"
 MEASURE_HOST_PATHS = "measure the hostPath volumes of "
 """How `host_path_remedy` begins."""
 _NAMED = 3
+_SEVERAL = 2
 _MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
 PAGE_CACHE = "NotShortOfMemory"
 """The reason while page cache alone holds a threshold met."""
@@ -40,9 +41,22 @@ LOWER_THRESHOLD = "lower the threshold (`evictd check` shows it as an amount on 
 """What to do where a threshold is above its normal level, and no pod holds what is missing."""
 
 
-def limit_remedy(relieve: str = "relieve the node") -> str:
-    """Return what to do once `evictionLimit` is reached; `relieve` is what relieves the node."""
-    return f"see which pods went (`evictd history`), then {relieve} or raise `evictionLimit`"
+def limit_remedy(relieve: str = "") -> str:
+    """Return what to do once `evictionLimit` is reached; `relieve` is what relieves the node, as far as it is known."""
+    return f"see which pods went (`evictd history`), then {relieve or 'relieve the node'} or raise `evictionLimit`"
+
+
+def raise_requests(owner: str, amounts: Sequence[tuple[int, int]], resource: Resource) -> str:
+    """Return to raise the requests of an owner (`Kind/name`); empty unless several pods of it exceed theirs and none is within.
+
+    `amounts` are what each of its pods uses, and requests.
+    """
+    if resource not in WITH_REQUEST or len(amounts) < _SEVERAL or any(used <= request for used, request in amounts):
+        return ""
+    used, requested = (max(each) for each in zip(*amounts, strict=True))
+    most = "" if all(each == used for each, _ in amounts) else "up to "
+    request = f"request {amount_text(requested, resource)}" if requested else "request none"
+    return f"raise the requests of {owner} (its pods use {most}{amount_text(used, resource)} and {request}), move pods away"
 
 
 REMEDIES: Mapping[str, str] = {
