@@ -1,5 +1,7 @@
 """Which pods were evicted last."""
 
+import pytest
+
 from evictd.render.status.headline import after_eviction, headline, look_back
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
 from tests.daemon.status import status_of
@@ -50,3 +52,23 @@ def test_of_several_evictions_the_last_one_is_what_can_be_looked_back_at() -> No
     assert last is not None
     assert evicted_together(status, last) == [f"default/stress-0{number}" for number in range(5)]
     assert look_back(status).endswith("says what would have avoided the last of these evictions")
+
+
+@pytest.mark.parametrize(
+    ("world", "seconds", "advice"),
+    [
+        ("20-fork-bomb", 200, "mend default/bomb, or bound it by podPidsLimit of the kubelet, before it runs again; "),
+        ("17-daemon-sets-a-little-over", 600, "mend or limit default/job before it runs again; "),
+        ("27-control-volume-writer", 400, "mend or limit default/writer before it runs again; "),
+        ("18-active-page-cache", 400, ""),
+    ],
+)
+def test_the_pod_that_filled_the_node_is_to_be_mended(world: str, seconds: int, advice: str) -> None:
+    """The page referred to `evictd incident` alone; a pod of page cache is not to be mended."""
+    snapshot = incident_snapshot(world, seconds)
+    status = status_of(snapshot, snapshot.at)
+    assert look_back(status).partition("`")[0] == advice
+    (*_, last) = [each for each in status["decisions"] if each["pod"]]
+    owned = [{**last, "owner": "default/Deployment/app"}]
+    assert look_back({**status, "decisions": owned}).startswith("mend") is bool(advice)
+    assert ("what Deployment/app runs" in look_back({**status, "decisions": owned})) is bool(advice)

@@ -13,7 +13,7 @@ from itertools import groupby
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.backoff import Refusal, owner_of
 from evictd.core.frozen import frozen
-from evictd.core.model.decision import Decision, EvictPod, ReclaimNode
+from evictd.core.model.decision import Decision, EvictionCause, EvictPod, ReclaimNode
 from evictd.core.model.observation import ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.units.duration import MINUTE, SECOND
@@ -58,7 +58,7 @@ class RecentDecisions:
         pod = decision.pod
         if not decision.shortens:
             shown = replace(shown, pod=pod.full_name, uid=pod.uid, signal=decision.because.signal_label)
-            shown = self._counted(shown, owner_of(pod))
+            shown = replace(self._counted(shown, owner_of(pod)), for_pages=_is_for_pages(decision.because))
         self._append(_Entry(shown=shown, uid=pod.uid))
 
     def _append(self, entry: _Entry) -> None:
@@ -155,6 +155,14 @@ class RecentDecisions:
     def all(self) -> tuple[Decided, ...]:
         """Return them, newest last."""
         return tuple(each.shown for each in self._entries)
+
+
+def _is_for_pages(because: EvictionCause) -> bool:
+    """Whether clean file pages were most of what the pod held, or all that was missing on the node."""
+    pages, of_node = because.file_pages or 0, because.node_file_pages or 0
+    if because.usage is None or because.limit is None or because.available is None or not pages + of_node:
+        return False
+    return pages * 2 >= because.usage.value() or of_node >= because.limit.value() - because.available.value()
 
 
 def folded_refusals(decisions: Iterable[Decided]) -> Iterator[Decided]:

@@ -33,6 +33,8 @@ class Decided:
     uid: str = ""
     signal: str = ""
     """The signal that an eviction or a reclaim was for, or the limit that the pod exceeded."""
+    for_pages: bool = False
+    """An eviction: whether file pages that the kernel can drop were most of what the pod held, or all that was missing."""
     dry_run: bool = False
     ended: int | None = None
     """An eviction: the time at which the pod was seen to have ended, on the wall clock; `None` before."""

@@ -109,6 +109,7 @@ def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
         "pod": decided.pod,
         "owner": decided.owner,
         "signal": decided.signal,
+        "forPages": decided.for_pages,
         "incident": incident_id(decided.uid),
         "dryRun": decided.dry_run,
         "ended": _wall(decided.ended),

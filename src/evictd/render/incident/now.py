@@ -16,7 +16,7 @@ from evictd.render.incident.outside_pods import reserve_text
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
-from evictd.render.status.owners import AGAIN, TWICE, mend_owner
+from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, usage_text
 
@@ -184,19 +184,15 @@ def _exceeded_beside(found: Incident) -> bool:
     return (victim.usage or 0) - victim.request >= (found.missing or 0)
 
 
-def _mend(found: Incident, evicted: HistoryEvent) -> str:
-    """Write to mend, and to limit where a limit counts what filled the supply: none counts inodes, PIDs or deleted files."""
+def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
+    """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it.
+
+    No limit counts inodes, PIDs or deleted files.
+    """
     usage = 0 if found.victim is None or found.victim.pod != evicted.pod else found.victim.usage or 0
     deleted = found.resource is Resource.EPHEMERAL_STORAGE and 0 < usage <= found.deleted * 2
-    return "mend" if deleted or found.resource not in WITH_REQUEST else "mend or limit"
-
-
-def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
-    """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it."""
-    bound = ", or bound it by podPidsLimit of the kubelet" if found.resource is Resource.PIDS else size
-    what = f"what {evicted.owner} runs" if evicted.owner else evicted.pod
-    before = "" if evicted.owner else f"{',' if found.resource is Resource.PIDS else ''} before it runs again"
-    return f"{_mend(found, evicted)} {what}{bound}{before}"
+    limits = found.resource in WITH_REQUEST and not deleted
+    return mend_evicted(evicted.pod, evicted.owner, found.resource, limits=limits, size=size)
 
 
 def left_to_do(found: Incident) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from evictd.core.frozen import frozen
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
-from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
@@ -15,7 +15,7 @@ from evictd.render.status.last_eviction import evicted_together, last_eviction, 
 from evictd.render.status.last_reclaim import last_reclaim_text
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
-from evictd.render.status.owners import nth_text
+from evictd.render.status.owners import mend_evicted, nth_text
 from evictd.render.status.page_chart import eviction_marks, seconds_ago
 from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.signal_entry import is_pressed, shown_entries
@@ -149,12 +149,31 @@ def after_eviction(status: Document) -> tuple[str, ...]:
 
 
 def look_back(status: Document) -> str:
-    """Return how to learn from the eviction that a calm node's headline says; empty without one, and without an incident."""
+    """Return what to do about the pod that a calm node's headline names and that filled the supply, and how to learn from that.
+
+    Empty without an eviction, and without an incident.
+    """
     last = last_eviction(status) if after_eviction(status) else None
     if last is None or not (incident := clean(last.get("incident", ""))):
         return ""
-    which = "that eviction" if len(evicted_together(status, last)) == 1 else "the last of these evictions"
-    return f"`evictd incident {incident}` says what would have avoided {which}"
+    together = len(evicted_together(status, last)) > 1
+    avoided = f"`evictd incident {incident}` says what would have avoided"
+    if together:
+        return f"{avoided} the last of these evictions"
+    return "; ".join(filter(None, (_mend(last), f"{avoided} that eviction")))
+
+
+def _mend(last: Document) -> str:
+    """Return what to do about an evicted pod that filled the supply; empty where it did not, or page cache did."""
+    pod, owner = clean(last["pod"]), clean(last.get("owner", ""))  # an older daemon does not say it
+    if (
+        f"of it {pod}" not in last["filled"]
+        or last.get("forPages")
+        or last["signal"] not in {each.value for each in Signal}
+    ):
+        return ""
+    resource = SIGNALS[Signal(last["signal"])].resource
+    return mend_evicted(pod, owner.partition("/")[2], resource, limits=resource in WITH_REQUEST)
 
 
 def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:

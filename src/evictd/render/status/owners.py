@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from evictd.core.model.signal import Resource
 from evictd.render.text import clean, first_of, ordinal, seconds_text
 
 Document = Mapping[str, Any]
@@ -28,6 +29,17 @@ def mend_or_stop(owner: str) -> str:
     if kind in _UNDONE:
         return f"mend {owner}"
     return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"
+
+
+def mend_evicted(pod: str, owner: str, resource: Resource | None, *, limits: bool, size: str = "") -> str:
+    """Return what to do about an evicted pod that filled a supply, or what its owner (`Kind/name`) runs.
+
+    `limits`: a limit of the pod counts what filled it. `size` is what else bounds it.
+    """
+    of_pids = resource is Resource.PIDS
+    bound = ", or bound it by podPidsLimit of the kubelet" if of_pids else size
+    before = "" if owner else f"{',' if of_pids else ''} before it runs again"
+    return f"{'mend or limit' if limits else 'mend'} {f'what {owner} runs' if owner else pod}{bound}{before}"
 
 
 def _mended(owner: str, namespace: str) -> str:
