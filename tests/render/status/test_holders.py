@@ -64,6 +64,13 @@ def test_what_all_pods_hold_stands_beside_what_was_taken_where_most_can_be_no_po
     assert said.endswith(f"{most} or lies in hostPath volumes.")
 
 
+def test_what_grew_in_a_shorter_time_than_that_of_the_rate_is_a_rate_too() -> None:
+    """`1000Mi more` of 10 s stood below a fall of 100Mi a second in the last minute (world 06)."""
+    snapshot = incident_snapshot("06-collection-frees-nothing", 70)
+    (said,) = growers(status_of(snapshot, snapshot.at))
+    assert said == "In the last 10s no pod grew; 100Mi a second more belong to no pod."
+
+
 def test_what_grew_in_no_pod_may_lie_in_host_path_volumes_where_a_pod_has_one() -> None:
     """It was said to belong to no pod, beside the advice to look at the volumes of a pod (world 02)."""
     snapshot = incident_snapshot("02-host-path-writer", 300)

@@ -48,7 +48,7 @@ def growers(status: Document) -> Iterator[str]:
         elsewhere = growing["elsewhere"]
         pods = took_since_start(growing, signal) or _grew(growing, signal)
         is_little = elsewhere is None or (pods and elsewhere * _LITTLE_PART < growing["ofPods"])
-        more = "" if is_little else growth_amount(max(elsewhere, 0), signal)
+        more = "" if is_little else _elsewhere(entry, elsewhere, signal, alone=not pods)
         rest = f"{more} more belong to no pod{_volumes(entry, 'lie')}" if more else ""
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
@@ -57,6 +57,14 @@ def growers(status: Document) -> Iterator[str]:
                 f"In {over}, up to {seconds_text(before)} before the last reading," if before else f"In the last {over}"
             )
             yield f"{time} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+
+
+def _elsewhere(entry: Document, grown: int, signal: Signal, *, alone: bool) -> str:
+    """Write what grew outside pods: of a shorter time than that of the stated rate as a rate too, where no pod grew."""
+    over = entry["growing"]["overSeconds"]
+    if not alone or grown <= 0 or not 0 < over < (entry.get("overSeconds") or 0):
+        return growth_amount(max(grown, 0), signal)
+    return f"{growth_amount(round(grown / over), signal)} a second"
 
 
 def _grew(growing: Document, signal: Signal) -> str:
