@@ -50,3 +50,13 @@ def test_a_level_that_rose_again_before_asks_for_nothing() -> None:
     """Advice was to end a pod whose level goes up and down and never meets the threshold (world 35)."""
     snapshot = incident_snapshot("35-control-leak-and-release", 1700)
     assert to_do(status_of(snapshot, snapshot.at)) == ""
+
+
+def test_a_pod_that_grows_by_file_pages_is_not_to_be_ended() -> None:
+    """The page advised to end a database whose growth the kernel can drop (world 18)."""
+    snapshot = incident_snapshot("18-active-page-cache", 120)
+    text = to_do(status_of(snapshot, snapshot.at))
+    pages = "limit the memory of default/database, which may have grown by file pages that the kernel can drop"
+    assert text.startswith(
+        f"{pages}, or set `memory.formula: MemAvailable`, which does not count them (docs/tuning.md); "
+    )
