@@ -105,3 +105,11 @@ def test_what_was_missing_says_what_is_counted() -> None:
     found = replace(incident(), signal=Signal.PID_AVAILABLE, available=99, levels=(("hard", 100),))
     assert next(relief_lines(found)).startswith("1 process was missing to 100, the hard threshold")
     assert next(relief_lines(replace(found, available=9))).startswith("91 processes were missing to 100")
+
+
+def test_that_no_pod_of_the_owner_came_says_how_long_the_journal_knows_of_unless_the_line_above_does() -> None:
+    """`no new pod was seen` was said without a time, as if the owner had created none since."""
+    told = "no new pod of ReplicaSet/hog was seen on this node"
+    assert list(relief_lines(replace(incident(), successors=())))[-1] == told
+    again = replace(incident(), successors=(), met=MetAfter(again=13.0))
+    assert list(relief_lines(again))[-1] == f"{told} up to the journal's last record, 6m40s later"

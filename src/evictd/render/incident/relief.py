@@ -16,6 +16,7 @@ _LONG = 60
 """Seconds that a journal must go on before it says that an owner created no new pod."""
 _NAMED = 3
 """How many new pods of an owner are named."""
+_END_OF_JOURNAL = "the journal's last record"
 
 
 def relief_lines(found: Incident) -> Iterator[str]:
@@ -70,10 +71,8 @@ def unsettled_text(found: Incident) -> str:
     )
     if found.came_back > max(risen, 0):
         left = signal_amount(risen, found.signal) if risen > 0 else "nothing"
-        return (
-            f"up to {amount} came back, of which {left} is left at the journal's last record, {_later(found.known_for)}"
-        )
-    return f"{amount} came back up to the journal's last record, {_later(found.known_for)}"
+        return f"up to {amount} came back, of which {left} is left at {_END_OF_JOURNAL}, {_later(found.known_for)}"
+    return f"{amount} came back up to {_END_OF_JOURNAL}, {_later(found.known_for)}"
 
 
 def _lasted(found: Incident) -> Iterator[str]:
@@ -84,12 +83,12 @@ def _lasted(found: Incident) -> Iterator[str]:
     if found.met.again is not None:
         yield f"{_later(found.met.again)} a threshold of {name} was met again"
     if found.met.still is not None and found.settled and found.clear is None:
-        yield f"a threshold of {name} was still met at the journal's last record{_dated(found.met.still)}"
+        yield f"a threshold of {name} was still met at {_END_OF_JOURNAL}{_dated(found.met.still)}"
     elif found.met.still is not None and found.settled:
         stayed = "" if found.met.still < 1 else f" for {format_duration(round(found.met.still) * SECOND)}"
         yield f"a threshold of {name} stayed met{stayed} after its eviction"
     if found.met == MetAfter() and found.known_for > found.gone_after and not went_for_reclaim(found):
-        yield f"no threshold of {name} was met again up to the journal's last record{_dated(found.known_for)}"
+        yield f"no threshold of {name} was met again up to {_END_OF_JOURNAL}{_dated(found.known_for)}"
 
 
 def _dated(seconds: float) -> str:
@@ -104,7 +103,9 @@ def _successors(found: Incident) -> Iterator[str]:
     if (more := len(found.successors) - _NAMED) > 0:
         yield f"and {more} more after it"
     if event.owner and not found.successors and not event.dry_run and found.known_for >= _LONG:
-        yield f"no new pod of {event.owner} was seen on this node"
+        said = any(_END_OF_JOURNAL in line for line in _lasted(found))
+        until = "" if said else f" up to {_END_OF_JOURNAL}{_dated(found.known_for)}"
+        yield f"no new pod of {event.owner} was seen on this node{until}"
 
 
 def _later(seconds: float) -> str:
