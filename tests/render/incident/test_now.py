@@ -65,6 +65,8 @@ def test_a_pod_with_a_host_path_is_looked_at_where_the_disk_was_filled_outside_t
     look = "measure the hostPath volumes of default/writer with `du -xsh`: if they fill the disk"
     assert now_text(found) == f"{look}, end the pod and delete the files in them"
     assert now_text(replace(found, still_met=True)).startswith(f"the node is still short: {look}")
+    pause = "evictions pause until 01:20:00"
+    assert now_text(replace(found, still_met=True, paused=pause)).endswith(f"delete the files in them; {pause}")
     assert left_to_do(replace(found, host_filled=False)) == ""
     inodes = replace(found, signal=Signal.NODEFS_INODES_FREE, suspects={"default/writer": "DaemonSet/writer"})
     assert now_text(inodes) == host_path_remedy(["default/writer"], Resource.INODES, ["DaemonSet/writer"])

@@ -30,6 +30,7 @@ from evictd.render.incident.condition_end import clear_text
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.pause import pause_clause
 from evictd.render.incident.readings import (
     BEFORE,
     is_met_at_end,
@@ -102,6 +103,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         pressed=stands_at_end(records, signal),
         still_met=is_met_at_end(records[-1], signal),
         clear_text=clear_text(records[-1], signal),
+        paused=pause_clause(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
 

@@ -120,6 +120,8 @@ class Incident:
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
     clear_text: str = ""
     """Since when no threshold of its signal was met at the end of the journal, as a clause; empty where one was."""
+    paused: str = ""
+    """Until when evictions paused at the end of the journal, as a clause; empty where they did not."""
     running: frozenset[str] = frozenset()
     """`namespace/name` of the pods that ran at the end of the journal."""
     steady: frozenset[str] = frozenset()

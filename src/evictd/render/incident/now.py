@@ -66,7 +66,8 @@ def now_text(found: Incident) -> str:
     """Return how the node is and what to do now as a clause; empty where neither is known."""
     to_do = _to_do(found)
     state = "the node is still short" if found.still_met else found.clear_text
-    return to_do if to_do.startswith((_SHORT, _STILL_MET)) else "; ".join(filter(None, (state, to_do)))
+    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, to_do)
+    return "; ".join(filter(None, (*told, found.paused)))
 
 
 def _to_do(found: Incident) -> str:
