@@ -123,7 +123,8 @@ def verdict_text(found: Incident) -> str:
     if found.verdict.need is Need.NEEDED and formula_remedy(found).by:
         return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
     if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
-        return f"its end relieved the node; {row.pod} grew {within_text(found)}"
+        needed = f"its end or that of {', '.join(found.verdict.fewest)} was needed, and it relieved the node"
+        return f"{needed}; {row.pod} grew {within_text(found)}"
     if unknown := unknown_images_text(found):
         return unknown
     if held_unmeasured(found) and found.signal is not None:
