@@ -332,10 +332,10 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
     if found.with_request == victim.pod:
         whole, too_much = requested_with(found, lambda row: row.chosen)
+        same = f"{request}: it would have gone all the same, because {why_the_same(found, victim, resource)}"
         if too_much and not (found.verdict is None or found.verdict.grew):
-            return Avoidance(by=(f"{request}: {whole}{_NOT_ALL_PLACED}",))
-        why = why_the_same(found, victim, resource)
-        return Avoidance(not_by=(f"{request}: it would have gone all the same, because {why}",))
+            same += f"; only the scheduler could have avoided that: {whole}{_NOT_ALL_PLACED}"
+        return Avoidance(not_by=(same,))
     if not found.with_request:
         return Avoidance(not_by=(f"{request}: {no_pod_then(found, resource)}",))
     if found.with_request in found.siblings:
