@@ -94,6 +94,17 @@ def test_what_came_back_is_beside_the_verdict() -> None:
     )
 
 
+def test_a_need_beside_the_end_of_a_writer_that_is_not_measured_is_not_ruled_out() -> None:
+    """It said that web-0 was not needed: with the end of the pod that wrote to a hostPath volume it was (world 03)."""
+    verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", growers=(HOST,), played=5 * MINUTE)
+    assert verdict.text(files_stay=True) == (
+        f"by what was measured its end was not needed: {GROWN}, no end of a pod alone would have relieved the node; "
+        "together with the end of a pod that fills a hostPath volume, which is not measured, it may have been needed"
+    )
+    still = replace(verdict, growers=()).text(files_stay=True, filled=True)
+    assert still.startswith("its end was not needed: no end of a pod alone"), "the files stay"
+
+
 def test_what_grew_fast_for_a_short_time_brings_forward_what_had_grown_much_more() -> None:
     own, burst = Grower(pod="a/x", rate=20, grown=900), Grower(pod="a/y", rate=30, grown=100)
     verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=(burst, own), played=MINUTE)

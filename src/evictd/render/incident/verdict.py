@@ -159,7 +159,16 @@ class EvictionVerdict:
             case Need.NO_POD_HELPS if relieved:
                 grown = "by what was measured" if not self.growers else grown
                 return f"its end {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
-            case Need.NO_POD_HELPS if not self.growers and not filled:
-                return f"{NOT_NEEDED}{no_end}, and nothing grew; the threshold is above its normal level"
             case Need.NO_POD_HELPS:
-                return f"{NOT_NEEDED}{f'{grown}, ' if self.growers else ''}{no_end}; {cause} is the cause"
+                return self._of_no_pod(no_end, cause, filled=filled, files_stay=files_stay)
+
+    def _of_no_pod(self, no_end: str, cause: str, *, filled: bool, files_stay: bool) -> str:
+        """Write that no end of a pod helps; one may, beside that of a pod that writes what is not measured."""
+        if not self.growers:
+            why = f"; {cause} is the cause" if filled else ", and nothing grew; the threshold is above its normal level"
+            return f"{NOT_NEEDED}{no_end}{why}"
+        verdict = f"{NOT_NEEDED}{self._premise}, {no_end}"
+        if not files_stay:
+            return f"{verdict}; {cause} is the cause"
+        unknown = "together with the end of a pod that fills a hostPath volume, which is not measured"
+        return f"by what was measured {verdict}; {unknown}, it may have been needed"
