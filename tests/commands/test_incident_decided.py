@@ -1,6 +1,7 @@
 """An incident that is decided again: who grew, with another request, and whether the end was needed."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from evictd.commands.incident_decided import (
     deleted_bytes,
     has_volume_in_memory,
     most_of_disk,
+    read_incident,
     swapped_bytes,
     verdict_of,
     with_request,
 )
+from evictd.commands.world_journal import write_world_journal
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import MeasuredLevel
@@ -26,10 +29,14 @@ from evictd.core.units.quantity import of_bytes
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.collect import incident_of
 from evictd.render.incident.verdict import Need
+from evictd.world.behaviours import Usage
+from evictd.world.loop import play
+from evictd.world.model import Disk, NodeSpec
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
-from tests.playbook import usage
+from tests.playbook import config, empty_dir, usage
 from tests.render.recorded_incident import OLD, journal_lines, recorded
 from tests.shortages import holders
+from tests.world.worlds import hog, holder, world
 
 
 def test_the_decision_is_made_again_with_a_request() -> None:
@@ -52,6 +59,20 @@ def test_the_decision_is_made_again_with_a_request() -> None:
     assert with_request(beside_a_small_one, found) == "default/hog-old"
     assert with_request(entry, replace(found, signal=Signal.PID_AVAILABLE)) is None, "PIDs are not requested"
     assert with_request(entry, found, 6 * GI) == "default/hog-old", "it has grown so much past that request"
+
+
+def test_with_requests_of_the_whole_owner_none_of_its_pods_goes_in_the_place_of_another(tmp_path: Path) -> None:
+    """Of two databases above their requests the second was said to go, as if the first alone could request more."""
+    data = [empty_dir("data")]
+    databases = [
+        holder(f"db-{i}", 12 * GI, Usage.VOLUME, volumes=data, storage="10Gi", owner="StatefulSet/db") for i in range(2)
+    ]
+    loggers = [hog(rate=5 << 20, of=Usage.LOGS, name=f"log-{i}") for i in range(4)]
+    node = NodeSpec(memory=8 * GI, nodefs=Disk(capacity=40 * GI, used=6 * GI))
+    played = play(world(*databases, *loggers, node=node, duration=8 * MINUTE), config(hard={"nodefs.available": "10%"}))
+    found = read_incident([write_world_journal(played, tmp_path, end=NOW)], "last")
+    assert found.event.pod == "default/db-0"
+    assert (found.with_request, found.with_owner_request) == ("default/db-1", "default/log-0")
 
 
 def test_the_usage_counts_swap_by_the_policy_of_evictd_alone() -> None:

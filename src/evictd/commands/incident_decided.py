@@ -119,6 +119,7 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
         grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
         filled_by=filling_owner(entry.observation.pods, state, found.signal),
         with_request=(instead := with_request(entry, found)),
+        with_owner_request=with_request(entry, found, of_owner=True) if instead in found.siblings else None,
         past_request=instead == "" and _goes_past_request(entry, found, verdict),
         asked=asked_request(entry, found),
         in_memory=has_volume_in_memory(entry, found),
@@ -210,17 +211,23 @@ def swapped_bytes(entry: JournalEntry, found: Incident) -> int:
     return stats.memory.swap_bytes or 0 if counts and stats is not None and stats.memory is not None else 0
 
 
-def with_request(entry: JournalEntry, found: Incident, grown: int = 0) -> str | None:
+def with_request(entry: JournalEntry, found: Incident, grown: int = 0, *, of_owner: bool = False) -> str | None:
     """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
 
-    With `grown` the pod has grown past that request by so much. A smaller pod that exceeds its request does not go in the place
-    of one that alone holds what is missing.
+    With `grown` the pod has grown past that request by so much. `of_owner`: all pods of its owner request what they used.
+    A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
     """
     victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
     if victim is None or victim.usage is None or signal is None or name is None or victim.usage <= victim.request:
         return None
-    more = of_bytes(max(victim.usage - grown - victim.request, 0))
-    pods = tuple(_requesting(pod, name, more) if pod.uid == found.event.uid else pod for pod in entry.observation.pods)
+    raised = {found.event.pod, *(found.siblings if of_owner else ())}
+    more = {
+        row.pod: of_bytes(max((row.usage or 0) - grown - row.request, 0)) for row in found.ranking if row.pod in raised
+    }
+    pods = tuple(
+        pod if (by := more.get(clean(pod.full_name))) is None else _requesting(pod, name, by)
+        for pod in entry.observation.pods
+    )
     try:
         step = synchronize(entry.state, replace(entry.observation, pods=pods), entry.config, entry.now)
     except _DAMAGED:

@@ -467,7 +467,7 @@ def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:
     )
 
 
-def test_of_requests_that_fit_on_the_node_nothing_is_said() -> None:
+def test_of_requests_that_fit_on_the_node_nothing_is_said_where_it_is_not_known_what_goes() -> None:
     """They were said to avoid nothing: played again with them, the pod that grew went first, and all of the owner stayed."""
     found = replace(with_request("default/web"), siblings=frozenset({"default/web"}), capacity=16 * GI)
     every = "a request of what they use in all pods of ReplicaSet/hog"

@@ -18,6 +18,7 @@ from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
+from evictd.render.incident.owner_request import NOT_ALL_PLACED, owner_request_text
 from evictd.render.incident.requested import requested_with
 from evictd.render.incident.resize import resize_in_vain, resize_remedy
 from evictd.render.incident.same_choice import why_the_same
@@ -43,7 +44,6 @@ _SMALLER_RECLAIM = (
 _ROTATION = (
     "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
 )
-_NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _NO_MORE = "could have held no more"
@@ -334,17 +334,14 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         whole, too_much = requested_with(found, lambda row: row.chosen)
         same = f"{request}: it would have gone all the same, because {why_the_same(found, victim, resource)}"
         if too_much and not (found.verdict is None or found.verdict.grew):
-            same += f"; only the scheduler could have avoided that: {whole}{_NOT_ALL_PLACED}"
+            same += f"; only the scheduler could have avoided that: {whole}{NOT_ALL_PLACED}"
         return Avoidance(not_by=(same,))
     if not found.with_request:
         return Avoidance(not_by=(f"{request}: {no_pod_then(found, resource)}",))
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
-        every = f"a request of what they use in all pods of {found.event.owner}"
-        whole, too_much = requested_with(found, lambda row: row.chosen or row.pod in found.siblings)
-        if too_much:
-            return Avoidance(by=(f"{every}: {whole}{_NOT_ALL_PLACED}",), not_by=(same,))
-        return Avoidance(not_by=(same,))  # which pod goes with all these requests is not known
+        every = owner_request_text(found, resource)
+        return Avoidance(by=(every,) if every else (), not_by=(same,))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = in_its_place(found.with_request, found.ranking, resource)
     others = [

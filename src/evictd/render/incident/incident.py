@@ -82,6 +82,8 @@ class Incident:
     """Whether its end was needed; `None` where that is not known."""
     with_request: str | None = None
     """The pod that would have gone then had this one requested what it used, `namespace/name`; empty for none, `None` unknown."""
+    with_owner_request: str | None = None
+    """The same had all pods of its owner requested what they used, where `with_request` is one of these."""
     past_request: bool = False
     """Where no pod would have gone: whether this one would have, a second later, by its own growth past that request."""
     asked: int = 0
