@@ -36,6 +36,26 @@ def test_a_hog_that_goes_is_no_innocent() -> None:
     assert account.came_back[Resource.MEMORY] > 2 * GI
 
 
+def test_a_culprit_is_not_the_cause_of_a_shortage_of_what_it_does_not_hold() -> None:
+    """`the cause` was said of a leak of processes that went for inodes, of which it held none."""
+    leaky = replace(hog(of=Usage.PROCESSES, rate=2, name="leaky"), culprit=True)
+    fills = WorldPod(
+        pod=pod("files", priority=100),
+        behaviours=(Grow(of=Usage.LAYER_INODES, rate=50_000, bound=1_000_000),),
+    )
+    inodes = config(hard={"nodefs.inodesFree": "5%"}, policy=Policy.KUBELET)
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=100 * GI, inodes=1_000_000))
+    account = account_of(play(world(leaky, fills, node=node), inodes))
+    assert [(each.slot, each.verdict) for each in account.losses] == [
+        ("default/files", Verdict.NEEDED),
+        ("default/leaky", Verdict.INNOCENT),
+    ]
+    assert account.innocents == 1
+    on_host = hog(of=Usage.HOST_PATH_INODES, rate=50_000, name="on-host")
+    (loss, *_) = account_of(play(world(on_host, node=node), inodes)).losses
+    assert loss.verdict is Verdict.CULPRIT, "it holds what it is not charged for"
+
+
 def test_pods_that_go_in_place_of_a_static_one_are_innocent() -> None:
     static = hog(source=PodSource.STATIC, name="static", rate=40 * MI)
     run = play(world(static, *quiet(8)), config(hard=HARD))

@@ -1,7 +1,8 @@
 """Counts the losses and the effects of a run.
 
 **Culprit.** A pod that the world marks as one (`WorldPod.culprit`), or, where nothing is marked, one that takes without bound:
-a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where the host is the cause, no pod is.
+a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where the host is the cause, no pod is. One that was
+evicted for a supply of which it held nothing is not the cause of that shortage: it is judged like any other pod.
 
 **Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
 (`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if it can replace a pod
@@ -77,6 +78,8 @@ class Loss:
     """Of an innocent the full name of the pod of lower priority whose end was enough; empty if none was."""
     cut_short: CutShort | None = None
     """Of an evicted one that was killed before the end that it needed."""
+    held_nothing: bool = False
+    """Whether it held nothing of what it was evicted for, neither charged to it nor on the host."""
 
 
 @frozen
@@ -157,12 +160,14 @@ def protected_pods(world: World, config: EvictionConfig) -> frozenset[str]:
 
 def _losses(run: Run) -> list[Loss]:
     """Return the losses, each without a judgement."""
-    labels, decided = dict[str, str](), dict[str, int]()
+    labels, decided, used = dict[str, str](), dict[str, int](), set[str]()
     refused = {(each.at, each.event.uid) for each in run.happened if isinstance(each.event, EvictionRefused)}
     for cycle in run.cycles:
         for decision in cycle.step.decisions:
             if isinstance(decision, EvictPod):
                 labels.setdefault(decision.pod.uid, decision.because.signal_label)
+                if decision.because.usage is not None and decision.because.usage.value():
+                    used.add(decision.pod.uid)
                 if decision.shortens:
                     decided.setdefault(decision.pod.uid, cycle.at)
                 elif (cycle.at, decision.pod.uid) not in refused:
@@ -173,7 +178,8 @@ def _losses(run: Run) -> list[Loss]:
             case PodEnd(cause=EndCause.EVICTED) as end:
                 cause = labels.get(end.uid, "")
                 then = decided.get(end.uid, each.at)
-                found.append(_loss(each.at, then, end, cause, _of(cause, end.held)))
+                loss = _loss(each.at, then, end, cause, _of(cause, end.held))
+                found.append(replace(loss, held_nothing=end.uid not in used and _nothing_of(cause, end.held)))
             case OomKill(own_limit=False) as kill if kill.uid and kill.uid not in killed:
                 killed.add(kill.uid)
                 found.append(_loss(each.at, each.at, kill, OOM_KILLED, kill.held))
@@ -218,7 +224,7 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
 
     def judged(loss: Loss) -> Loss:
         nonlocal chosen
-        if loss.slot in culprits:
+        if loss.slot in culprits and not loss.held_nothing:
             return replace(loss, verdict=Verdict.CULPRIT)
         deleted_at = None if loss.slot not in specs else specs[loss.slot].deleted_at
         if deleted_at is not None and loss.at >= deleted_at:
@@ -261,8 +267,17 @@ def _of(cause: str, held: Mapping[Usage, int]) -> int:
     return sum(held.get(each, 0) for each in OF_RESOURCE[_resource_of(cause)])
 
 
+def _nothing_of(cause: str, held: Mapping[Usage, int]) -> bool:
+    """Whether a pod held nothing of the supply that it was evicted for; of a stall or a limit of its own that is not asked."""
+    resource = _RESOURCES.get(cause)
+    kinds = () if resource is None else (*OF_RESOURCE[resource], *_UNCHARGED.get(resource, ()))
+    return bool(kinds) and not any(held.get(each) for each in kinds)
+
+
 _Span = tuple[int, int, set[str]]
 """Begin and end of a time, and the thresholds that were met in it."""
+_UNCHARGED = {Resource.EPHEMERAL_STORAGE: (Usage.HOST_PATH,), Resource.INODES: (Usage.HOST_PATH_INODES,)}
+"""What a pod takes of a supply without being charged for it."""
 _RESOURCES = {signal.value: spec.resource for signal, spec in SIGNALS.items()}
 
 
