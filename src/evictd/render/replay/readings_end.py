@@ -18,7 +18,8 @@ from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replay.refusals import recorded_refusals
-from evictd.render.replay.replayed import Replayed
+from evictd.render.replay.replayed import Replayed, then_and_now
+from evictd.render.replay.told import told
 from evictd.render.text import clean, counted, first_of, threshold_text
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     since: dict[str, str] = {}
     """When each pod is evicted now."""
     known = recorded_refusals([one.entry for one in replayed])
-    for one in replayed:
+    shown = told(then_and_now(replayed, known))
+    untold = set[str]()
+    """Pods that are evicted now only by readings that would have been others."""
+    for one, evictions in zip(replayed, shown, strict=True):
         begun = list(begun_evictions(one.step.decisions))
         for plain in () if (one.entry.extra or {}).get("dryRun") else one.entry.decisions:
             try:
@@ -77,8 +81,8 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
             for each in begun_evictions([then]):
                 if known.may_stay(one.entry.wall, each.pod.uid):
                     continue  # it stayed, so the readings after it have it
-                if begun and each.pod.uid not in since:
-                    continue  # another pod goes in this cycle
+                if each.pod.uid in untold or (begun and each.pod.uid not in since):
+                    continue  # another pod goes in this cycle, or it is not known when this one goes
                 yield ReadingsEnd(
                     wall=one.entry.wall,
                     evicted=each,
@@ -88,6 +92,8 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                 )
         for each in begun:
             if not (one.may_be_refused and known.may_stay(one.entry.wall, each.pod.uid)):
+                if each.pod.uid not in since and all(plain["pod"]["uid"] != each.pod.uid for plain in evictions):
+                    untold.add(each.pod.uid)
                 since.setdefault(each.pod.uid, one.entry.wall)
 
 

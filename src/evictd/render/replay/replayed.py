@@ -21,7 +21,8 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.replay.changed_values import changed_values
 from evictd.render.replay.met_earlier import met_earlier
-from evictd.render.replay.refusals import recorded_refusals
+from evictd.render.replay.refusals import RecordedRefusals, recorded_refusals
+from evictd.render.replay.told import told
 from evictd.render.sentences import decision_text
 from evictd.render.text import clean, counted, duration_text, first_of
 
@@ -195,21 +196,27 @@ def _earlier_text(replayed: Iterable[Replayed]) -> str:
     return f"{text}; the journal has no complete reading of that time." if text else ""
 
 
-def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
-    """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
-    known = recorded_refusals([one.entry for one in replayed])
-    pairs = [
+def then_and_now(replayed: Iterable[Replayed], known: RecordedRefusals) -> list[tuple[list[Plain], list[Plain]]]:
+    """Return the decisions of each cycle, then and now, without evictions of pods that may stay."""
+    return [
         (
-            recorded_victims(known.ended(one.entry.wall, one.entry.decisions)),
-            recorded_victims(
-                known.ended(one.entry.wall, plain_decisions(one.step))
-                if one.may_be_refused
-                else plain_decisions(one.step)
-            ),
+            list(known.ended(one.entry.wall, one.entry.decisions)),
+            list(known.ended(one.entry.wall, plain_decisions(one.step)))
+            if one.may_be_refused
+            else plain_decisions(one.step),
         )
         for one in replayed
     ]
-    then, now = (list(dict.fromkeys(pod for pair in pairs for pod in pair[side])) for side in (0, 1))
+
+
+def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
+    """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
+    known = recorded_refusals([one.entry for one in replayed])
+    cycles = then_and_now(replayed, known)
+    pairs = [(recorded_victims(old), recorded_victims(new)) for old, new in cycles]
+    shown = [recorded_victims(each) for each in told(cycles)]
+    then = list(dict.fromkeys(pod for old, _ in pairs for pod in old))
+    now = list(dict.fromkeys(pod for pods in shown for pod in pods))
     if not then and not now:
         where = " in the recorded cycles" if sooner else ""
         return f"No victim differs{where}: no pod is evicted{' there' if sooner else ''}, then or now."
@@ -230,9 +237,11 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
     end = _first_kept(replayed, pairs)
-    if end is None:
-        return f"Other victims: then {recorded}; now {decided}{more}."
-    certain = list(dict.fromkeys(pod for _, new in pairs[: end + 1] for pod in new))
+    added = next((number for number, (old, new) in enumerate(pairs) if {*new} - {*old}), None)
+    if end is None or (added is not None and added < end):
+        which = "At other times" if added is not None and {*now} < {*then} else "Other victims"
+        return f"{which}: then {recorded}; now {decided}{more}."
+    certain = list(dict.fromkeys(pod for pods in shown[: end + 1] for pod in pods))
     if not certain:
         which = "whether any pod goes" if not now else "whether and which pods go"
         return f"Other victims: then {recorded}; {which} now, these readings cannot tell: they end at each."
