@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from evictd.core.eviction.backoff import owner_of
-from evictd.core.eviction.next_up import NextUp, who_is_next
-from evictd.core.model.finding import NoAction
+from evictd.core.eviction.next_up import NextUp, first_to_go, who_is_next
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.holdings import Effect
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Backoff, State
@@ -19,9 +19,14 @@ from evictd.render.status.remedy_texts import raise_requests
 def goes_after(stop: NoAction, snapshot: Snapshot, now: int) -> dict[str, Any] | None:
     """Return the pod that would go when a stop ends, in how many seconds, and what to do about its owner; `None` for none.
 
-    All else stays as it is: no pod has grown or ended by then.
+    All else stays as it is: no pod has grown or ended by then. Where page cache alone holds a soft threshold met, it is the pod
+    that would go at the hard one, without a time.
     """
-    if stop.threshold is None or stop.until is None:
+    if stop.threshold is None:
+        return None
+    if stop.why is NoActionReason.NOT_SHORT_OF_MEMORY:
+        return _at_hard(stop.threshold.signal, snapshot)
+    if stop.until is None:
         return None
     state = _earlier(snapshot.state, stop.until - snapshot.at)
     answers = who_is_next(state, snapshot.observation, snapshot.config, snapshot.at)
@@ -30,6 +35,15 @@ def goes_after(stop: NoAction, snapshot: Snapshot, now: int) -> dict[str, Any] |
         return None
     seconds = round(max(stop.until - now, 0) / SECOND, 1)
     return {"pod": answer.victim.pod.full_name, "inSeconds": seconds, "raiseRequests": _raise_requests(answer)}
+
+
+def _at_hard(signal: Signal, snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the pod that would go at the hard threshold, for which page cache counts as used; `None` without one."""
+    for each in snapshot.config.thresholds:
+        if each.hard and each.signal is signal:
+            row = first_to_go(each, snapshot.state, snapshot.observation, snapshot.config, snapshot.at)
+            return None if row is None else {"pod": row.pod.full_name, "inSeconds": None, "raiseRequests": ""}
+    return None
 
 
 def _raise_requests(answer: NextUp) -> str:

@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from evictd.render.status.remedy_texts import PAGE_CACHE
+from evictd.render.status.timing import hard_then, slowed
+from evictd.render.text import clean
+
 Document = Mapping[str, Any]
 
 
@@ -16,3 +20,15 @@ def grew_by_pages(entry: Document) -> bool:
     grew = next(iter((entry.get("growing") or {"pods": ()})["pods"]), None)
     pages = None if grew is None else grew.get("filePages")  # an older daemon does not say it
     return bool(grew and pages and pages * 2 > grew["grown"])
+
+
+def goes_despite_pages(entry: Document) -> str:
+    """Write which pod goes at a hard threshold that will be met while a soft one waits for page cache; empty for none."""
+    then, when = entry.get("stopThen"), None if slowed(entry) else hard_then(entry)
+    if entry["stopReason"] != PAGE_CACHE or not then or when is None:
+        return ""
+    pod = f"{clean(then['pod'])} would be evicted"
+    left = max((each["graceLeftSeconds"] or 0 for each in entry["thresholds"]), default=0)
+    if hard_then(entry, left):
+        return f"{pod} then"
+    return f"{pod} {when}, or when tasks stall: only page cache holds the soft threshold met"

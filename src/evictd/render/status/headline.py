@@ -9,6 +9,7 @@ from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.status.file_pages import goes_despite_pages
 from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
@@ -18,6 +19,7 @@ from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import mend_evicted, nth_text
 from evictd.render.status.page_chart import eviction_marks, seconds_ago
 from evictd.render.status.proposed import asked_text, refused_lately
+from evictd.render.status.remedy_texts import PAGE_CACHE
 from evictd.render.status.signal_entry import is_pressed, shown_entries
 from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import (
@@ -317,6 +319,8 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
         if before := steps_before(status, entry):
             return f" {capital(when)} evictd would {before}, and evict {pod} if that is too little{refused}{then}."
         return f" {pod} would be evicted {when}{time}{refused}{then}."
+    if at_hard := goes_despite_pages(entry):
+        return f" {at_hard}."
     then = "is evicted at present" if is_guarded_by_budget(entry) and not status["dryRun"] else "would be evicted"
     return f" No pod {then}{_stopped(status, entry)}." if brief_stop(entry) else ""
 
@@ -324,8 +328,9 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
 def _stopped(status: Document, entry: Document) -> str:
     """Write until when no pod goes for a signal, why, and which one goes then."""
     budget = past_its_budget(status, entry)
-    then = f". Then {goes}" if (goes := goes_then(entry)) else ""
-    return f"{paused_until(status, entry)}: {brief_stop(entry)}{f'; {budget}' if budget else ''}{then}"
+    then = f". {capital(goes)}" if (goes := goes_then(entry)) else ""
+    until = " until tasks stall" if entry["stopReason"] == PAGE_CACHE else paused_until(status, entry)
+    return f"{until}: {brief_stop(entry)}{f'; {budget}' if budget else ''}{then}"
 
 
 def _now(status: Document, entry: Document) -> str:

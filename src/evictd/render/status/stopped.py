@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from evictd.render.status.remedy_texts import PAGE_CACHE
 from evictd.render.text import capital, clean, seconds_text
 
 Document = Mapping[str, Any]
@@ -134,9 +135,13 @@ def _from(at: str) -> str:
 
 
 def goes_then(entry: Document) -> str:
-    """Return which pod goes when a stop ends by itself, as a sentence after `then`; empty where none is known."""
-    then = entry.get("stopThen")  # an older daemon does not say it
-    return f"{clean(then['pod'])} would be evicted if the threshold is still met" if then else ""
+    """Return which pod goes when a stop ends by itself, or at the hard threshold, as a clause; empty where none is known."""
+    if not (then := entry.get("stopThen")):  # an older daemon does not say it
+        return ""
+    pod = clean(then["pod"])
+    if entry["stopReason"] == PAGE_CACHE:
+        return f"at the hard threshold {pod} would be evicted"
+    return f"then {pod} would be evicted if the threshold is still met"
 
 
 def stop_text(status: Document, entry: Document) -> str:
@@ -150,7 +155,7 @@ def stop_text(status: Document, entry: Document) -> str:
         return f"{entry['stopReason']}: {entry.get('stopBrief', entry['stop'])}. {capital(budget)}"
     until = paused_until(status, entry)
     pauses = entry.get("stopReason") == _PAUSED
-    then = f"; then {goes}" if (goes := goes_then(entry)) else ""
+    then = f"; {goes}" if (goes := goes_then(entry)) else ""
     return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{then}"
 
 
