@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evictd.render.status.signal_entry import has_stopped, is_pressed, shown_entries
+from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, is_pressed, shown_entries
 
 
 def threshold(*, met: bool = False, kept: bool = False, origin: str = "derived") -> dict[str, Any]:
@@ -52,3 +52,13 @@ def test_a_fall_has_stopped_where_the_last_readings_show_none() -> None:
     assert not has_stopped({"lately": {"overSeconds": 10.0, "fillRate": 1}})
     assert not has_stopped({"lately": None}), "it falls on, or did not fall"
     assert not has_stopped({}), "of an older daemon"
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "of_pods", "is_most"), [(400, 0, True), (39, 0, False), (400, 400, False), (None, 0, False)]
+)
+def test_what_an_evicted_pod_took_is_no_fall_beside_pods(elsewhere: int | None, of_pods: int, *, is_most: bool) -> None:
+    """`What grew belongs to no pod` stood below `all of it default/reader`: 64Mi of 2.8Gi were the scatter of two readings."""
+    growing = {"elsewhere": elsewhere, "ofPods": of_pods, "overSeconds": 40.0}
+    assert fell_elsewhere({"fellBefore": 10, "growing": growing}) is is_most
+    assert not fell_elsewhere({"fellBefore": 10, "growing": None})

@@ -156,6 +156,10 @@ def test_after_an_eviction_the_rate_before_it_counts_where_no_pod_grew() -> None
     assert advice.startswith("free memory outside pods")
     leak = incident_snapshot("24-unmeasured-hog", 282)
     assert as_before(status_of(leak, leak.at)) == [], "its end has ended the fall"
+    reader = incident_snapshot("37-control-thrashing-reader", 70)
+    after = status_of(reader, reader.at)
+    assert as_before(after) == [], "the pod that took it was evicted"
+    assert remedies(after) == []
 
 
 def test_one_step_is_no_rate_of_minutes() -> None:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+_LITTLE = 10
+"""What belongs to no pod has not made a supply fall by ten times as much."""
+
 
 def is_pressed(threshold: Mapping[str, Any]) -> bool:
     """Whether a threshold is met, or was met and its minimum reclaim is not reached yet."""
@@ -19,6 +22,13 @@ def has_stopped(entry: Mapping[str, Any]) -> bool:
     """Whether a signal fell in the last minute, and no more in its last readings."""
     lately = entry.get("lately")  # an older daemon does not say it
     return lately is not None and lately["fillRate"] <= 0
+
+
+def fell_elsewhere(entry: Mapping[str, Any]) -> bool:
+    """Whether most of what grew before the last jump belongs to no pod; what an evicted pod took is part of the fall alone."""
+    growing = entry.get("growing") or {"elsewhere": None, "ofPods": 0, "overSeconds": 0}
+    elsewhere, fell = growing["elsewhere"] or 0, entry["fellBefore"] * growing["overSeconds"]
+    return bool(elsewhere > growing["ofPods"] and elsewhere * _LITTLE > fell)
 
 
 def shown_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

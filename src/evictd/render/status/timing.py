@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.render.status.awaited import awaited_pods
-from evictd.render.status.signal_entry import has_stopped, shown_entries
+from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, shown_entries
 from evictd.render.status.stopped import before_collection_ends, before_stop_ends
 from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
@@ -147,17 +147,12 @@ def as_before(status: Document) -> list[Approach]:
         if (seconds := threshold.get("secondsAsBefore")) is not None  # an older daemon does not say it
         and threshold["origin"] != "derived"
         and seconds <= _BEFORE_SECONDS
-        and _grows_elsewhere(entry)
+        and fell_elsewhere(entry)
     )
     soonest: dict[str, Approach] = {}
     for each in sorted(found, key=lambda each: each.seconds):
         soonest.setdefault(each.entry["signal"], each)
     return list(soonest.values())
-
-
-def _grows_elsewhere(entry: Document) -> bool:
-    growing = entry.get("growing") or {"elsewhere": None, "ofPods": 0}
-    return bool((growing["elsewhere"] or 0) > growing["ofPods"])
 
 
 def _foreseen(entry: Document, within: float) -> list[Approach]:
