@@ -1,5 +1,9 @@
 """Unused images are removed before a pod has to go."""
 
+from dataclasses import replace
+
+import pytest
+
 from evictd.render.status.remedies import remedies
 from evictd.render.status.unused_images import before_pods
 from tests.daemon.status import status_of
@@ -32,3 +36,15 @@ def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
     assert before_pods(status, {**entry, "notOfPods": 39}, "end it") == "end it"
     assert before_pods(status, {**entry, "notOfPods": None}, "end it") == "end it"
     assert before_pods(status, {**entry, "reclaimsFirst": False}, "end it") == "end it"
+
+
+@pytest.mark.parametrize(
+    ("unused", "first"), [(None, "remove images"), (1, "remove images"), (0, "end, move or limit")]
+)
+def test_nothing_is_to_be_removed_where_every_image_is_in_use(unused: int | None, first: str) -> None:
+    """`crictl rmi --prune` came first although the runtime's list had no unused image (world 29)."""
+    near = incident_snapshot("29-control-images-of-a-victim", 60)
+    outcomes = replace(near.observation.outcomes, unused_images=unused)
+    near = replace(near, observation=replace(near.observation, outcomes=outcomes))
+    (text,) = remedies(status_of(near, near.at))
+    assert text.startswith(first)

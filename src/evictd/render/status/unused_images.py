@@ -23,10 +23,12 @@ def before_pods(status: Document, entry: Document, remedy: str) -> str:
 
 
 def _images(status: Document, entry: Document) -> str:
-    """Return what to do about unused images; empty where little belongs to no pod, or where they were removed before."""
+    """Return what to do about unused images; empty where little belongs to no pod, they were removed before, or there is none."""
     rest, phase = entry.get("notOfPods"), status["phase"]  # an older daemon does not say it of inodes
     signal = Signal(entry["signal"])
     if rest is None or rest * _LARGE_PART < entry["capacity"] - entry["available"]:
+        return ""
+    if (entry.get("attribution") or {}).get("reclaimable") == 0:  # the bytes of unused images, where they were listed
         return ""
     if not entry.get("reclaimsFirst"):
         collects = phase["name"] == _RECLAIMING
