@@ -116,7 +116,7 @@ def _with_amounts(finding: NoAction, resource: Resource) -> tuple[str, str]:
             wanted = quantity_text(finding.needed, resource)
             return (
                 f"MemAvailable is {reachable}, above the {wanted} wanted; only page cache holds the threshold met",
-                f" ({detail}), so no pod is evicted until tasks stall for memory",
+                f" ({detail}), so only a hard threshold evicts a pod until tasks stall",
             )
         case _:
             raise KeyError(finding.why)

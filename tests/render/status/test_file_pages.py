@@ -62,7 +62,7 @@ def test_the_pod_that_goes_at_the_hard_threshold_is_named_while_the_soft_one_wai
     assert headline(status).text == f"{hard}, {acts}. default/reader would be evicted then."
     (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
     at_hard = "t the hard threshold default/reader would be evicted"
-    assert stop_text(status, memory).endswith(f"until tasks stall for memory; a{at_hard}")
+    assert stop_text(status, memory).endswith(f"so only a hard threshold evicts a pod until tasks stall; a{at_hard}")
     (_, soft) = memory["thresholds"]
     soft["graceLeftSeconds"] = 5.0
     assert goes_despite_pages(memory) == (
