@@ -42,8 +42,9 @@ def test_a_limit_leaves_room_for_a_pod_that_went_before() -> None:
         {"dry_run": True},
         {"evidence": {"because": {"signal": "nodefs.available", "usage": "1Gi"}}},
         {"evidence": {"because": {"signal": "memory.available"}}},
+        {"evidence": {"because": {"signal": "emptydir-limit", "usage": "1Gi"}}},
     ],
-    ids=["no eviction", "dry run", "another resource", "not measured"],
+    ids=["no eviction", "dry run", "another resource", "not measured", "a limit of its own"],
 )
 def test_other_events_hold_nothing(changes: dict[str, object]) -> None:
     assert went_before(after(**changes)).held == 0
