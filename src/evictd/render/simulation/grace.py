@@ -9,7 +9,7 @@ from dataclasses import replace
 from evictd.advice.enough import round_up
 from evictd.core.model.decision import Decision, EvictPod, begun_evictions
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import SIGNALS, STALLS
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND
 from evictd.render.text import clean, duration_text, signal_amount
@@ -41,16 +41,14 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
         been = grace - each.grace_left
         met = f"{each.threshold} had been met for {duration_text(been)} of its grace period of {duration_text(grace)}"
         shorter = max(SECOND, been // 2 // SECOND * SECOND)
-        ways = {
-            f"a grace period of {duration_text(shorter)}": _first_with(
-                run, each.threshold, replace(each.threshold, grace_period=shorter), cycle.at
-            )
-        }
+        sooner = _played_with(run, each.threshold, replace(each.threshold, grace_period=shorter), until=cycle.at)
+        ways = {f"a grace period of {duration_text(shorter)}": _first_soft(sooner, hard.signal, cycle.at)}
         if (enough := _enough(run, cycle, each)) is not None:
             higher = replace(each.threshold, value=ThresholdValue(quantity=SIGNALS[hard.signal].amount(enough)))
-            if _loses_no_more(run, account, each.threshold, higher):
+            played = _played_with(run, each.threshold, higher, until=run.world.duration)
+            if _loses_no_more(account_of(played), account):
                 amount = signal_amount(enough, hard.signal)
-                ways[f"a threshold of {amount}"] = _first_with(run, each.threshold, higher, cycle.at)
+                ways[f"a threshold of {amount}"] = _first_soft(played, hard.signal, cycle.at)
         pods = list(dict.fromkeys(filter(None, ways.values())))
         would = (
             f"with {' or '.join(way for way in ways if ways[way] == pod)} it would have evicted {clean(pod)} first"
@@ -60,13 +58,18 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
     return ""
 
 
-def _first_with(run: Run, soft: Threshold, other: Threshold, before: int) -> str:
-    """Return the pod that another soft threshold in place of this one evicts first; empty if that is not before this time."""
+def _played_with(run: Run, soft: Threshold, other: Threshold, *, until: int) -> Run:
+    """Play the world until a time with another soft threshold in place of this one."""
     thresholds = tuple(other if each == soft else each for each in run.config.thresholds)
-    for cycle in play(replace(run.world, duration=before), replace(run.config, thresholds=thresholds)).cycles:
+    return play(replace(run.world, duration=until), replace(run.config, thresholds=thresholds))
+
+
+def _first_soft(run: Run, signal: Signal, before: int) -> str:
+    """Return the pod that a soft threshold of this signal evicts first; empty if that is not before this time."""
+    for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
             because = each.because.threshold
-            if cycle.at < before and because is not None and because.signal is soft.signal and because.grace_period:
+            if cycle.at < before and because is not None and because.signal is signal and because.grace_period:
                 return each.pod.full_name
     return ""
 
@@ -95,11 +98,9 @@ def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
     return enough if enough * 2 <= soft.capacity.value() else None
 
 
-def _loses_no_more(run: Run, account: Account, soft: Threshold, other: Threshold) -> bool:
-    """Whether no pod more is lost, and no innocent more, where the world is played with another soft threshold."""
-    thresholds = tuple(other if each == soft else each for each in run.config.thresholds)
-    played = account_of(play(run.world, replace(run.config, thresholds=thresholds)))
-    return len(played.losses) <= len(account.losses) and played.innocents <= account.innocents
+def _loses_no_more(other: Account, account: Account) -> bool:
+    """Whether no pod more is lost, and no innocent more, than by an account."""
+    return len(other.losses) <= len(account.losses) and other.innocents <= account.innocents
 
 
 def _rounded_up(run: Run, eviction: EvictPod) -> str:
