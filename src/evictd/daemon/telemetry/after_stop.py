@@ -33,8 +33,8 @@ def goes_after(stop: NoAction, snapshot: Snapshot, now: int) -> dict[str, Any] |
     answer = next((each for each in answers if each.signal is stop.threshold.signal), None)
     if answer is None or answer.victim is None:
         return None
-    seconds = round(max(stop.until - now, 0) / SECOND, 1)
-    return {"pod": answer.victim.pod.full_name, "inSeconds": seconds, "raiseRequests": _raise_requests(answer)}
+    pod, seconds = answer.victim.pod, round(max(stop.until - now, 0) / SECOND, 1)
+    return {"pod": pod.full_name, "inSeconds": seconds, "raiseRequests": _raise_requests(answer, owner_of(pod))}
 
 
 def _at_hard(signal: Signal, snapshot: Snapshot) -> dict[str, Any] | None:
@@ -46,9 +46,8 @@ def _at_hard(signal: Signal, snapshot: Snapshot) -> dict[str, Any] | None:
     return None
 
 
-def _raise_requests(answer: NextUp) -> str:
+def _raise_requests(answer: NextUp, owner: str) -> str:
     """Write to raise the requests of the next pod's owner, where each pod of it exceeds its own; empty else."""
-    owner = "" if answer.victim is None else owner_of(answer.victim.pod)
     if not owner:
         return ""
     amounts = [(row.usage or 0, row.request // NANO) for row in answer.rows if owner_of(row.pod) == owner]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from evictd.core.frozen import frozen
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
-from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal, signal_named
 from evictd.core.model.state import PhaseName
 from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.status.file_pages import goes_despite_pages
@@ -168,13 +168,10 @@ def look_back(status: Document) -> str:
 def _mend(last: Document) -> str:
     """Return what to do about an evicted pod that filled the supply; empty where it did not, or page cache did."""
     pod, owner = clean(last["pod"]), clean(last.get("owner", ""))  # an older daemon does not say it
-    if (
-        f"of it {pod}" not in last["filled"]
-        or last.get("forPages")
-        or last["signal"] not in {each.value for each in Signal}
-    ):
+    signal = signal_named(last["signal"])
+    if signal is None or f"of it {pod}" not in last["filled"] or last.get("forPages"):
         return ""
-    resource = SIGNALS[Signal(last["signal"])].resource
+    resource = SIGNALS[signal].resource
     return mend_evicted(pod, owner.partition("/")[2], resource, limits=resource in WITH_REQUEST)
 
 

@@ -22,9 +22,14 @@ _LITTLE_GROWTH = 10
 
 def filled(status: Document) -> list[str]:
     """Return who took what is short, or who holds it where little grew; the signals of one supply share a sentence."""
-    short = [entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"]))]
-    found = [(entry, each) for entry in short if (each := entry.get("attribution"))]
-    return list(dict.fromkeys(f"{capital(filled_clause(*each))}." for each in found if len(each[1]["text"]) > 1))
+    clauses = (filled_clause(*each) for each in short_of(status) if len(each[1]["text"]) > 1)
+    return list(dict.fromkeys(f"{capital(clause)}." for clause in clauses))
+
+
+def short_of(status: Document) -> list[tuple[Document, Document]]:
+    """Return the signals that are short, each with who holds it, as far as that is known."""
+    short = (entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"])))
+    return [(entry, held) for entry in short if (held := entry.get("attribution"))]
 
 
 def filled_clause(entry: Document, held: Document) -> str:

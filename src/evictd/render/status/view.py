@@ -15,7 +15,7 @@ from rich.text import Text
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.awaited import awaited_measurement
 from evictd.render.status.hard_cut import cut_at_hard
-from evictd.render.status.holders import filled_clause
+from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.order_then import goes_if_it_grows
@@ -265,9 +265,7 @@ def _why_none(document: Document, entry: Document) -> str:
 
 def _filled(document: Document) -> Iterator[Text]:
     """Write who took what is short, or who holds it; the signals of one supply share a line."""
-    short = (entry for entry in document["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"])))
-    found = [(entry, each) for entry in short if (each := entry.get("attribution")) and each["text"]]
-    for line in dict.fromkeys(filled_clause(*each) for each in found):
+    for line in dict.fromkeys(filled_clause(*each) for each in short_of(document) if each[1]["text"]):
         yield Text(clean(line), style="yellow")
 
 
