@@ -52,6 +52,20 @@ def test_a_run_book_is_as_wide_as_the_terminal(
     assert any(line.startswith("  owners that recreate their pods. ") for line in lines)
 
 
+def test_a_command_of_a_run_book_is_one_line_on_any_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At 80 columns `helm upgrade ... --values` ended a line: pasted, a shell ran that, and `my-values.yaml` as a command."""
+    monkeypatch.setenv("COLUMNS", "80")
+    page = (ROOT / "docs" / "alerts.md").read_text()
+    for name in re.findall(r"^## (\w+)$", page, re.MULTILINE):
+        explain_alert.run(command(name))
+    lines = capsys.readouterr().out.splitlines()
+    commands = re.findall(r"^    .*$", page.partition("\n## ")[2], re.MULTILINE)
+    assert len(commands) > 5
+    assert [each for each in commands if each not in lines] == []
+
+
 def test_an_unknown_alert_is_bad_usage() -> None:
     with pytest.raises(InputError, match="EvictdDwn: is no alert of evictd; did you mean EvictdDown"):
         explain_alert.run(command("EvictdDwn"))

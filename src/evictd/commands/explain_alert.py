@@ -13,6 +13,8 @@ from evictd.errors import ExitCode, InputError, similar_names
 from evictd.render.console import make_console, print_line
 
 _TEXT = Path(__file__).with_name("alerts.md")
+_COMMAND = "    "
+"""What a command begins with."""
 _HEADING = re.compile(r"^## (\w+)$", re.MULTILINE)
 _ITEM = re.compile(r"\n(?=- )")
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+(?:#[\w-]+)?)\)")
@@ -40,7 +42,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     console = make_console(sys.stdout)
     console.print(name, style="bold")
     for lead, text in _lines(books[name]):
-        print_line(console, lead, text)
+        if lead == _COMMAND:  # in two lines a shell would run other commands
+            console.print(lead + text, soft_wrap=True)
+        else:
+            print_line(console, lead, text)
     return ExitCode.DONE
 
 
@@ -96,6 +101,9 @@ def _lines(book: str) -> Iterator[tuple[str, str]]:
     """Yield the paragraphs and list items of a section, each on one line, with what it begins with."""
     for paragraph in book.split("\n\n"):
         yield "", ""
+        if paragraph.startswith(_COMMAND):
+            yield _COMMAND, paragraph.strip()
+            continue
         for item in _ITEM.split(paragraph):
             text = " ".join(item.split())
             lead = "- " if text.startswith("- ") else ""
