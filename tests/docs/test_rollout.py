@@ -185,3 +185,24 @@ def test_each_check_on_a_workstation_has_every_size_of_the_node() -> None:
     for each in checks:
         assert re.findall(r"--(\w+)-capacity \d", each) == ["memory", "nodefs", "imagefs"]
     assert "--layout" in PAGE
+
+
+def test_the_alert_without_which_a_node_has_no_eviction_is_raised_before_that_step() -> None:
+    """The page stopped evictd for ten minutes, with no command; EvictdNotReady is raised after fifteen, a unit has none."""
+    groups = yaml.safe_load((CHART / "files/alerts.yaml").read_text(encoding="utf-8"))["groups"]
+    minutes = {rule["alert"]: int(rule.get("for", "0m")[:-1]) for group in groups for rule in group["rules"]}
+    (expr,) = (rule["expr"] for rule in groups[0]["rules"] if rule["alert"] == "EvictdNotReady")
+    assert "_unavailable{" in expr, "a pod that cannot be made counts as unavailable"
+    before = PAGE.partition("\n## 5. ")[2].partition("\n1. ")[0]
+    (after,) = re.findall(r"# (\d+) minutes later EvictdNotReady has reached a person", before)
+    assert int(after) > minutes["EvictdNotReady"]
+    verbs = re.findall(r"^    kubectl --namespace evictd (\w+ \w+) (\S+)", before, re.MULTILINE)
+    assert verbs == [
+        ("create quota", "no-new-pod"),
+        ("delete pod", "POD"),
+        ("delete quota", "no-new-pod"),
+        ("annotate daemonset", "evictd"),
+    ]
+    (row,) = re.findall(r"^\| 5 \| (.*?) \|", PAGE.partition("## With the systemd unit")[2], re.MULTILINE)
+    assert "`sudo systemctl stop evictd` for ten minutes" in row
+    assert minutes["EvictdDown"] < 10
