@@ -15,7 +15,7 @@ from evictd.config.never_met import kubelet_never_acts, memory_never_met
 from evictd.config.reserved import requests_meet
 from evictd.config.settings import UnknownField
 from evictd.core.model.config import MemoryFormula
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, StallScope, Unit
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
@@ -170,9 +170,7 @@ def _not_observed(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
         if not around.available or signal in around.available:
             continue
         if signal in STALLS:
-            remedy = "boot with psi=1"
-            if STALLS[signal].scope is StallScope.PODS:
-                remedy += " and cgroup v2, or set scope: node"
+            remedy = "boot with psi=1 and cgroup v2"  # without the pods' own stalls those of the node name no culprit
             message = "cannot be met here: the kernel reports no such stalls"
             yield LintFinding(lint=Lint.STALL_NOT_OBSERVED, signal=signal, message=message, remedy=remedy)
         elif signal is Signal.SWAP_AVAILABLE:

@@ -42,9 +42,9 @@ class StallFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
     average: Annotated[Duration, about(f"Window of the average: {_WINDOWS}.")] = Duration(10 * SECOND)
     for_: _For = field(default=Duration(30 * SECOND), name="for")
     hard: _Hard = False
-    scope: Annotated[StallScope, about("Tasks of all pods (needs cgroup v2), or all tasks of the node.")] = (
-        StallScope.PODS
-    )
+    scope: Annotated[
+        StallScope, about("All pods' tasks, or the node's; which pod stalls is known on cgroup v2 only.")
+    ] = StallScope.PODS
 
 
 class SwapFields(msgspec.Struct, kw_only=True, frozen=True, rename="camel"):
