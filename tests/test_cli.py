@@ -1,9 +1,13 @@
 """The command line: lazy imports of commands, one line per fault, exit codes."""
 
+import fcntl
 import io
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -198,6 +202,24 @@ def test_a_wrong_configuration_has_no_traceback(tmp_path: Path, capsys: pytest.C
     twice, unknown = capsys.readouterr().err.splitlines()
     assert twice.startswith(f"evictd: {path}: line 2: kind: ")
     assert unknown.startswith(f"evictd: {path}: kind: ")
+
+
+def test_a_fault_is_folded_at_the_width_of_the_terminal_with_commands_whole() -> None:
+    """A terminal cut words at its last column; a pipe gets each fault on one line."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 25, 60, 0, 0))
+    command = evictd("simulate", "x" * 70)
+    piped = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    assert piped.count("\n") == 1
+    subprocess.run(evictd("explain-alert", "qqqq"), stderr=theirs, check=False)
+    os.close(theirs)
+    lines = os.read(ours, 65536).decode().splitlines()
+    os.close(ours)
+    assert len(lines) > 5
+    assert max(map(len, lines)) <= 60
+    assert lines[0].startswith("evictd: qqqq: is no alert of evictd; there are")
+    assert all(line.startswith(" " * len("evictd: ")) for line in lines[1:])
+    assert "EvictdLogLinesDropped" in lines[-1]
 
 
 def evictd(*arguments: str) -> list[str]:

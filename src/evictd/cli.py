@@ -96,10 +96,19 @@ def _discard_output() -> None:
 def _report_error(error: EvictdError) -> None:
     """Write an error to standard error; a failure to write is ignored, as the exit status holds the result."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        prefix = "evictd: "
+        prefix, width = "evictd: ", os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
         for line in _lines(error):
-            sys.stderr.write(f"{prefix}{line}\n")
+            sys.stderr.write(f"{_folded(prefix, line, width)}\n")
             prefix = "  " if isinstance(error, NotFoundError) else prefix
+
+
+def _folded(lead: str, text: str, width: int) -> str:
+    """Return `lead` and `text` for a terminal of this width; 0 is no terminal, whose reader wants each fault on one line."""
+    if not 0 < width < len(lead) + len(text):
+        return lead + text
+    from evictd.render.console import wrapped_lines  # noqa: PLC0415
+
+    return "\n".join(wrapped_lines(lead, text, width))
 
 
 def _run(arguments: list[str]) -> int:

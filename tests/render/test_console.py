@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.table import Table
 
-from evictd.render.console import make_console, print_line
+from evictd.render.console import make_console, print_line, wrapped_lines
 
 
 def test_what_is_no_terminal_gets_no_colours_and_no_markup() -> None:
@@ -39,6 +39,13 @@ def test_a_line_that_is_too_long_goes_on_below_its_text() -> None:
         "          default/hog",
         "          for memory",
     ]
+
+
+def test_a_command_is_not_broken() -> None:
+    """Pasted from two lines, a shell runs its first half."""
+    text = "then run `evictd check FILE --config-dir DIR` on the node"
+    assert wrapped_lines("- ", text, 24) == ["- then run", "  `evictd check FILE --config-dir DIR`", "  on the node"]
+    assert wrapped_lines("- ", "an odd ` alone", 12) == ["- an odd `", "  alone"]
 
 
 def test_a_reader_that_went_away_is_left_to_the_command_line() -> None:

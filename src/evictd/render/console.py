@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _LEAST_TEXT = 10
 """Columns that the text has on the narrowest terminal."""
+_KEPT = "\0"
+"""What stands for a space at which no line is broken."""
 _LINES = 25
+_QUOTED = re.compile("`[^`]+`")
 _TRAILING = re.compile(r" +(?=\n)")
 _UNBOUNDED = 4096
 """Columns of what is no terminal: a program that reads lines wants each row on one."""
@@ -76,18 +79,23 @@ def make_console(out: TextIO, width: int | None = None) -> "Console":
 def print_line(to: "Console", lead: str, text: str, style: str | None = None) -> None:
     """Print `lead` and `text` on one line; where it is too long, it goes on below the first character of `text`.
 
-    Lines are broken at spaces only: a word that is longer than the terminal is wide stays whole, so that it can be copied.
+    A word or a command that is longer than the terminal is wide stays whole, so that it can be copied.
     """
-    width = max(to.width, len(lead) + _LEAST_TEXT)
+    to.print("\n".join(wrapped_lines(lead, text, to.width)), style=style, soft_wrap=True)
+
+
+def wrapped_lines(lead: str, text: str, width: int) -> list[str]:
+    """Return the lines of `lead` and `text`, broken at spaces that are not between backticks."""
+    whole = _QUOTED.sub(lambda quoted: quoted[0].replace(" ", _KEPT), text)
     lines = textwrap.wrap(
-        text,
-        width,
+        whole,
+        max(width, len(lead) + _LEAST_TEXT),
         initial_indent=lead,
         subsequent_indent=" " * len(lead),
         break_long_words=False,
         break_on_hyphens=False,
     )
-    to.print("\n".join(lines or [lead]), style=style, soft_wrap=True)
+    return [line.replace(_KEPT, " ") for line in lines or [lead]]
 
 
 @contextmanager
