@@ -105,3 +105,5 @@ def test_the_kubelet_of_k3s_gets_the_threshold_on_memory_that_tuning_counts_on(
 def test_the_values_of_a_runtime_are_merged_into_the_file_that_every_upgrade_takes(name: str) -> None:
     """The template, the installation and the upgrades of rollout.md have one file: an upgrade took the socket away."""
     assert f"merge `values-{name}.yaml` into `my-values.yaml`" in PAGE
+    begin = (CHART / f"values-{name}.yaml").read_text(encoding="utf-8").partition("\n")[0]
+    assert "merge this into my-values.yaml" in begin, "the file itself said `helm install ... --values` of it"
