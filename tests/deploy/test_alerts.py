@@ -9,6 +9,8 @@ from pathlib import Path
 from evictd.commands.explain_alert import runbooks
 from evictd.core.eviction.draft import NORMAL, notice_of
 from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from tests.playbook import threshold
 from tests.prometheus import program
 from tools.source import metrics
@@ -81,3 +83,12 @@ def test_the_dashboard_shows_metrics_that_exist() -> None:
     assert named <= known
     assert len(named) > 10
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+def test_the_dashboard_lists_a_node_whose_pods_are_unknown() -> None:
+    """Its list came from the number of pods, which is absent while the runtime does not answer: that node was missing."""
+    text = (DEPLOY / "grafana" / "evictd.json").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"label_values\((\w+), node\)", text)
+    assert re.search(rf"^{listed}\{{", Metrics(LatestSnapshot()).render().decode(), re.MULTILINE), (
+        "before the first cycle too"
+    )
