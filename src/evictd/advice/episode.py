@@ -88,6 +88,8 @@ class Episode:
 
     owner: str = ""
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
+    overtaken: tuple[int, str] = (0, "")
+    """With how much less use of the pod another one would have gone first, and which; empty where none would have."""
     again: bool = False
     """Whether it is of the same shortage as the eviction before it, which went on or came back."""
 
@@ -207,7 +209,7 @@ def episode_of(
         limit=(level.hard or 0) if chosen.hard else 0, fitted=chosen.fitted and not estimated,
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,
-        owner=chosen.owner,
+        owner=chosen.owner, overtaken=chosen.overtaken,
     )  # fmt: skip
     return end, episode
 

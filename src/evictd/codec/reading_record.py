@@ -6,12 +6,12 @@ cycle's own findings: what was available of each signal, and its thresholds as a
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from itertools import pairwise
 
 import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journal_record import RecordedKill, RecordedMetadata
+from evictd.codec.ranked_row import RankedRow, overtaken, uid_behind
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
 from evictd.core.model.config import FastFill, MemoryFormula, available_by
@@ -55,6 +55,8 @@ class Chosen:
     """The pod behind it in the ranking; empty where there is none."""
     owner: str = ""
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
+    overtaken: tuple[int, str] = (0, "")
+    """With how much less use of the pod another one would have gone first, and which; empty where none would have."""
 
 
 @frozen
@@ -109,14 +111,10 @@ class _Threshold(_Part, frozen=True):
     origin: str = ""
 
 
-class _Row(_Part, frozen=True):
-    uid: str
-
-
 class _Finding(_Part, frozen=True):
     kind: str
     signal: str | None = None
-    rows: tuple[_Row, ...] = ()
+    rows: tuple[RankedRow, ...] = ()
     threshold: _Threshold | None = None
     limit: str = ""
     available: str = ""
@@ -342,7 +340,8 @@ def _chosen(wire: _Line) -> list[Chosen]:
             fill_rate=each.because.fill_rate or 0,
             stays=wire.extra.dry_run,
             fitted=each.because.grace_fitted,
-            next_uid=_next_uid(wire.findings, each.because.threshold.signal, each.pod.uid),
+            next_uid=uid_behind(_ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
+            overtaken=overtaken(_ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
             owner=_owner_of(wire.observation.pods, each.pod),
         )
         for each in wire.decisions
@@ -355,9 +354,8 @@ def _owner_of(pods: tuple[_OwnedPod, ...], pod: _Pod) -> str:
     return f"{pod.namespace}/{owner}" if owner else ""
 
 
-def _next_uid(findings: tuple[_Finding, ...], signal: str, uid: str) -> str:
-    ranked = [row.uid for each in findings if each.kind == "Ranking" and each.signal == signal for row in each.rows]
-    return next((behind for before, behind in pairwise(ranked) if before == uid), "")
+def _ranked(findings: tuple[_Finding, ...], signal: str) -> list[RankedRow]:
+    return [row for each in findings if each.kind == "Ranking" and each.signal == signal for row in each.rows]
 
 
 def _outside_pods(summary: _Summary) -> dict[Resource, int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, SignalAdvice, advise
 from evictd.core.model.signal import Signal
-from evictd.render.advice.soft import soft_lines
+from evictd.render.advice.soft import hard_lines, soft_lines
 from tests.advice.test_proposal import MI, copies, reading
 
 
@@ -27,3 +27,29 @@ def test_what_processes_cannot_allocate_is_a_part_of_the_soft_threshold() -> Non
 def test_the_wait_until_pods_are_measured_is_named_for_a_disk() -> None:
     [line] = soft_lines(replace(advised(0), signal=Signal.NODEFS_AVAILABLE, unallocatable=0))
     assert "30s, up to 10s until pods are measured, and evictionMaxPodGracePeriod pass" in line
+
+
+def test_a_threshold_that_evicts_another_pod_is_said() -> None:
+    """`soft 320Mi` was proposed, and evicted a pod that did not grow in place of the leak."""
+    readings = [reading(0, 480, evict="a", rate=MI), reading(1, 4000, gone="a")]
+    overtaken = tuple(replace(each, overtaken=(MI, "default/web")) for each in readings[0].chosen)
+    node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
+    [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals
+    assert list(hard_lines(memory)) == [], "it acts later than the recorded one"
+    higher = replace(memory, hard=490 * MI, other_first=memory.worst, soft=None)
+    [line] = hard_lines(higher)
+    assert line == (
+        "490Mi would have evicted default/web in place of default/a on n at at 0, if default/a is the pod that grew: it acts "
+        "earlier, when that used less"
+    )
+    [line] = soft_lines(replace(higher, soft_other_first=(600 * MI, memory.worst)))
+    assert line.startswith("no soft threshold: 600Mi would have evicted default/web in place of default/a on n")
+
+
+def test_no_soft_threshold_is_proposed_that_evicts_another_pod() -> None:
+    readings = [reading(0, 110, evict="a", rate=MI), reading(1, 4000, gone="a")]
+    for less, proposed in ((20, False), (200, True)):
+        overtaken = tuple(replace(each, overtaken=(less * MI, "default/web")) for each in readings[0].chosen)
+        node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
+        [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals
+        assert (memory.soft is not None, memory.soft_other_first is None) == (proposed, proposed)

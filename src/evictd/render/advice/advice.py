@@ -19,7 +19,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.render.advice.configuration import configuration
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
-from evictd.render.advice.soft import soft_lines
+from evictd.render.advice.soft import hard_lines, soft_lines
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import place_text
@@ -202,7 +202,7 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield _evidence(each)
     yield from _in_vain_lines(each)
     yield _changed(each)
-    yield from (*fast_lines(each), *little_left_lines(each))
+    yield from (*hard_lines(each), *fast_lines(each), *little_left_lines(each))
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:

@@ -1,11 +1,11 @@
-"""Says what a soft threshold that is proposed rests on, or why none is."""
+"""Says what a soft threshold that is proposed rests on, or why none is, and where a threshold evicts another pod."""
 
 from collections.abc import Iterator
 
-from evictd.advice.episode import longest_wait
+from evictd.advice.episode import Episode, longest_wait
 from evictd.advice.proposal import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
-from evictd.render.text import duration_text, signal_amount
+from evictd.render.text import clean, duration_text, signal_amount
 
 
 def soft_lines(each: SignalAdvice) -> Iterator[str]:
@@ -18,9 +18,29 @@ def soft_lines(each: SignalAdvice) -> Iterator[str]:
             f"{duration_text(SOFT_GRACE)}{until_measured} and evictionMaxPodGracePeriod pass "
             f"before the hard threshold is met{_unallocatable(each)}"
         )
+    elif each.soft_other_first is not None:
+        soft, episode = each.soft_other_first
+        yield f"no soft threshold: {_other_first(soft, episode)}"
     elif each.kept_soft is None:
         fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
         yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
+
+
+def hard_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say where the hard threshold would have evicted another pod."""
+    if each.other_first is not None:
+        yield _other_first(each.hard, each.other_first)
+
+
+def _other_first(threshold: int, episode: Episode) -> str:
+    """Say which pod a threshold evicts that acts when the evicted one used less."""
+    pod, other = clean(episode.pod), clean(episode.overtaken[1])
+    amount = signal_amount(threshold, episode.signal)
+    at = f"on {clean(episode.node)} at {clean(episode.wall)}"
+    return (
+        f"{amount} would have evicted {other} in place of {pod} {at}, if {pod} is the pod that grew: it acts earlier, when "
+        "that used less"
+    )
 
 
 def _unallocatable(each: SignalAdvice) -> str:

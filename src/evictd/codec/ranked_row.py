@@ -1,0 +1,52 @@
+"""A row of a recorded ranking, and by how much less use of the evicted pod another pod is before it in the ranking."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+
+class RankedRow(msgspec.Struct, frozen=True, rename="camel"):
+    """What `advise` reads of a row; fields that are not declared are skipped."""
+
+    uid: str
+    namespace: str = ""
+    name: str = ""
+    exceeds_request: bool | None = None
+    preference: int = 0
+    priority: int = 0
+    usage: int | None = None
+    request: int = 0
+    protected: bool = False
+
+
+def uid_behind(rows: Sequence[RankedRow], uid: str) -> str:
+    """Return the uid of the pod behind this one in the ranking; empty where there is none."""
+    ranked = [row.uid for row in rows]
+    return next((behind for before, behind in pairwise(ranked) if before == uid), "")
+
+
+def overtaken(rows: Sequence[RankedRow], uid: str) -> tuple[int, str]:
+    """Return with how much less use of the pod another one is before it, and that one; 0 and empty where none is."""
+    index = next((number for number, row in enumerate(rows) if row.uid == uid), len(rows))
+    first, behind = rows[index : index + 1], rows[index + 1 :]
+    found = [
+        (less, f"{row.namespace}/{row.name}")
+        for each in first
+        for row in behind
+        if not row.protected and (less := _less_use(each, row)) is not None
+    ]
+    return min(found, default=(0, ""))
+
+
+def _less_use(first: RankedRow, other: RankedRow) -> int | None:
+    """Return with how much less use of `first` the other is before it; `None` where it is with none, or that is not known."""
+    if first.usage is None or other.usage is None or first.preference != other.preference:
+        return None
+    over, other_over = first.usage - first.request, other.usage - other.request
+    within = over if first.exceeds_request else 0
+    """With so much less use it does not exceed its request."""
+    equal = max(over - other_over, 0) if first.priority == other.priority else 0
+    if other.exceeds_request:
+        return equal if first.priority == other.priority else within
+    return None if first.priority < other.priority else max(within, equal)
