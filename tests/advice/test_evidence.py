@@ -168,3 +168,21 @@ def test_after_a_grace_period_only_the_readings_just_before_give_a_rate() -> Non
     assert node_evidence("n", soft).episodes[0].rate == 0
     recorded = replace(soft[1], rates={MEMORY: 3 * MI})
     assert node_evidence("n", [soft[0], recorded, soft[2]]).episodes[0].rate == 3 * MI
+
+
+def test_an_eviction_after_a_kill_by_the_kernel_is_too_late() -> None:
+    """`6 of 6 evictions leave the reserve; 6 did` was said of five before which the kernel had killed."""
+    begun, decided, gone = reading(0, 117), reading(10, 233, evict="a", hard=False), reading(11, 4000, gone="a")
+    kill = {"default/a": 1}
+    for readings in (
+        (begun, replace(decided, killed=kill), gone),
+        (begun, decided, replace(gone, killed=kill)),
+        (replace(begun, killed=kill), decided, gone),
+    ):
+        [episode] = node_evidence("n", readings).episodes
+        assert (episode.killed, episode.left, episode.too_late) == (True, 0, True)
+        assert not episode.leaves_reserve(8192 * MI)
+    before = (replace(begun, killed=kill), reading(5, 4000), decided, gone)
+    for calm in ((begun, decided, gone), before):
+        [episode] = node_evidence("n", calm).episodes
+        assert (episode.killed, episode.too_late) == (False, False), "that shortage was over"

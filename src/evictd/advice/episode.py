@@ -8,13 +8,13 @@ A dry run ends no pod, and a journal can end at a decision. The use is estimated
 quick stop (`QUICK`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.time_left import grace_limit, led_limit
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 
 RESERVE = {
@@ -90,6 +90,8 @@ class Episode:
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
     overtaken: tuple[int, str] = (0, "")
     """With how much less use of the pod another one would have gone first, and which; empty where none would have."""
+    killed: bool = False
+    """Whether the kernel killed for want of memory of the node before the pod was gone, so that nothing was left then."""
     again: bool = False
     """Whether it is of the same shortage as the eviction before it, which went on or came back."""
 
@@ -122,7 +124,7 @@ class Episode:
     @property
     def left(self) -> int:
         """What was left at the decision that a process could still take."""
-        return max(0, self.available - self.overcounted)
+        return 0 if self.killed else max(0, self.available - self.overcounted)
 
     @property
     def too_late(self) -> bool:
@@ -178,9 +180,12 @@ def longest_wait(signal: Signal) -> int:
 
 
 def episode_of(
-    node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen
+    node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen, killed: Collection[Signal] = ()
 ) -> tuple[RecordedCycle, Episode]:
-    """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode."""
+    """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode.
+
+    `killed`: signals for want of which the kernel had killed before.
+    """
     first = readings[index]
     signal, level = chosen.signal, first.levels[chosen.signal]
     ended, last = False, index
@@ -210,6 +215,8 @@ def episode_of(
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
         recovered=_recovered(readings, last, chosen) if ended else None,
         owner=chosen.owner, overtaken=chosen.overtaken,
+        killed=signal in killed
+        or (signal in MEMORY_SIGNALS and any(each.killed for each in readings[index + 1 : last + 1])),
     )  # fmt: skip
     return end, episode
 

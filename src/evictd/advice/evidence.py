@@ -9,7 +9,7 @@ from evictd.advice.episode import AGAIN, Episode, episode_of
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
 
 _PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
@@ -122,7 +122,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
             fall = 0 if before is None or not again else before.used_again(chosen, reading)
             if fall > 0:
                 came_back[chosen.signal] = max(fall, came_back.get(chosen.signal, 0))
-            end, episode = episode_of(node, readings, index, chosen)
+            end, episode = episode_of(node, readings, index, chosen, crossings.killed)
             same = again and chosen.signal not in over
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
@@ -223,19 +223,29 @@ def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Res
 
 
 class _Crossings:
-    """Follows from where each signal has fallen since it crossed its hard threshold."""
+    """Follows from where each signal has fallen since it crossed its hard threshold, and whether the kernel killed since."""
 
     def __init__(self) -> None:
         self._from: dict[Signal, int] = {}
         self._clear: set[Signal] = set()
         self._at = 0
+        self.killed: set[Signal] = set()
+        """Signals of memory that are below a threshold, and the kernel has killed for want of it since they are."""
 
     def add(self, reading: RecordedCycle) -> None:
         """Note one more reading. A threshold that is met in the first one of a boot was not seen to be crossed."""
         if reading.at < self._at:
             self._from.clear()
             self._clear.clear()
+            self.killed.clear()
         self._at = reading.at
+        chosen = {each.signal for each in reading.chosen}
+        met = {
+            signal
+            for signal, level in reading.levels.items()
+            if signal in chosen or level.available < max(level.hard or 0, level.soft or 0)
+        }
+        self.killed = met & MEMORY_SIGNALS if reading.killed else self.killed & met
         for signal, level in reading.levels.items():
             if level.hard is None or level.available >= level.hard:
                 self._clear.add(signal)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _TOO_LATE = (
     f"TOO LATE: when the pod was gone, less was left than a reserve: {RESERVE[Resource.MEMORY] >> 20}Mi of memory, "
     f"{RESERVE[Resource.EPHEMERAL_STORAGE] >> 20}Mi of a disk, {RESERVE[Resource.INODES]:,} inodes, {RESERVE[Resource.PIDS]} "
-    "PIDs, or a tenth of the capacity where that is less."
+    "PIDs, or a tenth of the capacity where that is less; or the kernel had killed for want of memory."
 )
 _ONE_RAISES = 1.25
 """How much higher a threshold is because of one eviction where that is said."""
