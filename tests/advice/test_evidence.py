@@ -186,3 +186,19 @@ def test_an_eviction_after_a_kill_by_the_kernel_is_too_late() -> None:
     for calm in ((begun, decided, gone), before):
         [episode] = node_evidence("n", calm).episodes
         assert (episode.killed, episode.too_late) == (False, False), "that shortage was over"
+
+
+def test_a_crossing_that_began_no_cycle_needs_the_longest_wait_for_the_next_one() -> None:
+    """`with 120Mi, 5 of 5 leave the reserve` held for none: the same cycle decided, with the same amount left."""
+    gone = reading(11, 4000, gone="a")
+    calm, late = reading(0, 600), reading(10, 437, evict="a", rate=17 * MI)
+    [episode] = node_evidence("n", [calm, late, gone]).episodes
+    assert (episode.waited, episode.fell, episode.fell_at_most) == (True, 63 * MI, 170 * MI)
+    assert not episode.leaves_reserve(200 * MI)
+    for readings in (
+        [calm, reading(10, 490, evict="a", rate=17 * MI), gone],  # at once
+        [late, gone],  # not seen to be crossed
+        [calm, reading(7, 499), late, gone],  # something else waited
+    ):
+        [episode] = node_evidence("n", readings).episodes
+        assert not episode.waited

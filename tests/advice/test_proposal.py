@@ -79,10 +79,13 @@ def test_no_minimum_reclaim_is_proposed_beyond_half_of_the_capacity() -> None:
 
 
 def test_a_threshold_covers_what_is_used_up_before_the_decision_too() -> None:
-    """It advised 576Mi where a disk fell 700Mi from the crossing to the decision, and claimed that all would be early enough."""
+    """It advised 576Mi where a disk fell 700Mi from the crossing to the decision, and claimed that all would be early enough.
+
+    Five seconds after the crossing a cycle saw it: with a higher threshold the wait for a cycle can be ten.
+    """
     slow = [reading(0, 900), reading(10, 100, evict="a"), reading(11, 900, gone="a")]
     [advice] = advise(copies(node_evidence("n", slow), 2), 99).signals
-    assert advice.hard == round_up((400 + 80) * MI + KEPT)
+    assert advice.hard == round_up((800 + 80) * MI + KEPT)
     assert (advice.enough, advice.too_late, advice.not_covered) == (2, 2, ())
     assert advice.earlier == (advice.hard - 500 * MI) * SECOND // (80 * MI)
 

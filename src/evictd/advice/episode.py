@@ -33,7 +33,11 @@ _NEAR = 2 * MINUTE
 QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 MEASURED_EVERY = 10 * SECOND
-"""How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait."""
+"""How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait.
+
+So long is also the wait for the next cycle, by the default of `housekeepingInterval`."""
+NOTICED_WITHIN = 3 * SECOND
+"""A crossing that begins a cycle is decided on in less, also where the growth comes in steps."""
 _WAITED_FOR = (Resource.EPHEMERAL_STORAGE, Resource.INODES)
 _PRECISION = SECOND // 10
 """Of the times of readings between two records."""
@@ -77,7 +81,8 @@ class Episode:
     fell: int = 0
     """Amount used up from the crossing of that threshold to the decision."""
     waited: bool = False
-    """Whether the decision waited until pods were measured: how long depends on when the threshold was crossed."""
+    """Whether the decision waited until pods were measured, or for the next cycle: how long depends on when the threshold was
+    crossed."""
     fitted: bool = False
     """Whether the pod had no grace period because what was left did not last for it; never where the use is estimated."""
     shortened: bool = False
@@ -115,9 +120,9 @@ class Episode:
 
     @property
     def fell_at_most(self) -> int:
-        """Amount used up from the crossing to the decision where the wait for a measurement takes its whole time.
+        """Amount used up from the crossing to the decision where the wait takes its whole time.
 
-        A threshold that is met a second earlier waits a second longer for the same measurement.
+        A threshold that is met a second earlier waits a second longer for the same measurement or cycle.
         """
         return max(self.fell, self.rate * MEASURED_EVERY // SECOND) if self.waited else self.fell
 

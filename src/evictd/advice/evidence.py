@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 
-from evictd.advice.episode import AGAIN, Episode, episode_of
+from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
+from evictd.core.units.duration import SECOND
 
 _PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
 """The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
@@ -126,7 +127,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
             same = again and chosen.signal not in over
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
-            waited = chosen.hard and chosen.signal in waiting
+            waited = chosen.hard and (chosen.signal in waiting or crossings.seen_late(replace(episode, fell=fell)))
             waiting.discard(chosen.signal)
             episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short, waited=waited))
             last[chosen.signal] = _Ended(chosen=chosen, end=end)
@@ -228,6 +229,8 @@ class _Crossings:
     def __init__(self) -> None:
         self._from: dict[Signal, int] = {}
         self._clear: set[Signal] = set()
+        self._new: set[Signal] = set()
+        """Signals that the last reading is the first to be below their threshold, after one that was not."""
         self._at = 0
         self.killed: set[Signal] = set()
         """Signals of memory that are below a threshold, and the kernel has killed for want of it since they are."""
@@ -246,17 +249,24 @@ class _Crossings:
             if signal in chosen or level.available < max(level.hard or 0, level.soft or 0)
         }
         self.killed = met & MEMORY_SIGNALS if reading.killed else self.killed & met
+        self._new.clear()
         for signal, level in reading.levels.items():
             if level.hard is None or level.available >= level.hard:
                 self._clear.add(signal)
                 self._from.pop(signal, None)
             else:
+                if signal in self._clear and signal not in self._from:
+                    self._new.add(signal)
                 self._from.setdefault(signal, level.hard if signal in self._clear else level.available)
 
     def fell(self, chosen: Chosen, reading: RecordedCycle) -> int:
         """Return what was used up of the signal from the crossing to this reading; 0 for a soft threshold."""
         available = reading.levels[chosen.signal].available
         return max(0, self._from.get(chosen.signal, available) - available) if chosen.hard else 0
+
+    def seen_late(self, episode: Episode) -> bool:
+        """Whether the crossing began no cycle, so that the next one saw it: a higher threshold can wait for the same one."""
+        return episode.signal in self._new and episode.fell > episode.rate * NOTICED_WITHIN // SECOND > 0
 
 
 @frozen

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import (
@@ -342,7 +342,8 @@ def _evidence(each: SignalAdvice) -> str:
     # A crossing that was noticed at once has nothing to show.
     fell = signal_amount(worst.fell, worst.signal) if worst.fell * 100 > worst.needed else ""
     longest = signal_amount(worst.fell_at_most, worst.signal)
-    wait = f" ({longest} where the next measurement of pods is {duration_text(MEASURED_EVERY)} away)"
+    awaited = "measurement of pods" if longest_wait(worst.signal) else "cycle"
+    wait = f" ({longest} where the next {awaited} is {duration_text(MEASURED_EVERY)} away)"
     wait = wait if worst.fell_at_most > worst.fell else ""
     before = f"{fell or 'nothing'} from the threshold to the decision{wait}; then " if fell or wait else ""
     return (
