@@ -38,7 +38,7 @@ def other_lines(advice: Advice) -> Iterator[str]:
         )
         yield (
             f"memory.lead: Auto: on {clean(led.node)} at {clean(led.wall)} memory filled at {rate} a second; with it the "
-            f"eviction begins when {earlier} are left, instead of {limit}"
+            f"eviction begins when {earlier} are left, instead of {limit}, also for a fill that would end before {limit}"
         )
     for each in advice.reserved:
         name, readings = f"systemReserved plus kubeReserved for {RESERVED_NAMES[each.resource]}", each.readings
