@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.advice.overtaken import other_first
+from evictd.advice.overtaken import other_first, still_met
 from evictd.core.units.duration import SECOND
 from tests.advice.test_episode import one
 from tests.advice.test_proposal import MI, reading
@@ -22,3 +22,12 @@ def test_a_threshold_that_acts_while_the_pod_used_less_evicts_another_one() -> N
     assert other_first([leak], 320 * MI, 30 * SECOND) is leak
     assert other_first([replace(leak, rate=0)], 320 * MI, 30 * SECOND) is None
     assert other_first([replace(leak, overtaken=(0, ""))], 320 * MI) is None
+
+
+def test_a_threshold_above_what_an_eviction_left_evicts_one_more_pod() -> None:
+    """240Mi were proposed for a node on which 212Mi were available after its first eviction."""
+    full = one(reading(0, 480, evict="a", rate=1), reading(1, 700, gone="a"))
+    assert still_met([full], 700 * MI) is None
+    assert still_met([full], 701 * MI) is full
+    assert still_met([replace(full, recovered=400 * MI)], 701 * MI) is None, "the recorded threshold was met still too"
+    assert still_met([replace(full, recovered=None)], 701 * MI) is None

@@ -1,4 +1,7 @@
-"""Finds an eviction in which a threshold that acts earlier, when the pod used less, would have evicted another pod."""
+"""Finds an eviction in which a threshold would have evicted another pod, or one more.
+
+One that acts earlier acts when the pod used less; one above what an eviction left is met after it still.
+"""
 
 from collections.abc import Iterable
 
@@ -10,6 +13,12 @@ def other_first(episodes: Iterable[Episode], threshold: int, grace: int = 0) -> 
     """Return the one that the most speaks for; `None` without one. `grace` is that of a soft threshold, in nanoseconds."""
     found = [each for each in episodes if each.overtaken[1] and _less_use(each, threshold, grace) > each.overtaken[0]]
     return max(found, key=lambda each: _less_use(each, threshold, grace) - each.overtaken[0], default=None)
+
+
+def still_met(episodes: Iterable[Episode], threshold: int) -> Episode | None:
+    """Return the eviction with the least available after it, if this threshold is met then: one more pod goes; else `None`."""
+    found = [each for each in episodes if each.recovered is not None and each.limit <= each.recovered < threshold]
+    return min(found, key=lambda each: each.recovered or 0, default=None)
 
 
 def _less_use(each: Episode, threshold: int, grace: int) -> int:

@@ -44,7 +44,7 @@ from evictd.advice.enough import least_hard, neediest, needs_with, quantile, rou
 from evictd.advice.episode import Episode, shortages_of
 from evictd.advice.evidence import NodeEvidence, OutsidePods
 from evictd.advice.missing import MissingThreshold, missing_thresholds
-from evictd.advice.overtaken import other_first
+from evictd.advice.overtaken import other_first, still_met
 from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
 from evictd.core.frozen import frozen
@@ -121,7 +121,7 @@ class SignalAdvice:
     most_of_owner: tuple[str, str, int] | None = None
     """The node and owner of which most evictions are, and their number, if pods of one owner went again and again."""
     other_first: Episode | None = None
-    """An eviction in which the hard threshold would have evicted another pod, if the pod was the one that grew."""
+    """An eviction in which the hard threshold would have evicted another pod, or one more (`advice.overtaken`)."""
     soft_other_first: tuple[int, Episode] | None = None
     """A soft threshold and such an eviction, so that it is not proposed."""
     acts_first: tuple[Signal, int] | None = None
@@ -289,7 +289,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
     soft = round_up(need)
     fits_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
-    soft_other = other_first(every, soft, SOFT_GRACE) if fits_soft else None
+    soft_other = other_first(every, soft, SOFT_GRACE) or still_met(every, soft) if fits_soft else None
     has_soft = fits_soft and soft_other is None
     came_back = round_up(quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
     highest = soft if has_soft else hard
@@ -324,7 +324,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(every),
-        other_first=other_first(every, hard),
+        other_first=other_first(every, hard) or still_met(every, hard),
         soft_other_first=None if soft_other is None else (soft, soft_other),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         apart=(capacities[smallest], worst.capacity) if hard < wanted <= worst.capacity // 2 else None,

@@ -53,3 +53,12 @@ def test_no_soft_threshold_is_proposed_that_evicts_another_pod() -> None:
         node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
         [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals
         assert (memory.soft is not None, memory.soft_other_first is None) == (proposed, proposed)
+
+
+def test_a_threshold_that_an_eviction_does_not_clear_is_said() -> None:
+    readings = [reading(0, 480, evict="a", rate=MI), reading(1, 510, gone="a")]
+    [memory] = advise(copies(node_evidence("n", readings), LEAST_EVICTIONS), 99).signals
+    higher = replace(memory, hard=520 * MI, other_first=memory.worst)
+    assert list(hard_lines(higher)) == [
+        "520Mi are met still after default/a is gone, so that one more pod goes: 510Mi were available then on n at at 0"
+    ]

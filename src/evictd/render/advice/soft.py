@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from evictd.advice.episode import Episode, longest_wait
+from evictd.advice.overtaken import still_met
 from evictd.advice.proposal import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
 from evictd.render.text import clean, duration_text, signal_amount
@@ -18,7 +19,7 @@ def soft_lines(each: SignalAdvice) -> Iterator[str]:
             f"{duration_text(SOFT_GRACE)}{until_measured} and evictionMaxPodGracePeriod pass "
             f"before the hard threshold is met{_unallocatable(each)}"
         )
-    elif each.soft_other_first is not None:
+    elif each.kept_soft is None and each.soft_other_first is not None:
         soft, episode = each.soft_other_first
         yield f"no soft threshold: {_other_first(soft, episode)}"
     elif each.kept_soft is None:
@@ -37,6 +38,9 @@ def _other_first(threshold: int, episode: Episode) -> str:
     pod, other = clean(episode.pod), clean(episode.overtaken[1])
     amount = signal_amount(threshold, episode.signal)
     at = f"on {clean(episode.node)} at {clean(episode.wall)}"
+    if still_met([episode], threshold) is not None:
+        left = signal_amount(episode.recovered or 0, episode.signal)
+        return f"{amount} are met still after {pod} is gone, so that one more pod goes: {left} were available then {at}"
     return (
         f"{amount} would have evicted {other} in place of {pod} {at}, if {pod} is the pod that grew: it acts earlier, when "
         "that used less"
