@@ -47,3 +47,19 @@ def test_a_threshold_that_is_proposed_itself_or_that_not_each_node_has_is_none_t
     assert acts_first(IMAGES, GI, [node()], {NODE}) is None
     assert acts_first(IMAGES, GI, [node(), node(of_node=40)], ()) is None
     assert acts_first(Signal.MEMORY_AVAILABLE, 1, [node()], ()) is None
+
+
+def test_a_lower_threshold_of_the_pods_memory_never_acts_beside_the_copy_of_that_of_memory() -> None:
+    """`allocatableMemory.available 288Mi` was proposed beside `keep your evictionHard of memory.available` of 819Mi."""
+    pods, memory = Signal.ALLOCATABLE_MEMORY_AVAILABLE, Signal.MEMORY_AVAILABLE
+    levels = {pods: SignalLevel(available=2 * GI, capacity=20 * GI, hard=3 * GI, derived=True)}
+    chosen = (Chosen(uid="a", pod="default/a", signal=pods, hard=True),)
+    found = node_evidence("n", [RecordedCycle(at=0, wall="", levels=levels, chosen=chosen)])
+    assert acts_first(pods, GI, [found], ()) == (memory, 3 * GI)
+    assert acts_first(pods, GI, [found], {memory}) is None
+    assert acts_first(pods, 3 * GI, [found], ()) is None
+    own = {pods: SignalLevel(available=2 * GI, capacity=20 * GI, hard=3 * GI)}
+    assert (
+        acts_first(pods, GI, [node_evidence("n", [RecordedCycle(at=0, wall="", levels=own, chosen=chosen)])], ())
+        is None
+    )

@@ -1,6 +1,7 @@
 """Finds the threshold of another signal on the same disk that acts before one that would be proposed.
 
-On most nodes images lie on nodefs: a lower threshold for imagefs is never met beside that of nodefs, which a node keeps.
+On most nodes images lie on nodefs: a lower threshold for imagefs is never met beside that of nodefs, which a node keeps. So is
+a lower one for the memory of all pods beside that of `memory.available`, of which the kubelet has a copy for them.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,6 +18,10 @@ def acts_first(
     Only where that is so on each node that had an eviction; thresholds that are proposed are not kept.
     """
     evicted = [node for node in nodes if node.episodes_of(signal)]
+    copied = [node.hard[signal] for node in evicted if signal in node.derived and signal in node.hard]
+    if signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE and copied and len(copied) == len(evicted) and min(copied) > hard:
+        # The threshold of memory.available counts for the pods' memory too, beside one that is set for it.
+        return None if Signal.MEMORY_AVAILABLE in proposed else (Signal.MEMORY_AVAILABLE, min(copied))
     for other in Signal:
         if other is signal or other in proposed:
             continue

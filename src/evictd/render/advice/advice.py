@@ -224,7 +224,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
 def _never_met(other: Signal, limit: int) -> str:
     """Say which threshold acts before one that would be proposed, so that this is never met."""
     first = f"{other.value}<{signal_amount(limit, other)}"
-    return f"would never act beside {first}, which is kept and acts first on this disk"
+    where = "on this disk" if SIGNALS[other].filesystem is not None else "on the pods' memory too"
+    return f"would never act beside {first}, which is kept and acts first {where}"
 
 
 def _evictions(each: SignalAdvice) -> str:
