@@ -27,7 +27,7 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     [chosen] = evicting.chosen
     assert (chosen.pod, chosen.signal, chosen.hard) == ("default/report", Signal.MEMORY_AVAILABLE, True)
     assert chosen.next_uid == "shop"
-    assert chosen.overtaken == (0, "")
+    assert chosen.overtaken == (2040109465 - 256 * MI, "default/shop"), "within its request"
     assert evicting.capacity == {Resource.MEMORY: 429496729 + 8160437862}
     level = evicting.levels[Signal.MEMORY_AVAILABLE]
     assert (level.available, level.capacity, level.hard) == (429496729, 429496729 + 8160437862, 500 * MI)

@@ -110,7 +110,7 @@ class Episode:
 
     def needed_with(self, hard: int) -> int:
         """Return the hard threshold that leaves the reserve after what is used up where `hard` is set."""
-        return self.fell_at_most + self.used_with(hard) + self._reserve + self.overcounted
+        return self.fell_at_most + self.used_with(hard) + self.reserve + self.overcounted
 
     def used_with(self, hard: int) -> int:
         """Return the amount that a hard eviction uses up with this threshold: more where it leaves time for a grace period."""
@@ -134,7 +134,7 @@ class Episode:
     @property
     def too_late(self) -> bool:
         """Whether less than the reserve was left."""
-        return self.left < self.used + self._reserve
+        return self.left < self.used + self.reserve
 
     @property
     def known(self) -> bool:
@@ -164,7 +164,8 @@ class Episode:
         return earlier if earlier * _LEAST_LED >= self.limit else 0
 
     @property
-    def _reserve(self) -> int:
+    def reserve(self) -> int:
+        """What should be left at the worst moment."""
         reserve = RESERVE[SIGNALS[self.signal].resource]
         return min(reserve, self.capacity // _PART) if self.capacity else reserve
 

@@ -66,6 +66,11 @@ def test_the_loop_of_one_owner_is_said_and_nothing_in_use_is_no_reservation() ->
         in lines
     )
     assert "for pid: none, because nothing was in use outside pods, of 100 readings" in lines
+    begun = [reading(at, 480, evict="a", rate=MI) for at in range(0, 5000, 1000)]
+    begun = [replace(each, chosen=owned.chosen, rates={Signal.MEMORY_AVAILABLE: MI}) for each in begun]
+    ended = [reading(at, 4000, gone="a") for at in range(1, 5000, 1000)]
+    lines = shown_on_a_line(node_evidence("n", sorted([*begun, *ended], key=lambda each: each.at)))
+    assert "no threshold ends that, and what is proposed is for how these fill" in lines
     assert "systemReserved" not in configuration(advise([node_evidence("n", loop)], 99))["kubelet"]
 
 
@@ -266,7 +271,7 @@ def test_evictions_whose_use_was_not_measured_are_said() -> None:
     assert (signal["useNotMeasured"], signal["worst"]["used"], signal["hard"]) == (5, None, None)
     lines = shown_on_a_line(*NODES, *soft)
     assert "proposed from 10 evictions, of 5 of them the use was not measured" in lines
-    assert "of 5 evictions whose use was measured leave the reserve" in lines
+    assert "of 5 evictions whose use was measured leave the reserve of 100Mi" in lines
 
 
 def test_why_no_soft_threshold_is_proposed() -> None:

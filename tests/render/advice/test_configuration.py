@@ -30,6 +30,7 @@ def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:
     assert text.startswith(
         "# memory.available: proposed\n#\n# ! a problem\n# evictionHard: 1\n#\n# Only what is advised: "
     )
+    assert "Alone they would drop its other fields: thresholds, `decisionPolicy`.\n" in text
     assert "\napiVersion: kubelet.config.k8s.io/v1beta1\n" in text, (
         "a file with memory alone has no threshold for disks"
     )

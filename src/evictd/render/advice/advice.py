@@ -253,7 +253,7 @@ def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
         node, owner, count = each.most_of_owner
         yield (
             f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {clean(node)}, {clean(owner)}, started "
-            "again and again: no threshold ends that"
+            f"again and again: no threshold ends that{', and what is proposed is for how these fill' if each.proposed else ''}"
         )
 
 
@@ -374,6 +374,7 @@ def _changed(each: SignalAdvice) -> str:
     of = counted(measured, "eviction") + (" whose use was measured" if each.unmeasured else "")
     earlier = f", with the threshold met up to {duration_text(each.earlier)} earlier" if each.earlier else ""
     return (
-        f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {of} leave the reserve"
+        f"with {signal_amount(each.hard, each.signal)}, {each.enough} of {of} leave the reserve of "
+        f"{signal_amount(each.worst.reserve, each.signal)}"
         f"{earlier}; {each.enough_before} did"
     )

@@ -11,7 +11,8 @@ from evictd.render.advice.settings import RESERVED_NAMES
 from evictd.render.documents import Document
 
 _ONLY_ADVISED = (
-    "Only what is advised: set these fields in your configuration. Alone they would drop its other thresholds."
+    "Only what is advised: set these fields in your configuration. Alone they would drop its other fields: thresholds, "
+    "`decisionPolicy`."
 )
 _NOTHING_ADVISED = "Nothing is advised: there is no field to set."
 
