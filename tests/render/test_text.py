@@ -112,3 +112,11 @@ def test_a_place_in_a_sequence_has_its_ending() -> None:
     assert [words.ordinal(each) for each in (1, 2, 3, 4, 11, 112, 51, 23)] == [
         "1st", "2nd", "3rd", "4th", "11th", "112th", "51st", "23rd",
     ]  # fmt: skip
+
+
+def test_an_amount_to_request_is_not_rounded_below_what_is_used() -> None:
+    """A request of 326Mi was proposed for 326.4Mi, and the pod would still have exceeded it."""
+    for used in (6 << 30, 342_255_206, 5_465_000_001, 1_053_818_881, 104_960_001):
+        text = words.enough_text(used, Resource.MEMORY)
+        assert used <= parse_quantity(text).value() <= used * 1.01
+    assert words.enough_text(6 << 30, Resource.MEMORY) == "6Gi"

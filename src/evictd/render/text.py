@@ -10,7 +10,7 @@ from evictd.core.model.amount_text import noun_of, unit_text
 from evictd.core.model.problem import printable
 from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource, Signal, Unit
 from evictd.core.units.duration import MILLISECOND, SECOND, format_duration
-from evictd.core.units.quantity import Quantity
+from evictd.core.units.quantity import Quantity, parse_quantity
 
 if TYPE_CHECKING:
     from evictd.core.model.config import EvictionConfig
@@ -51,6 +51,12 @@ ROUNDED_BY = f"{100 / _ROUNDING:g}%"
 def rounded_below(amount: int) -> int:
     """Return an amount to propose, lower by so little that its rounded text is not above the given one."""
     return amount - amount // _ROUNDING
+
+
+def enough_text(amount: int, resource: Resource) -> str:
+    """Write an amount to propose as a request: its text is raised by so little where rounding would write less."""
+    text = amount_text(amount, resource)
+    return amount_text(amount + amount // _ROUNDING, resource) if parse_quantity(text).value() < amount else text
 
 
 COUNTED = {Resource.PIDS: " processes", Resource.INODES: " inodes", Resource.SWAP: " in swap", Resource.IO: " stalled"}

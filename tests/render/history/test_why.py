@@ -38,8 +38,21 @@ def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_mov
     assert "memory.available: place 3 of 3" in said
     assert "memory.available would have to fall by 2Gi to its soft threshold 2Gi" in said
     assert "default/hog would have to go first" in said
-    assert "to move back in the order: request at least 5Gi of memory (it requests 1Gi), or a priority above 0" in said
+    assert "to move back in the order: request at least 5Gi of memory (it requests 1Gi)\n" in said
     assert "the next" not in said
+
+
+def test_a_priority_that_moves_a_pod_back_is_above_that_of_the_pod_after_it() -> None:
+    """A priority above its own of 0 was proposed beside a pod of 100, and to the last of the order."""
+    late = pod("late", priority=100)
+    seen = observe(4 * GI, pods=(HOG, late))
+    seen = replace(seen, pod_stats={**seen.pod_stats, late.uid: uses(late, 2 * GI)})
+    held = replace(snapshot(4 * GI), observation=seen)
+    why = PodWhy(
+        pod="default/hog", explained=explanation_document(snapshot_view(held), rows=None), status=status_of(held, NOW)
+    )
+    assert "or a priority above 100" in text(why)
+    assert "or a priority" not in text(replace(why, pod="default/late"))
 
 
 def test_the_next_pod_needs_no_other_to_go_first() -> None:

@@ -332,6 +332,17 @@ def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> 
     assert not any("a priority above" in each for each in avoidance(replace(found, ranking=rows)).by)
 
 
+def test_a_priority_to_propose_is_above_that_of_the_pod_that_goes_instead() -> None:
+    """`a priority above -10` was proposed beside a pod of priority -5: -9 changes nothing."""
+    found = incident()
+    rows = tuple(
+        replace(row, request=row.usage or 0, priority=-10) if row.chosen else replace(row, priority=-5)
+        for row in found.ranking
+    )
+    (said,) = (each for each in avoidance(replace(found, ranking=rows)).by if "a priority above" in each)
+    assert said.startswith("a priority above -5: ")
+
+
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     """Requests of what they use were proposed for a leak, and that is past any request."""
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (

@@ -19,7 +19,16 @@ from evictd.render.history.refusals import without_repeated_refusals
 from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
 from evictd.render.status.stopped import paused_until
 from evictd.render.status.timing import conditions, time_lines
-from evictd.render.text import MEASURED_LATER, amount_text, clean, counted, first_of, gap_text, signal_amount
+from evictd.render.text import (
+    MEASURED_LATER,
+    amount_text,
+    clean,
+    counted,
+    enough_text,
+    first_of,
+    gap_text,
+    signal_amount,
+)
 
 Plain = Mapping[str, Any]
 
@@ -372,11 +381,12 @@ def _to_move_back(place: Place) -> str:
     row, resource = place.row, Resource(place.queue["resource"])
     if row["usage"] is None:
         return ""
+    later = (each for each in place.queue["rows"][place.number :] if not each["protected"])
+    nearest = next((each for each in later if each["exceedsRequest"] == row["exceedsRequest"]), None)
+    priority = f"a priority above {max(row['priority'], nearest['priority'])}" if nearest is not None else ""
     if resource in WITH_REQUEST and row["usage"] > row["request"]:
         requests = amount_text(row["request"], resource) if row["request"] else "none"
-        return (
-            f"to move back in the order: request at least {amount_text(row['usage'], resource)} of {resource.value} "
-            f"(it requests {requests}), or a priority above {row['priority']}"
-        )
+        request = f"request at least {enough_text(row['usage'], resource)} of {resource.value} (it requests {requests})"
+        return f"to move back in the order: {', or '.join(filter(None, (request, priority)))}"
     fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
-    return f"to move back in the order: a priority above {row['priority']}, or {fewer}"
+    return f"to move back in the order: {priority}, or {fewer}" if priority else ""

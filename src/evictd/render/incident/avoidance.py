@@ -28,7 +28,7 @@ from evictd.render.incident.verdict import Need
 from evictd.render.incident.went_before import went_before
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, signal_amount
+from evictd.render.text import amount_text, counted, enough_text, first_of, rounded_below, seconds_text, signal_amount
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -219,7 +219,9 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if first is None:
         return limit
     other = f"{first.pod} ({amount_text(first.usage, resource)})"
-    return limit + Avoidance(by=(f"a priority above {victim.priority}: {other} would have ranked before it",))
+    return limit + Avoidance(
+        by=(f"a priority above {max(victim.priority, first.priority)}: {other} would have ranked before it",)
+    )
 
 
 def _of_growth(grower: IncidentRow, resource: Resource) -> Avoidance:
@@ -329,7 +331,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if found.with_request is None or victim.usage is None:
         return Avoidance()
     had = amount_text(victim.request, resource) if victim.request else "none"
-    request = f"a request of {amount_text(victim.usage, resource)} of {resource.value} (it had {had})"
+    request = f"a request of {enough_text(victim.usage, resource)} of {resource.value} (it had {had})"
     if found.with_request == victim.pod:
         whole, too_much = requested_with(found, lambda row: row.chosen)
         same = f"{request}: it would have gone all the same, because {why_the_same(found, victim, resource)}"
