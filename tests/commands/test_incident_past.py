@@ -54,6 +54,9 @@ def test_a_pod_that_the_kernel_killed_takes_again_what_it_had_held() -> None:
     names, killed = {"web": "default/web", "leak": "default/leak"}, replace(incident(), before=(KILL,))
     past = Past(over=5 * MINUTE, used={"web": 295 * MI, "leak": 100 * MI})
     assert retaking(held, past, names, killed) == {"web"}
+    young = replace(past, over=MINUTE)
+    assert retaking(held, young, names, killed) == {"web"}, "a journal that is a minute old has the same amount"
+    assert young.grown("leak", 300 * MI) is None, "a minute says no more than the growth of the last minute"
     assert retaking(held, past, names, replace(killed, before=())) == frozenset(), "a burst"
     assert retaking(held, replace(past, used={"web": 100 * MI}), names, killed) == frozenset(), "it grew beyond that"
     assert retaking(held, UNKNOWN, names, killed) == frozenset()

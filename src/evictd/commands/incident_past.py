@@ -37,7 +37,7 @@ class Past:
     def grown(self, uid: str, used: int) -> int | None:
         """Return by how much a pod grew until it holds `used`; `None` where that is not known."""
         before = self.used.get(uid, 0)
-        return None if before is None or not self.over else used - before
+        return None if before is None or self.over < _LEAST else used - before
 
 
 UNKNOWN = Past(used={})
@@ -65,7 +65,7 @@ def past_of(entry: JournalEntry, state: State | None, found: Incident) -> Past:
     `state` is that after its cycle, `None` where the record is damaged.
     """
     over = time_of(found.event.at) - time_of(entry.wall)
-    held = None if state is None or found.signal is None or over < _LEAST else holdings_of(state, found.signal)
+    held = None if state is None or found.signal is None or not over else holdings_of(state, found.signal)
     if held is None:
         return UNKNOWN
     return Past(over=over, used={**dict.fromkeys(each.uid for each in entry.observation.pods), **held.used})
@@ -76,8 +76,8 @@ def retaking(held: SupplyHoldings, past: Past, names: Mapping[str, str], found: 
     killed = set(killed_of(found.before))
     again = set[str]()
     for uid in (uid for uid in past.used if uid in held.used and names.get(uid) in killed):
-        grown = past.grown(uid, held.used[uid])
-        if grown is not None and abs(grown) * _LITTLE < held.used[uid]:
+        before = past.used[uid]  # also where that is less than `_LEAST` ago: the kill is between the two
+        if before is not None and abs(held.used[uid] - before) * _LITTLE < held.used[uid]:
             again.add(uid)
     return frozenset(again)
 
