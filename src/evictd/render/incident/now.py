@@ -167,12 +167,23 @@ def _of_pod(found: Incident) -> list[str]:
         then = f": {here or 'its next pod may fill its'} node as well" if found.event.owner else ""
         texts.append(f"{_mend_text(found, found.event, size)}{then}")
     if _exceeded_beside(found):
-        texts.append(f"{excess_text(found)}: let it request what it uses, or limit it")
+        texts.append(f"{excess_text(found)}: let it request what it uses, or limit it{_may_grow_on(found)}")
     if found.event.past_budget:
         texts.append(
             f"tell whose disruption budget guarded {found.event.pod} that evictd waits no longer than evictionTimeout"
         )
     return [*texts, *filter(None, (reserve_text(found),))]
+
+
+def _may_grow_on(found: Incident) -> str:
+    """Write which pod grew within its request and still runs, as a clause, where no later record shows whether it grows on."""
+    grower = None if found.verdict is None else found.verdict.grower
+    if grower is None or found.resource is None or found.grows_on is not None:
+        return ""
+    if grower.pod not in found.running - found.steady:
+        return ""
+    grew = f"{grower.name} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
+    return f"; {grew} and still runs: if it grows on, the node is short again"
 
 
 def _exceeded_beside(found: Incident) -> bool:
