@@ -75,6 +75,16 @@ def test_with_requests_of_the_whole_owner_none_of_its_pods_goes_in_the_place_of_
     assert (found.with_request, found.with_owner_request) == ("default/db-1", "default/log-0")
 
 
+def test_no_verdict_is_given_on_growth_since_the_pods_were_read(tmp_path: Path) -> None:
+    """On a disk that was short at the start a layer grew unread, and the host was called the cause."""
+    pods = (holder("web", 5 * GI, Usage.LAYER, storage="4Gi"), hog(rate=400 << 20, of=Usage.LAYER, name="writer"))
+    node = NodeSpec(memory=8 * GI, nodefs=Disk(capacity=100 * GI, used=86 * GI))
+    played = play(world(*pods, node=node, duration=MINUTE), config(hard={"nodefs.available": "10%"}))
+    found = read_incident([write_world_journal(played, tmp_path, end=NOW)], "web")
+    assert "since the pods were read" in found.event.filled
+    assert (found.verdict, found.host_filled) == (None, False)
+
+
 def test_the_usage_counts_swap_by_the_policy_of_evictd_alone() -> None:
     entry, found = decode_entry(journal_lines()[1]), incident_of(recorded(), evictions_of(recorded()), "last")
     stats = entry.observation.pod_stats

@@ -36,7 +36,7 @@ from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import HistoryEvent, history
 from evictd.render.incident.collect import incident_of
-from evictd.render.incident.filled import fills_host
+from evictd.render.incident.filled import fills_host, is_unknown
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
 from evictd.render.incident.no_eviction import no_eviction_text
@@ -167,7 +167,7 @@ def _verdict(
 ) -> EvictionVerdict | None:
     """Return whether the eviction was needed, to an observer who knows the measurements; `None` if unknown."""
     try:
-        if found.signal is None:
+        if found.signal is None or is_unknown(recorded_attribution(entry.findings)):
             return None
         return verdict_of(entry, state, found.signal, found.event.pod, past=past, again=again)
     except _DAMAGED:

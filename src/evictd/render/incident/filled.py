@@ -13,10 +13,18 @@ def who_filled(record: JournalRecord) -> Attribution | None:
 
 
 def fills_host(held: Attribution | None, taken: int = 0) -> bool:
-    """Whether at least half of what filled the supply belongs to no pod; `taken` of it pods had held before."""
-    if held is None or held.outdated or held.filled <= 0:
+    """Whether at least half of what filled the supply belongs to no pod; `taken` of it pods had held before.
+
+    Not where pods may have taken all of it since they were read.
+    """
+    if held is None or held.outdated or held.unread or held.filled <= 0:
         return False
     return held.grown_elsewhere > 0 and held.grown_elsewhere * 2 >= held.filled - taken
+
+
+def is_unknown(held: Attribution | None) -> bool:
+    """Whether pods may have taken at least half of what filled the supply since they were read."""
+    return held is not None and held.unread > 0 and held.grown_elsewhere * 2 >= held.filled
 
 
 def outside_pods_held(held: Attribution | None, event: HistoryEvent) -> int | None:
