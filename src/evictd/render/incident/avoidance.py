@@ -6,6 +6,7 @@ from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
+from evictd.render.incident.first_too_little import first_too_little
 from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
@@ -346,11 +347,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(by=(every,) if every else (), not_by=(same,))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = in_its_place(found.with_request, found.ranking, resource)
-    others = [
-        each for each in found.ranking if not each.protected and not each.chosen and (each.usage or 0) > each.request
-    ]
-    if found.missing is not None and others and sum(each.usage or 0 for each in others) < found.missing:
-        return Avoidance(not_by=(f"{request}: {other} would have gone first then, and that is too little",))
+    if too_little := first_too_little(found):
+        return Avoidance(not_by=(f"{request}: {other} would have gone first then, {too_little}",))
     if row is not None and row.priority > victim.priority:
         went = f"{request}: {other} would have gone in its place then, whose priority {row.priority} is higher"
         return Avoidance(by=(f"{went}; it is the one that grew",)) if grew_instead(found) else Avoidance(not_by=(went,))

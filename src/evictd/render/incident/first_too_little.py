@@ -1,0 +1,28 @@
+"""Says of an eviction that the pods that would have gone first with another request hold too little."""
+
+from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.incident.incident import Incident
+from evictd.render.incident.within_lead import LEAD_SECONDS
+
+
+def first_too_little(found: Incident) -> str:
+    """Return why the end of all other pods above their requests would not have been enough; empty where it would.
+
+    It would not where they hold less than grows in the next minute, and what grows is none of them.
+    """
+    others = [each for each in found.ranking if _may_go_first(each)]
+    held = sum(each.usage or 0 for each in others)
+    if found.missing is None or not others:
+        return ""
+    if held < found.missing:
+        return "and that is too little"
+    growers = () if found.verdict is None else found.verdict.growers
+    names = {each.pod for each in others}
+    grown = sum(each.rate for each in growers if each.pod not in names) * LEAD_SECONDS
+    if held < found.missing + grown:
+        return "and all pods above their requests hold less than grows in a minute"
+    return ""
+
+
+def _may_go_first(row: IncidentRow) -> bool:
+    return not row.protected and not row.chosen and (row.usage or 0) > row.request
