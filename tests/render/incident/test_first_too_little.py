@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.render.incident.first_too_little import first_too_little
+from evictd.render.incident.first_too_little import first_that_lasts, first_too_little
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident
 from tests.stories import GI
@@ -31,3 +31,20 @@ def test_pods_that_hold_less_than_is_missing_are_too_little() -> None:
     small = tuple(row if row.chosen else replace(row, usage=1, request=0, protected=False) for row in found.ranking)
     assert first_too_little(replace(found, ranking=small)) == "and that is too little"
     assert first_too_little(replace(found, ranking=())) == ""
+
+
+def test_a_pod_that_lasts_holds_what_grows_in_a_minute_too() -> None:
+    """A higher priority was proposed beside a pod whose end would have lasted for seconds: that one is passed over."""
+    found = replace(incident(), points=((-60.0, GI), (0.0, GI // 2)))
+    small = tuple(row if row.chosen else replace(row, usage=GI + GI // 2, protected=False) for row in found.ranking)
+    found = replace(found, ranking=small)
+    assert first_that_lasts(found) is None
+    still = replace(found, points=())
+    assert still.rate is None
+    first = first_that_lasts(still)
+    assert first is not None
+    grower = Grower(pod=first.pod, rate=1 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    assert first_that_lasts(replace(found, verdict=verdict)) == first
+    assert first_that_lasts(replace(still, siblings=frozenset(row.pod for row in small))) is None
+    assert first_that_lasts(replace(still, available=None)) is None

@@ -6,7 +6,7 @@ from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
-from evictd.render.incident.first_too_little import first_too_little
+from evictd.render.incident.first_too_little import first_that_lasts, first_too_little
 from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
@@ -211,12 +211,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return limit  # another pod would have gone in its place
     if found.verdict is not None and found.verdict.grew:
         return _of_growth(victim, resource) + bounded
-    # One that was passed over ranks before it already, and would be passed over again.
-    others = (
-        row for row in found.ranking if not (row.protected or row.chosen or row.skipped or row.pod in found.siblings)
-    )
-    # A pod that holds less than is missing makes this one's eviction no less needed, whatever their order.
-    first = next((row for row in others if found.missing is not None and (row.usage or 0) >= found.missing), None)
+    first = first_that_lasts(found)
     if first is None:
         return limit
     other = f"{first.pod} ({amount_text(first.usage, resource)})"

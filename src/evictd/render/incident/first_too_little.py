@@ -1,4 +1,4 @@
-"""Says of an eviction that the pods that would have gone first with another request hold too little."""
+"""Says of pods that would have gone first with another request or priority whether they hold enough."""
 
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.incident import Incident
@@ -22,6 +22,22 @@ def first_too_little(found: Incident) -> str:
     if held < found.missing + grown:
         return "and all pods above their requests hold less than grows in a minute"
     return ""
+
+
+def first_that_lasts(found: Incident) -> IncidentRow | None:
+    """Return the first other pod whose end gives back what was missing and what grows in the next minute; `None` without one.
+
+    The pod that grows most has to hold what was missing only. One that was passed over ranks before the evicted one already.
+    """
+    if found.missing is None:
+        return None
+    grower = None if found.verdict is None else found.verdict.grower
+    lasting = found.missing + max(found.rate or 0, 0) * LEAD_SECONDS
+    for row in found.ranking:
+        least = found.missing if grower is not None and row.pod == grower.pod else lasting
+        if (row.usage or 0) >= least and not (row.protected or row.chosen or row.skipped or row.pod in found.siblings):
+            return row
+    return None
 
 
 def _may_go_first(row: IncidentRow) -> bool:
