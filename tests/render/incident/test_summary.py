@@ -65,7 +65,7 @@ def test_the_cause_comes_first(found: Incident, cause: str) -> None:
     [
         (
             judged(Need.NEEDED, replace(LEAK, rate=3 << 20), replace(OTHER, rate=3 << 20)),
-            "2 pods grew by 6Mi a second together, and default/hog-old went",
+            "default/hog-old and 1 more pod grew by 6Mi a second together, and default/hog-old went",
         ),
         (judged(Need.NO_POD_HELPS), "no pod that may go held what was missing"),
         (

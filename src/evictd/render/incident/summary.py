@@ -178,8 +178,11 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     if len(growers) > 1 and growers[0].pod and resource is not None:
         rate = usage_text(sum(grower_rate(found, each) for each in growers if each.pod), resource)
         grown = [each.pod for each in growers if each.pod]
-        of = f" of {found.event.owner}" if found.siblings.issuperset(set(grown) - {pod}) and found.event.owner else ""
-        return f"{counted(len(grown), 'pod')}{of} grew by {rate} a second together, and {pod} {went}"
+        of_owner = bool(found.event.owner) and found.siblings.issuperset(set(grown) - {pod})
+        who = f"{counted(len(grown), 'pod')} of {found.event.owner}" if of_owner else grown[0]
+        if not of_owner and len(grown) > 1:
+            who += f" and {counted(len(grown) - 1, 'more pod')}"
+        return f"{who} grew by {rate} a second{' together' if len(grown) > 1 else ''}, and {pod} {went}"
     excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
     if resource is not None and found.missing is not None and excess >= found.missing:
         return f"{pod} held {amount_text(excess, resource)} more than it requested, and {went}"
