@@ -8,7 +8,7 @@ from evictd.render.incident.within_lead import LEAD_SECONDS
 def first_too_little(found: Incident) -> str:
     """Return why the end of all other pods above their requests would not have been enough; empty where it would.
 
-    It would not where they hold less than grows in the next minute, and what grows is none of them.
+    It would not where they hold less than other pods grow by in the next minute.
     """
     others = [each for each in found.ranking if _may_go_first(each)]
     held = sum(each.usage or 0 for each in others)
@@ -18,9 +18,9 @@ def first_too_little(found: Incident) -> str:
         return "and that is too little"
     growers = () if found.verdict is None else found.verdict.growers
     names = {each.pod for each in others}
-    grown = sum(each.rate for each in growers if each.pod not in names) * LEAD_SECONDS
+    grown = sum(each.rate for each in growers if each.pod and each.pod not in names) * LEAD_SECONDS
     if held < found.missing + grown:
-        return "and all pods above their requests hold less than grows in a minute"
+        return "and all pods above their requests hold less than others grow by in a minute"
     return ""
 
 
