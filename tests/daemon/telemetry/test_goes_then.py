@@ -6,13 +6,19 @@ import pytest
 
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.stats import RlimitStats
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.goes_then import goes_if_growth_lasts
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.world.behaviours import Hold, Usage
+from evictd.world.loop import play
+from evictd.world.model import World
 from tests.daemon.status import status_of
+from tests.playbook import config
 from tests.render.played_worlds import incident_run
 from tests.render.shown_nodes import approaching
 from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, hog, holder, world
 
 
 def _then(snapshot: Snapshot, signal: str = "memory.available") -> tuple[str, str]:
@@ -40,6 +46,33 @@ def test_it_is_the_pod_that_goes(name: str, seconds: int) -> None:
     assert then == went[0] != now
 
 
+def _leak_beside_a_small_pod(rate: int) -> World:
+    """A leak that ranks behind a pod of 300Mi, on a node that reaches its soft threshold of 600Mi."""
+    leak = hog(Hold(of=Usage.MEMORY, amount=300 * MI), rate=rate, memory="1Mi")
+    db = holder("db", 2000 * MI, memory="3000Mi")
+    return world(holder("side", 300 * MI, memory="1Mi", priority=-10), leak, db, memory=3700 * MI, duration=12 * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("rate", "now", "goes"), [(MI, "default/side", "default/hog"), (2 * MI, "default/hog", "default/side")]
+)
+@pytest.mark.parametrize("before", [60, 30, 10])
+def test_it_is_named_while_a_grace_period_runs(rate: int, now: str, goes: str, before: int) -> None:
+    """The leak outgrows the pod that is enough now; or the hard threshold, of which less is missing, comes first."""
+    run = play(
+        _leak_beside_a_small_pod(rate),
+        config(hard={"memory.available": "400Mi"}, soft={"memory.available": ("600Mi", "3m")}),
+    )
+    at, pod = next(
+        (cycle.at, each.pod.full_name)
+        for cycle in run.cycles
+        for each in cycle.step.decisions
+        if isinstance(each, EvictPod)
+    )
+    assert pod == goes
+    assert _then(snapshot_at(run, at / SECOND - before)) == (now, goes)
+
+
 def test_none_is_named_where_the_first_pod_is_the_one_that_grows() -> None:
     assert _then(incident_snapshot("26-control-plain-leak", 300)) == ("default/controller", "")
     assert _then(incident_snapshot("46-control-recreated-fork-bomb", 10), "pid.available") == ("default/bomb", "")
@@ -51,7 +84,11 @@ def test_none_is_named_without_a_rate_and_where_a_threshold_is_met() -> None:
     answer = next(each for each in view.answers if each.signal.value == "memory.available")
     found = tuple(each for each in view.thresholds if each.threshold.signal is answer.signal)
     seen = next(each for each in status_of(leak, leak.at)["signals"] if each["signal"] == "memory.available")
-    assert goes_if_growth_lasts(answer, found, seen, leak) == {"pod": "default/controller", "usage": 5_901_385_728}
+    assert goes_if_growth_lasts(answer, found, seen, leak) == {
+        "pod": "default/controller",
+        "usage": 5_901_385_728,
+        "grows": True,
+    }
     assert goes_if_growth_lasts(None, found, seen, leak) is None
     assert goes_if_growth_lasts(answer, found, {**seen, "fillRate": None}, leak) is None
     met = tuple(replace(each, met=True) for each in found)

@@ -32,7 +32,14 @@ def test_nothing_is_said_of_the_pod_that_is_first_anyway() -> None:
     assert goes_if_it_grows({"nextIfItGrows": None}) == ""
     later = incident_snapshot("26-control-plain-leak", 300)
     assert "goes instead" not in page(later)
-    status = {"signals": [{"signal": "a", "next": {"pod": "x/y"}, "nextIfItGrows": {"pod": "x/z\x1b"}}]}
+    status = {
+        "signals": [{"signal": "a", "next": {"pod": "x/y"}, "nextIfItGrows": {"pod": "x/z\x1b"}, "thresholds": []}]
+    }
     assert first_if_it_grows(status, {"signals": ["a"], "next": "x/y"}).startswith("; at the threshold x/z")
     assert "\x1b" not in first_if_it_grows(status, {"signals": ["a"], "next": "x/y"})
     assert first_if_it_grows(status, {"signals": ["a"], "next": "x/q"}) == ""
+
+
+def test_a_pod_that_does_not_grow_goes_if_the_growth_lasts() -> None:
+    entry = {"nextIfItGrows": {"pod": "x/z", "grows": False}, "thresholds": [{"met": True}]}
+    assert goes_if_it_grows(entry) == "; when the threshold acts x/z goes instead if the growth lasts"

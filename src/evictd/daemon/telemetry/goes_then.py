@@ -21,22 +21,21 @@ _COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE})
 def goes_if_growth_lasts(
     answer: NextUp | None, findings: tuple[ThresholdFinding, ...], stated: Mapping[str, Any], snapshot: Snapshot
 ) -> dict[str, Any] | None:
-    """Return the pod that grows and goes in the place of the one that is first now; `None` where no other one would go.
+    """Return the pod that goes in the place of the one that is first now; `None` where no other one would go.
 
     `findings` are the thresholds of the signal, `stated` has its rate and, in the same order, the times to them. Asked of the
-    core with the holdings of that time: each pod grows as in the last minute, and no pod has arrived or ended.
+    core with the holdings of the time at which the first one acts: each pod grows as in the last minute, and no pod has
+    arrived or ended. `grows`: whether the pod itself does.
     """
     held = None if answer is None else snapshot.state.holdings.get(answer.signal)
     rate, node = stated.get("fillRate"), snapshot.observation.node
     if answer is None or answer.signal not in _COUNTED or answer.victim is None or held is None or node is None:
         return None
-    met = any(each.met for each in findings)
-    times = [
-        (seconds + each["gracePeriodSeconds"], finding)
-        for finding, each in zip(findings, stated["thresholds"], strict=True)
-        if (seconds := each["secondsToThreshold"]) is not None and seconds <= FORESEEN_SECONDS
-    ]
-    if met or not times or not rate or not held.growing:
+    if any(each.met and not each.grace_left for each in findings) or not rate or not held.growing:
+        return None
+    acts = zip(map(_acts_in, stated["thresholds"]), findings, strict=True)
+    times = [(seconds, finding) for seconds, finding in acts if seconds is not None]
+    if not times:
         return None
     seconds, finding = min(times, key=lambda each: each[0])
     passed = round(seconds * SECOND) + snapshot.at - held.at
@@ -50,9 +49,17 @@ def goes_if_growth_lasts(
     holdings = {**snapshot.state.holdings, answer.signal: _grown_holdings(held, grown, snapshot.at, passed)}
     state = replace(snapshot.state, holdings=holdings)
     row = first_to_go(finding.threshold, state, later, snapshot.config, snapshot.at)
-    if row is None or row.uid == answer.victim.uid or not grown.get(row.uid):
+    if row is None or row.uid == answer.victim.uid:
         return None
-    return {"pod": row.pod.full_name, "usage": row.usage}
+    return {"pod": row.pod.full_name, "usage": row.usage, "grows": bool(grown.get(row.uid))}
+
+
+def _acts_in(threshold: Mapping[str, Any]) -> float | None:
+    """Return in how many seconds a threshold acts, after its grace period; `None` where that is not foreseen."""
+    if threshold["met"]:
+        return float(threshold["graceLeftSeconds"])
+    seconds = threshold["secondsToThreshold"]
+    return None if seconds is None or seconds > FORESEEN_SECONDS else float(seconds + threshold["gracePeriodSeconds"])
 
 
 def _grown_holdings(held: SupplyHoldings, grown: Mapping[str, int], at: int, passed: int) -> SupplyHoldings:

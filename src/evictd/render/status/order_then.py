@@ -8,10 +8,15 @@ from evictd.render.text import clean
 Document = Mapping[str, Any]
 
 
-def goes_if_it_grows(entry: Document, *, when: str = "at the threshold ") -> str:
+def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
     """Return which pod goes in the place of the first one of now, after a semicolon; empty where no other one would."""
     row = entry.get("nextIfItGrows")  # an older daemon does not say it
-    return f"; {when}{clean(row['pod'])} goes instead if it grows on" if row else ""
+    if not row:
+        return ""
+    if when is None:
+        when = "when the threshold acts " if any(each["met"] for each in entry["thresholds"]) else "at the threshold "
+    growth = "it grows on" if row.get("grows", True) else "the growth lasts"  # an older daemon does not say it
+    return f"; {when}{clean(row['pod'])} goes instead if {growth}"
 
 
 def first_if_it_grows(status: Document, queue: Document) -> str:
