@@ -314,7 +314,10 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
         if then := goes_if_it_grows(entry, when=""):
             time += " by the order of now"
         if before := steps_before(status, entry):
-            return f" {capital(when)} evictd would {before}, and evict {pod} if that is too little{refused}{then}."
+            comma = "," if ", " in when else ""
+            return (
+                f" {capital(when)}{comma} evictd would {before}, and evict {pod} if that is too little{refused}{then}."
+            )
         return f" {pod} would be evicted {when}{time}{refused}{then}."
     if at_hard := goes_despite_pages(entry):
         return f" {at_hard}."

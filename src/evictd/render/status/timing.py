@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.render.status.at_zero import at_zero, zero_before
 from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, shown_entries
 from evictd.render.status.stopped import before_collection_ends, before_stop_ends
@@ -104,7 +105,8 @@ class Approach(NamedTuple):
         if sooner := hard_then(self.entry, self.seconds + grace):
             return sooner
         first = f"{seconds_text(self.soonest + grace)} to " if self.soonest < self.seconds else ""
-        return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)})"
+        zero = f"; {self.entry['signal']}{at}" if (at := zero_before(self.entry, self.seconds + grace)) else ""
+        return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)}{zero})"
 
 
 def in_text(seconds: float) -> str:
@@ -218,7 +220,8 @@ def graces(status: Document) -> list[Grace]:
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
             amount = f"{limit_amount(entry['available'], signal)} {'stalled' if signal in STALLS else 'left'}"
-            text = f"{entry['signal']} ({amount}): the soft threshold acts in {seconds_text(left)} at the latest{back}"
+            zero = f"; before that it{at}: {at_zero(signal)}" if (at := zero_before(entry, left)) else ""
+            text = f"{entry['signal']} ({amount}): the soft threshold acts in {seconds_text(left)} at the latest{back}{zero}"
             found.append(Grace(left, entry, text))
     return sorted(found, key=lambda each: each.seconds)
 
@@ -258,13 +261,6 @@ def refused(status: Document) -> list[Document]:
     ]
 
 
-_AT_ZERO = {
-    Resource.MEMORY: "the kernel's OOM killer kills processes",
-    Resource.EPHEMERAL_STORAGE: "writes to the disk fail",
-    Resource.INODES: "no file can be created on the disk",
-    Resource.PIDS: "no process can be started",
-}
-"""What happens when nothing is left."""
 _MINUTE = 60
 _LONGEST = FORESEEN_SECONDS / _MINUTE
 """No time is said that is this many times as long as that over which the rate was measured: one step is no rate."""
@@ -309,7 +305,7 @@ def ends(status: Document) -> dict[str, End]:
         signal, mean = Signal(entry["signal"]), entry.get("fillRate")
         last = entry.get("lastChange") or _NO_CHANGE  # an older daemon does not say it
         over, fall = last["overSeconds"], last["fillRate"]
-        then = _AT_ZERO.get(SIGNALS[signal].resource) if signal not in STALLS else None
+        then = at_zero(signal)
         short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
         if not short or not then or awaited_pods(status, entry):
             continue
@@ -338,9 +334,9 @@ def ends(status: Document) -> dict[str, End]:
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
             )
             first = before_stop_ends(entry, left) or before_collection_ends(status, entry, left)
-            at_zero = f"At 0{first} {then}{f', {unless} by then' if unless else ''}"
-            at_zero += f"; the rate: {a_second} a second in the last {when}"
-            found[entry["signal"]] = End(text, left, at_zero, rate, when)
+            reached = f"At 0{first} {then}{f', {unless} by then' if unless else ''}"
+            reached += f"; the rate: {a_second} a second in the last {when}"
+            found[entry["signal"]] = End(text, left, reached, rate, when)
     return found
 
 
