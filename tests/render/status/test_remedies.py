@@ -107,6 +107,14 @@ def test_before_a_threshold_is_met_the_remedy_is_for_what_grows() -> None:
     assert outside_pods({"signal": "nodefs.available"}).startswith("free disk space outside pods")
 
 
+def test_a_node_without_pods_has_none_to_end() -> None:
+    near = approaching()
+    status = status_of(near, near.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    unknown = {**memory, "growing": None, "beyondPods": None, "attribution": None, "next": None}
+    assert remedies({**status, "pods": 0, "signals": [unknown]}) == [OUTSIDE]
+
+
 def test_what_grew_outside_pods_is_said_once_while_a_hard_threshold_comes_near() -> None:
     soft = play([*(6 * GI - number * GI // 16 for number in range(60)), 2 * GI - 1, 2 * GI - GI // 16])
     assert remedies(status_of(soft, soft.at)) == [f"{OUTSIDE}: what grew belongs to no pod"]

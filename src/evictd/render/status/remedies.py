@@ -241,7 +241,7 @@ def _before(entry: Document, status: Document) -> str:
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
         evictable = (entry.get("attribution") or {}).get("evictable")
-        may_help = (evictable is None or evictable["pods"]) and not _is_beyond_pods(entry)
+        may_help = (status["pods"] if evictable is None else evictable["pods"]) != 0 and not _is_beyond_pods(entry)
         largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
         return f"{largest}{outside}{keeps}"
     if protected:
