@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from evictd.core.eviction.keep_away import kept_away
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import Comeback
@@ -11,9 +13,14 @@ from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
 from evictd.render.status.timing import conditions
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import play
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
-from tests.render.snapshots import incident_snapshot
+from tests.playbook import config, pod
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, hog, world
 
 
 def test_it_is_plain_json() -> None:
@@ -117,3 +124,16 @@ def test_a_condition_that_stays_longer_than_configured_says_why() -> None:
     )
     assert memory["why"] in list(conditions(status_of(seen, NOW)))
     assert any("come back when they end" in line.event for line in changes({}, topics(seen.findings, (), {})))
+
+
+@pytest.mark.parametrize("seconds", [300, 400, 500])
+def test_a_pod_that_grows_no_more_is_not_the_one_that_fills_memory(seconds: int) -> None:
+    """The advice was to end a pod that had stopped to grow minutes ago, while another one filled memory."""
+    stopped = WorldPod(
+        pod=pod("stopped", memory="100Mi", priority=100),
+        behaviours=(Grow(of=Usage.MEMORY, rate=10 * MI, bound=800 * MI),),
+    )
+    of = world(stopped, hog(rate=2 * MI, memory="1Mi"), memory=3000 * MI, duration=10 * MINUTE)
+    near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), seconds)
+    (entry,) = [each for each in status_of(near, near.at)["signals"] if each["signal"] == "memory.available"]
+    assert entry["growing"]["pods"][0]["pod"] == "default/hog"

@@ -304,7 +304,8 @@ def _grown(
 ) -> tuple[int, Mapping[str, int], int | None, Collection[str]]:
     """Return since when pods and the rest grew, by how much each pod and the rest, and the pods that were there by then.
 
-    Over about the last minute where less is known, or where less grew since the fall began: then it is no single fall.
+    Over about the last minute where less is known. So it is where less grew since the fall began, or the pod that grew the most
+    since then grows no more and others do: then it is no single fall.
     """
     trends = snapshot.trends
     began = trends.signals.get(supply, Trend()).fall_began
@@ -313,7 +314,9 @@ def _grown(
     before = None if began is None else sample_before(trends.usage.get(supply, ()), began, held)
     lately = {uid: each.grown for uid, each in holdings.growing.items()}
     grown = {} if before is None else before.grown(holdings.used)
-    if before is None or before.at >= holdings.since or sum(grown.values()) < sum(lately.values()):
+    most, grows = max(grown, key=grown.__getitem__, default=""), bool(lately) or (rest is not None and rest.grown > 0)
+    stopped = grown.get(most, 0) > 0 and most not in lately and grows
+    if before is None or before.at >= holdings.since or sum(grown.values()) < sum(lately.values()) or stopped:
         lately, beyond = _without_returned(lately, answer, supply, snapshot), None if rest is None else rest.grown
         return holdings.since, lately, beyond, holdings.used  # what a pod held at its first reading is not growth here
     grown = _without_returned(grown, answer, supply, snapshot)
