@@ -12,13 +12,13 @@ from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.world.behaviours import Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import World
+from evictd.world.model import Disk, NodeSpec, World
 from tests.daemon.status import status_of
 from tests.playbook import config
 from tests.render.played_worlds import incident_run
 from tests.render.shown_nodes import approaching
 from tests.render.snapshots import incident_snapshot, snapshot_at
-from tests.world.worlds import MI, hog, holder, world
+from tests.world.worlds import GI, MI, hog, holder, world
 
 
 def _then(snapshot: Snapshot, signal: str = "memory.available") -> tuple[str, str]:
@@ -71,6 +71,24 @@ def test_it_is_named_while_a_grace_period_runs(rate: int, now: str, goes: str, b
     )
     assert pod == goes
     assert _then(snapshot_at(run, at / SECOND - before)) == (now, goes)
+
+
+@pytest.mark.parametrize(
+    ("usage", "signal", "disk"),
+    [
+        (Usage.LAYER, "nodefs.available", Disk(capacity=3200 * MI)),
+        (Usage.LAYER_INODES, "nodefs.inodesFree", Disk(capacity=100 * GI, inodes=3200 * MI)),
+    ],
+)
+def test_a_pod_that_outgrows_the_first_one_of_a_disk_is_named(usage: Usage, signal: str, disk: Disk) -> None:
+    """`Then evictd would evict default/side`, which had the most of now: the pod that grew went."""
+    leak = hog(Hold(of=usage, amount=50 * MI), rate=MI, of=usage)
+    pods = (leak, holder("side", 300 * MI, of=usage), holder("db", 2000 * MI, of=usage, priority=100))
+    of = world(*pods, node=NodeSpec(memory=64 * GI, nodefs=disk), duration=10 * MINUTE)
+    run = play(of, config(hard={signal: str(400 * MI)}))
+    went = [each.pod.full_name for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod)]
+    assert went[0] == "default/hog"
+    assert _then(snapshot_at(run, 200), signal) == ("default/side", "default/hog")
 
 
 def test_none_is_named_where_the_first_pod_is_the_one_that_grows() -> None:

@@ -7,15 +7,16 @@ from typing import Any
 from evictd.core.eviction.next_up import NextUp, first_to_go
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.observation import Observation
-from evictd.core.model.signal import Signal
-from evictd.core.model.stats import MemoryStats, NodeStats, PodStats, RlimitStats
+from evictd.core.model.observation import Filesystems
+from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
+from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.status.timing import FORESEEN_SECONDS
 
-_COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE})
-"""The signals of which one number of a pod is all that it holds; of a disk it is the sum of many."""
+_COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}) | {
+    signal for signal in Signal if SIGNALS[signal].filesystem is not None
+}
 
 
 def goes_if_growth_lasts(
@@ -44,7 +45,7 @@ def goes_if_growth_lasts(
     later = replace(
         snapshot.observation,
         node=_node_with(node, answer.signal, max(left, 0)),
-        pod_stats=_grown_stats(snapshot.observation, answer.signal, grown),
+        pod_stats=_grown_stats(snapshot, answer.signal, grown),
     )
     holdings = {**snapshot.state.holdings, answer.signal: _grown_holdings(held, grown, snapshot.at, passed)}
     state = replace(snapshot.state, holdings=holdings)
@@ -86,12 +87,16 @@ def _grown_level(level: MeasuredLevel | None, passed: int) -> MeasuredLevel | No
     return level._replace(used=level.used + more, lowest=level.lowest + more, lowest_before=level.lowest_before + more)
 
 
-def _grown_stats(observation: Observation, signal: Signal, grown: Mapping[str, int]) -> dict[str, PodStats]:
-    stats = dict(observation.pod_stats)
+def _grown_stats(snapshot: Snapshot, signal: Signal, grown: Mapping[str, int]) -> dict[str, PodStats]:
+    stats = dict(snapshot.observation.pod_stats)
+    filesystem, dedicated = SIGNALS[signal].filesystem, (snapshot.state.filesystems or Filesystems()).dedicated_image_fs
     for uid, more in grown.items():
         if (found := stats.get(uid)) is None:
             continue
-        if signal is Signal.PID_AVAILABLE and found.process_count is not None:
+        if filesystem is not None:
+            part = "logs" if filesystem is Filesystem.NODEFS and dedicated else "rootfs"
+            stats[uid] = replace(found, containers=_with_more(found.containers, part, _unit(signal), more))
+        elif signal is Signal.PID_AVAILABLE and found.process_count is not None:
             stats[uid] = replace(found, process_count=found.process_count + more)
         elif signal is Signal.MEMORY_AVAILABLE and found.memory is not None:
             used = found.memory.working_set_bytes
@@ -100,11 +105,41 @@ def _grown_stats(observation: Observation, signal: Signal, grown: Mapping[str, i
     return stats
 
 
+def _unit(signal: Signal) -> str:
+    return "inodes_used" if SIGNALS[signal].resource is Resource.INODES else "used_bytes"
+
+
+def _with_more(containers: tuple[ContainerStats, ...], part: str, unit: str, more: int) -> tuple[ContainerStats, ...]:
+    """Return the containers of a pod of which the first one that has this part on the disk holds more in it."""
+    for index, each in enumerate(containers):
+        usage: DiskUsage | None = getattr(each, part)
+        if usage is not None and (used := getattr(usage, unit)) is not None:
+            more_used = usage._replace(**{unit: used + more})
+            grown = each._replace(logs=more_used) if part == "logs" else each._replace(rootfs=more_used)
+            return (*containers[:index], grown, *containers[index + 1 :])
+    return containers
+
+
 def _node_with(node: NodeStats, signal: Signal, left: int) -> NodeStats:
     """Return the node's numbers with so much of a signal available."""
+    match SIGNALS[signal].filesystem:
+        case Filesystem.NODEFS:
+            return replace(node, fs=_disk(node.fs, signal, left))
+        case Filesystem.IMAGEFS:
+            return replace(node, image_fs=_disk(node.image_fs, signal, left))
+        case Filesystem.CONTAINERFS:
+            return replace(node, container_fs=_disk(node.container_fs, signal, left))
     if signal is Signal.PID_AVAILABLE:
         return replace(node, rlimit=_processes(node.rlimit, left))
     return replace(node, memory=_memory(node.memory, left))
+
+
+def _disk(disk: FsStats | None, signal: Signal, left: int) -> FsStats | None:
+    if disk is None:
+        return None
+    if SIGNALS[signal].resource is Resource.INODES:
+        return replace(disk, inodes_free=left)
+    return replace(disk, available_bytes=left)
 
 
 def _memory(memory: MemoryStats | None, left: int) -> MemoryStats | None:
