@@ -8,7 +8,10 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.status.at_zero import at_zero, zero_before
 from evictd.render.status.headline import headline
+from evictd.render.status.timing import ends
+from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play
+from evictd.world.model import HostUse
 from tests.daemon.status import status_of
 from tests.playbook import config
 from tests.render.snapshots import snapshot_at
@@ -38,3 +41,16 @@ def test_the_last_rate_counts() -> None:
 )
 def test_a_stall_is_no_supply(signal: Signal, then: str) -> None:
     assert at_zero(signal) == then
+
+
+def test_it_is_said_while_evictions_for_a_soft_threshold_pause() -> None:
+    """`No pod would be evicted until 22:27:03`; the kernel killed half a minute later."""
+    host = HostUse(name="host", behaviours=(Grow(of=Usage.MEMORY, rate=5 * MI),))
+    pods = (holder(f"p{number}", 100 * MI) for number in range(4))
+    of = world(*pods, host=(host,), memory=2000 * MI, duration=6 * MINUTE)
+    run = play(of, config(soft={"memory.available": ("1000Mi", "30s")}))
+    late = snapshot_at(run, 300)
+    status = status_of(late, late.at)
+    text = headline(status, falls=ends(status)).text
+    assert text.startswith("memory.available reaches 0 in "), text
+    assert "soft threshold 1000Mi). No pod would be evicted until" in text

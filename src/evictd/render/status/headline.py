@@ -190,7 +190,7 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
         return Headline(text=f"{prefix}{_below(hard, falls)}{_now(status, hard[0][0])}", level="hard")
     if met:
         first = next(iter(graces(status)), None)
-        text = _below_soft(status, met) if first is None else first.text
+        text = _below_soft(status, met, falls) if first is None else first.text
         return Headline(
             text=f"{prefix}{text}.{_would_go(status, met[0][0] if first is None else first.entry)}", level="soft"
         )
@@ -204,10 +204,10 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     return _without_shortage(status, prefix, no)
 
 
-def _below_soft(status: Document, met: _Pairs) -> str:
+def _below_soft(status: Document, met: _Pairs, falls: Mapping[str, End]) -> str:
     """Write which signals are below their soft thresholds, and when a hard one is met."""
     hard = (each for each in approaches(status) if each.threshold["kind"] == "hard" and not slowed(each.entry))
-    return "; ".join((_below(met), *(each.text for each in tuple(hard)[:1])))
+    return "; ".join((_below(met, falls), *(each.text for each in tuple(hard)[:1])))
 
 
 def _met(status: Document) -> list[tuple[Document, Document]]:

@@ -295,7 +295,7 @@ _NO_CHANGE: Document = {"overSeconds": 0.0, "fillRate": 0}
 
 
 def ends(status: Document) -> dict[str, End]:
-    """Return for each signal below a hard threshold when nothing is left at the present rate, and what happens then.
+    """Return for each signal below its last threshold when nothing is left at the present rate, and what happens then.
 
     The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
     None is said either while what an ended pod held comes back, nor one that is sixty times that of the rate.
@@ -306,7 +306,10 @@ def ends(status: Document) -> dict[str, End]:
         last = entry.get("lastChange") or _NO_CHANGE  # an older daemon does not say it
         over, fall = last["overSeconds"], last["fillRate"]
         then = at_zero(signal)
-        short = any(each["met"] and each["kind"] == "hard" for each in entry["thresholds"])
+        last_kind = "hard" if any(each["kind"] == "hard" for each in entry["thresholds"]) else "soft"
+        short = any(
+            each["met"] and each["kind"] == last_kind and not each["graceLeftSeconds"] for each in entry["thresholds"]
+        )
         if not short or not then or awaited_pods(status, entry):
             continue
         if entry["available"] <= 0:
