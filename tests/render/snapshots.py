@@ -34,7 +34,15 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
             recent.refused(refusal, wall)
         usage = usage_recorded(trends.usage, state.holdings, cycle.observation.pods)
         seen = signal_observations(node)
-        trends = advanced(trends, seen, state.node_conditions, now=cycle.at, wall=wall, usage=usage)
+        trends = advanced(
+            trends,
+            seen,
+            state.node_conditions,
+            now=cycle.at,
+            wall=wall,
+            usage=usage,
+            before=before.node_conditions,
+        )
         for each in cycle.step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):
                 recent.add(each, decision_text(each, before.node_conditions), wall)

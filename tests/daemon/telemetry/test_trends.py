@@ -123,6 +123,14 @@ def test_what_was_reported_at_the_start_began_before() -> None:
     assert advanced(Trends(), {}, (PRESSURE,), now=0, wall=9).conditions == {PRESSURE: ReportedSpan(since=None)}
 
 
+def test_what_the_first_cycle_reports_did_not_begin_before() -> None:
+    """`since before evictd started` was said beside `report node conditions: MemoryPressure` of that cycle (world 23)."""
+    first = advanced(Trends(), {}, (PRESSURE,), now=0, wall=9, before=())
+    assert first.conditions == {PRESSURE: ReportedSpan(since=9)}
+    restored = advanced(Trends(), {}, (PRESSURE,), now=0, wall=9, before=(PRESSURE,))
+    assert restored.conditions == {PRESSURE: ReportedSpan(since=None)}
+
+
 def test_a_fall_began_when_it_was_last_nearly_as_high_and_not_as_low_since() -> None:
     def began(*amounts: int) -> int | None:
         found = play(*((number * MINUTE, amount) for number, amount in enumerate(amounts))).fall_began

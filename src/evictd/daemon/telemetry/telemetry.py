@@ -273,7 +273,15 @@ class Telemetry:
             findings=cycle.step.findings,
             recent=self._recent.all(),
             killed=self._killed.lately(cycle.wall),
-            trends=advanced(trends, seen, state.node_conditions, now=cycle.now, wall=cycle.wall, usage=usage),
+            trends=advanced(
+                trends,
+                seen,
+                state.node_conditions,
+                now=cycle.now,
+                wall=cycle.wall,
+                usage=usage,
+                before=cycle.before.node_conditions,
+            ),
             version=__version__,
             pods_before=0
             if latest is None or cycle.observation.pods_read

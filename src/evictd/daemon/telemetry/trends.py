@@ -255,13 +255,17 @@ def advanced(
     now: int,
     wall: int,
     usage: UsageHistory | None = None,
+    before: tuple[NodeCondition, ...] | None = None,
 ) -> Trends:
-    """Return the trends after a cycle, with `usage` up to it; `now` is on the boot-time clock, `wall` on the wall clock."""
+    """Return the trends after a cycle, with `usage` up to it; `now` is on the boot-time clock, `wall` on the wall clock.
+
+    `before`: the conditions before the cycle; `None` where they are not known.
+    """
     signals = {
         signal: _added(trends.signals.get(signal, Trend()), Point(now, observation.available.value()))
         for signal, observation in seen.items()
     }
-    return Trends(signals=signals, usage=usage or {}, conditions=_spans(trends, reported, wall), started=True)
+    return Trends(signals=signals, usage=usage or {}, conditions=_spans(trends, reported, before, wall), started=True)
 
 
 def _added(trend: Trend, point: Point) -> Trend:
@@ -275,13 +279,16 @@ def _added(trend: Trend, point: Point) -> Trend:
     return Trend(hour, (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point))
 
 
-def _spans(trends: Trends, reported: tuple[NodeCondition, ...], wall: int) -> dict[NodeCondition, ReportedSpan]:
+def _spans(
+    trends: Trends, reported: tuple[NodeCondition, ...], before: tuple[NodeCondition, ...] | None, wall: int
+) -> dict[NodeCondition, ReportedSpan]:
     spans = dict(trends.conditions)
     for condition in NodeCondition:
         span = spans.get(condition)
         is_open = span is not None and span.until is None
         if condition in reported and not is_open:
-            spans[condition] = ReportedSpan(since=wall if trends.started else None)
+            begins = trends.started or (before is not None and condition not in before)
+            spans[condition] = ReportedSpan(since=wall if begins else None)
         elif condition not in reported and span is not None and is_open:
             spans[condition] = replace(span, until=wall)
     return spans
