@@ -13,10 +13,8 @@ from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.documents import Document
+from evictd.render.little_growth import is_little_growth
 from evictd.render.text import capital, clean, first_of
-
-_LITTLE_PART = 10
-"""Growth is little if it is less than this part of what was missing."""
 
 _NAMED = 3
 """How many pods that were not measured are named."""
@@ -89,7 +87,7 @@ def recorded_missing(because: Mapping[str, Any]) -> int | None:
 
 def is_little(held: Attribution, missing: int) -> bool:
     """Whether what grew is little beside what is missing."""
-    return held.filled * _LITTLE_PART < missing
+    return is_little_growth(held.filled, missing)
 
 
 def _growth(held: Attribution, wall: int | None) -> str:

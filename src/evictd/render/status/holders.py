@@ -6,6 +6,7 @@ from typing import Any
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.render.little_growth import is_little_growth
 from evictd.render.status.signal_entry import is_pressed, missing
 from evictd.render.status.timing import approaches
 from evictd.render.text import capital, gap_text, seconds_text, usage_text
@@ -15,9 +16,6 @@ Document = Mapping[str, Any]
 _MOST = 2
 _LITTLE_PART = 50
 """What grew outside pods, or in pods that are not named, is left out if it is less than this part of what pods grew by."""
-
-_LITTLE_GROWTH = 10
-"""Growth of less than this part of what is missing filled nothing."""
 
 
 def filled(status: Document) -> list[str]:
@@ -36,7 +34,7 @@ def filled_clause(entry: Document, held: Document) -> str:
     """Return what grew, or who holds it where that is little beside what is missing."""
     kinds = ("evictable", "protected", "leaving", "unmeasured", "elsewhere")
     grown = sum(max(held[kind]["grown"], 0) for kind in kinds if kind in held)
-    return str(held["text"][-1 if grown * _LITTLE_GROWTH < missing(entry) else 0])
+    return str(held["text"][-1 if is_little_growth(grown, missing(entry)) else 0])
 
 
 def growers(status: Document) -> Iterator[str]:
