@@ -22,3 +22,13 @@ def test_a_pause_has_a_length_until_it_has_begun_and_then_an_end() -> None:
     assert ends[1480] == ends[1530] == (600.0, None)
     assert ends[1600][0] is None
     assert 0 < ends[1600][1] < 600
+
+
+def test_a_pause_after_another_one_is_said_to_be_twice_as_long() -> None:
+    """It paused for ten minutes, evicted one pod, and said that it pauses for 19m40s."""
+    doubled = {}
+    for seconds in (300, 625):
+        paused = incident_snapshot("23-threshold-never-clear", seconds)
+        answers = who_is_next(paused.state, paused.observation, paused.config, paused.at)
+        doubled[seconds] = stop_document(answers[0].stop, paused, paused.at)["stopDoubled"]
+    assert doubled == {300: False, 625: True}

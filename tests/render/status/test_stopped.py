@@ -151,3 +151,17 @@ def test_what_may_be_before_the_end_of_a_collection_is_said_to_be() -> None:
     assert before_collection_ends(status, inodes, 55.0) == ""
     assert before_collection_ends(status, {"signal": "memory.available"}, 0.0) == ""
     assert before_collection_ends({"phase": {"name": "Watching"}}, inodes, 0.0) == ""
+
+
+def test_a_pause_that_is_twice_the_one_before_says_so() -> None:
+    twice = incident_snapshot("23-threshold-never-clear", 625)
+    (entry,) = [each for each in status_of(twice, twice.at)["signals"] if each["signal"] == "memory.available"]
+    status = {"at": "2023-11-14T22:23:40Z", "ageSeconds": 0.0}
+    assert paused_until(status, entry) == " until 22:43:19 UTC (in 19m40s), twice the pause before"
+
+
+def test_a_pause_begins_when_the_grace_period_ends() -> None:
+    threshold = {"met": True, "graceLeftSeconds": 20.0}
+    entry = {"stopLastsSeconds": 600.0, "thresholds": [threshold]}
+    assert paused_until({}, entry) == " for 10m0s from when the threshold acts"
+    assert paused_until({}, {**entry, "thresholds": [{**threshold, "graceLeftSeconds": 0}]}) == " for 10m0s"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.eviction.backoff import patience_with_budget
-from evictd.core.eviction.effect import has_begun
+from evictd.core.eviction.effect import FIRST_PAUSE, LONGEST_PAUSE, has_begun
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.after_stop import goes_after
@@ -20,6 +20,7 @@ _NO_STOP: Mapping[str, Any] = {
     "stopReason": "",
     "stopEndsInSeconds": None,
     "stopLastsSeconds": None,
+    "stopDoubled": False,
     "stopPod": "",
     "stopPodGuard": "",
     "stopInstead": None,
@@ -32,7 +33,8 @@ def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[s
 
     `stop` is the whole sentence, `stopBrief` its first part. `stopPod` is the pod for which no other one goes, `stopPodGuard`
     what guards it; of a disruption budget the time ends when evictd may pass over it, and `stopInstead` is the pod that may go
-    then if it may not. A pause that begins when the threshold acts has a length and no end yet. `stopThen` is the pod that would
+    then if it may not. A pause that begins when the threshold acts has a length and no end yet; `stopDoubled`: it is twice as
+    long as the one before, because the eviction between them did not help. `stopThen` is the pod that would
     go when a stop ends by itself.
     """
     if stop is None:
@@ -44,6 +46,7 @@ def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[s
         hard = stop.threshold is not None and stop.threshold.hard
         guard, until = BUDGET_GUARD, budget.first_at + patience_with_budget(snapshot.config, hard=hard)
         instead = goes_instead(stop, snapshot, now)
+    waits = [each.wait for each in snapshot.state.pauses.values() if each.until == stop.until]
     begun, reason = has_begun(stop, snapshot.state), stop_reason(stop)
     return {
         "stop": str(reason),
@@ -51,6 +54,7 @@ def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[s
         "stopReason": stop.why.value,
         "stopEndsInSeconds": None if until is None or not begun else round((until - now) / SECOND, 1),
         "stopLastsSeconds": None if until is None or begun else round((until - snapshot.at) / SECOND, 1),
+        "stopDoubled": begun and any(FIRST_PAUSE < each < LONGEST_PAUSE for each in waits),
         "stopPod": "" if culprit is None else culprit.full_name,
         "stopPodGuard": guard,
         "stopInstead": instead,

@@ -44,10 +44,11 @@ def paused_until(status: Document, entry: Document) -> str:
     if is_guarded_by_budget(entry):
         return ""
     if lasts := entry.get("stopLastsSeconds"):  # an older daemon does not say it
-        begins = "" if any(each["met"] for each in entry["thresholds"]) else " from when the threshold acts"
+        acts = any(each["met"] and not each["graceLeftSeconds"] for each in entry["thresholds"])
+        begins = "" if acts else " from when the threshold acts"
         return f" for {seconds_text(lasts)}{begins}"
-    at = _at(status, entry)
-    return f" until {at}" if at else ""
+    at, longer = _at(status, entry), ", twice the pause before" if entry.get("stopDoubled") else ""
+    return f" until {at}{longer}" if at else ""
 
 
 def is_guarded_by_budget(entry: Document) -> bool:
