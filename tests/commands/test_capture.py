@@ -231,7 +231,10 @@ def test_a_scenario_can_end_with_an_eviction(tmp_path: Path, capsys: pytest.Capt
     assert until.steps == whole.steps[: len(until.steps)]
     assert len(until.steps) < len(whole.steps)
     assert "report" not in until.steps[-1].absent
-    for pod, remedy in (("default/raport", "did you mean default/report?"), ("x", "it has default/report")):
+    wall = next(each.wall for each in read_journals([journal])[0] if recorded_victims(each.decisions))
+    assert scenario_of_journal([journal], until=f"default/report@{wall}").steps == until.steps
+    remedies = {"default/raport": "did you mean default/report?", "x": "it has default/report"}
+    for pod, remedy in {**remedies, "default/report@noon": f"it has default/report@{wall}"}.items():
         assert main(["capture", "--from-journal", str(journal), "--until", pod]) == 2
         assert f"--until: {pod}: was not evicted in " in (err := capsys.readouterr().err)
         assert remedy in err

@@ -80,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--until",
-        metavar="NAMESPACE/POD",
-        help="with --from-journal: end with the reading in which this pod was evicted, the last time",
+        metavar="NAMESPACE/POD[@TIME]",
+        help="with --from-journal: end with the reading in which this pod was evicted, the last time or at this TIME",
     )
     add_policy_argument(parser)
     add_config_flags(parser)
@@ -298,9 +298,10 @@ def _recorded(entry: JournalEntry, before: JournalEntry | None) -> CapturedReadi
 
 
 def _until(entries: Sequence[JournalEntry], pod: str, path: Path) -> list[JournalEntry]:
-    evicted = [set(recorded_victims(entry.decisions)) for entry in entries]
+    victims = [(entry.wall, recorded_victims(entry.decisions)) for entry in entries]
+    evicted = [{*pods, *(f"{each}@{wall}" for each in pods)} for wall, pods in victims]
     if not (found := [index for index, names in enumerate(evicted) if pod in names]):
-        known = sorted(set().union(*evicted))
+        known = sorted(each for each in set().union(*evicted) if ("@" in each) == ("@" in pod))
         remedy = pods_meant(pod, known) or (f"it has {first_of(known)}" if known else "it has no eviction")
         raise InputError(f"--until: {pod}: was not evicted in {shown_path(path)}; {remedy}")
     return list(entries[: found[-1] + 1])

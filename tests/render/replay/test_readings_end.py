@@ -47,7 +47,7 @@ def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_sh
     """`Other victims: now none` read as if a lower threshold needed no eviction."""
     end, found, *commands = readings_end_text([replayed(eviction(rate=100 * MI))] * 2, WHAT_IF)
     assert end == (
-        "The recorded readings end at each of 2 evictions that would not have been: the last is that of default/hog for "
+        "The recorded readings end at the first of 2 evictions that would not have been: that of default/hog for "
         "memory.available<500Mi (hard) at 2026-01-31T12:00:00Z. From then on that pod was ending, and the readings after its end "
         "are those without it, so the journal does not show what would have been with it."
     )
@@ -59,6 +59,26 @@ def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_sh
         "  evictd capture --from-journal journals/n1 --until default/hog --out incident.yaml",
         "  evictd simulate incident.yaml --grow default/hog+800Mi/8s --config new.yaml",
     ]
+
+
+def test_the_node_is_played_on_from_the_first_eviction_that_would_not_have_been() -> None:
+    """From the last one it lacked the pods that only the recorded configuration evicted: one was lost there, played three."""
+    first, second = replayed(eviction()), replayed(eviction())
+    other = replace(eviction(), pod=pod("web"))
+    second = replace(
+        second, entry=replace(second.entry, wall="2026-01-31T12:05:00Z", decisions=(encode_decision(other),))
+    )
+    end, _, capture, _ = readings_end_text([first, second], WHAT_IF)
+    assert "the first of 2 evictions that would not have been: that of default/hog " in end
+    assert " --until default/hog --out " in capture
+
+
+def test_an_eviction_that_is_not_the_last_of_its_name_is_named_with_its_time() -> None:
+    """`capture --until POD` takes the last one."""
+    first, again = replayed(eviction()), replayed(eviction())
+    again = replace(again, entry=replace(again.entry, wall="2026-01-31T12:05:00Z"))
+    _, _, capture, _ = readings_end_text([first, again], WHAT_IF)
+    assert " --until default/hog@2026-01-31T12:00:00Z --out " in capture
 
 
 def test_each_pod_that_grew_then_grows_on() -> None:

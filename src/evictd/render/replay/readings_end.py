@@ -18,7 +18,7 @@ from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replay.refusals import recorded_refusals
-from evictd.render.replay.replayed import Replayed, then_and_now
+from evictd.render.replay.replayed import Replayed, recorded_victims, then_and_now
 from evictd.render.replay.told import told
 from evictd.render.text import clean, counted, first_of, threshold_text
 
@@ -139,7 +139,10 @@ def _grows_no_more(one: Replayed) -> bool:
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
-    """Return which pods go earlier, that the readings end at evictions, and the commands that answer for the last; or nothing."""
+    """Return which pods go earlier, that the readings end at an eviction, and the commands that answer for it; or nothing.
+
+    After the first such eviction they are those of another course, so only there can the node be played on.
+    """
     found = tuple(readings_ends(replayed))
     before = [
         f"{clean(each.evicted.pod.full_name)} at the latest at {clean(each.earlier)} instead of {clean(each.wall)}"
@@ -150,20 +153,21 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
     ends = [each for each in found if not each.earlier]
     if not ends:
         return earlier
-    last = ends[-1]
-    pod, cause = clean(last.evicted.pod.full_name), last.evicted.because
-    of = "1 eviction" if len(ends) == 1 else f"each of {counted(len(ends), 'eviction')}"
+    first = ends[0]
+    pod, cause = clean(first.evicted.pod.full_name), first.evicted.because
+    of = "1 eviction" if len(ends) == 1 else f"the first of {counted(len(ends), 'eviction')}"
     threshold = "" if cause.threshold is None else f" for {threshold_text(cause.threshold)}"
     end = (
-        f"The recorded readings end at {of} that would not have been: the last is that of {pod}{threshold} at "
-        f"{clean(last.wall)}. From then on that pod was ending, and the readings after its end are those without it, so the "
+        f"The recorded readings end at {of} that would not have been: that of {pod}{threshold} at "
+        f"{clean(first.wall)}. From then on that pod was ending, and the readings after its end are those without it, so the "
         "journal does not show what would have been with it."
     )
-    capture = f"{_COMMAND}capture --from-journal {what_if.journals} --until {quote(pod)} --out incident.yaml"
-    if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS or last.growing == ():
+    until = f"{pod}@{clean(first.wall)}" if _evicted_again(replayed, first) else pod
+    capture = f"{_COMMAND}capture --from-journal {what_if.journals} --until {quote(until)} --out incident.yaml"
+    if cause.threshold is None or cause.threshold.signal not in MEMORY_SIGNALS or first.growing == ():
         world = "To find out, describe the node, and what grows until when, in a world (docs/worlds.md), and play it:"
         return *earlier, end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
-    grow, source = _growths(last)
+    grow, source = _growths(first)
     grows = "the pod" if len(grow) == 1 else "the pods"
     return (
         *earlier,
@@ -172,6 +176,13 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
         capture,
         f"{_COMMAND}simulate incident.yaml {' '.join(f'--grow {quote(each)}' for each in grow)} {what_if.options}",
     )
+
+
+def _evicted_again(replayed: Sequence[Replayed], end: ReadingsEnd) -> bool:
+    """Whether a pod of this name was evicted again after it: `--until` takes the last eviction of a name."""
+    pod = clean(end.evicted.pod.full_name)
+    walls = [one.entry.wall for one in replayed if pod in recorded_victims(one.entry.decisions)]
+    return walls[-1:] != [end.wall]
 
 
 def print_readings_end(replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
