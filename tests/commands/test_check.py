@@ -87,7 +87,7 @@ def test_what_is_not_tested_for_another_node_is_said(
     assert outcome(path, "--root", str(node), "--memory-capacity", "64Gi") is ExitCode.DONE
     shown = " ".join(capsys.readouterr().out.split())
     assert "not tested for another node's memory" in shown
-    assert "MemoryThresholdNeverMet; run `evictd check` on that node" in shown
+    assert "MemoryThresholdNeverMet, BelowLowWatermark; run `evictd check` on that node" in shown
     assert "sizes as given: memory.available; all others are unknown" in shown
     outcome(path, "--root", str(node))
     assert "sizes as given" not in capsys.readouterr().out
@@ -178,6 +178,12 @@ def test_soft_thresholds_without_a_grace_period_are_warned_of(tmp_path: Path, no
     warnings = "\n".join(check(load(write(tmp_path, HEAD + text)), node).warnings)
     assert "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end" in warnings
     assert "evictionSoftGracePeriod.pid.available has no effect" in warnings
+
+
+def test_a_minimum_reclaim_without_a_threshold_is_warned_of(tmp_path: Path, node: Path) -> None:
+    text = "evictionHard: {memory.available: 500Mi}\nevictionMinimumReclaim: {memory.available: 1Gi, nodefs.available: 1Gi}\n"
+    warnings = [each for each in check(load(write(tmp_path, HEAD + text)), node).warnings if "Reclaim" in each]
+    assert warnings == ["evictionMinimumReclaim.nodefs.available has no effect: there is no threshold for it"]
 
 
 def test_a_named_file_that_is_not_there_is_a_warning(
@@ -378,6 +384,8 @@ def test_the_kernels_reserve_is_compared_with(tmp_path: Path, node: Path) -> Non
     documented = by(MemoryFormula.WORKING_SET, settings)
     assert [one.lint.value for one in check(documented, node).findings] == ["BelowLowWatermark"]
     assert check(settings, node).findings == (), "the kernel's estimate leaves the watermarks out"
+    other = check(documented, node, {Signal.MEMORY_AVAILABLE: parse_quantity("64Gi")})
+    assert "BelowLowWatermark" not in {one.lint.value for one in other.findings}, "that of another node is not known"
 
 
 def test_memory_that_no_process_can_have_is_compared_with(tmp_path: Path, node: Path) -> None:

@@ -150,8 +150,8 @@ def check(
         capacities=capacities,
         available=available,
         filesystems=[Filesystem.NODEFS, *([Filesystem.IMAGEFS] if filesystems.dedicated_image_fs else [])],
-        low_watermark_bytes=read_low_watermark(root),
         # unknown for another machine
+        low_watermark_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else read_low_watermark(root),
         unallocatable_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else amounts.unallocatable_bytes,
         formula=amounts.formula,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
@@ -228,8 +228,8 @@ def _untested(
     memory = overrides[Signal.MEMORY_AVAILABLE]
     if kernel_share(memory.value()) is None:
         yield (
-            "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet; run "
-            "`evictd check` on that node"
+            "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet, BelowLowWatermark; "
+            "run `evictd check` on that node"
         )
     for threshold in thresholds:
         share = below_kernel_share(threshold, formula, memory.value())

@@ -201,6 +201,9 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield "there are no thresholds: evictd never evicts a pod for pressure"
     for signal in sorted(kubelet.eviction_soft_grace_period.keys() - kubelet.eviction_soft.keys()):
         yield f"evictionSoftGracePeriod.{shown(signal)} has no effect: evictionSoft has no threshold for it"
+    followed = {each.signal.value for each in eviction.thresholds}
+    for signal in sorted(kubelet.eviction_minimum_reclaim.keys() - followed):
+        yield f"evictionMinimumReclaim.{shown(signal)} has no effect: there is no threshold for it"
     if kubelet.eviction_soft and eviction.max_pod_grace_period_seconds == 0:
         yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
     if eviction.pressure_transition_period <= 0:
