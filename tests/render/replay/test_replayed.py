@@ -144,8 +144,8 @@ def test_a_higher_threshold_is_not_said_to_be_met_at_the_same_time() -> None:
     higher = replace(evicts, decisions=(replace(eviction, because=replace(eviction.because, limit=limit)),))
     one = Replayed(entry=entry(evicts), step=higher, same=False)
     assert victims_text([one]) == (
-        "No victim differs in the recorded readings: default/hog; a higher threshold is met earlier, and the journal has no "
-        "reading of that time."
+        "No victim differs in the recorded readings: default/hog; a higher threshold is met earlier, when another "
+        "pod may have gone."
     )
     assert "default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z are" in victims_text(
         [one, replace(one, entry=entry(step(4 * GI)), step=step(4 * GI))]
@@ -169,7 +169,9 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     lines = out.getvalue().splitlines()
     assert "No victim differs in the recorded readings: default/hog." in lines
     earlier = "would have been met at least 1m30s before the eviction of default/hog at 2026-01-01T00:00:00Z"
-    assert f"{name} {earlier}; the journal has no complete reading of that time." in lines
+    assert (
+        f"{name} {earlier}; the journal has no complete reading of that time, when another pod may have gone." in lines
+    )
     assert replay_document([one])["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 90.0}]
     calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI), same=True)
     assert replay_document([calm])["entries"][0]["metEarlier"] == []

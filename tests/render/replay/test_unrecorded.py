@@ -1,23 +1,34 @@
 """What a journal does not show of another configuration: the cycles in which nothing was decided."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evictd.cli import main
+from evictd.codec.decision import encode_decision
 from evictd.codec.journal import decode_entry, encode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
+from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.state import State, Step
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
+from evictd.render.console import make_console
+from evictd.render.replay.readings_end import WhatIf
 from evictd.render.replay.replayed import Replayed
-from evictd.render.replay.unrecorded import may_act_unrecorded, unrecorded_texts, unrecorded_thresholds
+from evictd.render.replay.unrecorded import (
+    may_act_unrecorded,
+    print_unrecorded,
+    unrecorded_texts,
+    unrecorded_thresholds,
+)
 from tests.daemon.world import CONFIG, GI, NOW, observe
+from tests.playbook import pod
 from tools.incidents import incident_files
 
 OWN = next(each for each in CONFIG.thresholds if each.signal.value == "memory.available" and each.hard)
@@ -117,3 +128,15 @@ def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:
     assert both.startswith(
         "memory.lead and evictionMinimumReclaim can act sooner or for longer than what was recorded. "
     )
+
+
+def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """A higher nodefs threshold beside a lower one of memory was passed over: what it did before that eviction is not known."""
+    what_if = WhatIf(journals="journals/n1", options="--config new.yaml")
+    cause = EvictionCause(reason=EvictionReason.PRESSURE, threshold=OWN, available=of_bytes(GI))
+    plain = encode_decision(EvictPod(pod=pod("hog"), grace_period_seconds=1, message="", because=cause))
+    ended = [replace(each, entry=replace(each.entry, decisions=(plain,)), same=False) for each in replayed(OWN, RISEN)]
+    print_unrecorded(may_act_unrecorded(ended), ended, what_if, make_console(sys.stdout))
+    out = " ".join(capsys.readouterr().out.split())
+    assert "can act sooner than what was recorded" in out
+    assert "simulate WORLD.yaml" not in out

@@ -193,7 +193,7 @@ def _earlier_text(replayed: Iterable[Replayed]) -> str:
         for each in met_earlier(one.entry, one.step.findings):
             found.setdefault(each.threshold, each.text(one.entry.wall))
     text = " and ".join(found.values())
-    return f"{text}; the journal has no complete reading of that time." if text else ""
+    return f"{text}; the journal has no complete reading of that time, when another pod may have gone." if text else ""
 
 
 def then_and_now(replayed: Iterable[Replayed], known: RecordedRefusals) -> list[tuple[list[Plain], list[Plain]]]:
@@ -226,7 +226,7 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
         if _earlier_text(replayed):
             return f"No victim differs in the recorded readings: {pods}{more}."
         if any(map(_has_higher_limit, replayed)):
-            higher = "a higher threshold is met earlier, and the journal has no reading of that time"
+            higher = "a higher threshold is met earlier, when another pod may have gone"
             return f"No victim differs in the recorded readings: {pods}{more}; {higher}."
         if sooner:
             return (

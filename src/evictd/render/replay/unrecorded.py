@@ -71,10 +71,9 @@ def _met(replayed: Sequence[Replayed]) -> set[str]:
 
 
 def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
-    """Print it, unless the readings end at an eviction, which is said with what answers there."""
-    if any(readings_ends(replayed)):
-        return
-    for line in unrecorded_texts(found, replayed, what_if.options):
+    """Print it; without how to find out where the readings end at an eviction, which is said with what answers there."""
+    ends = any(not each.earlier for each in readings_ends(replayed))
+    for line in unrecorded_texts(found, replayed, what_if.options)[: 1 if ends else None]:
         if line.startswith(" "):
             to.print(line, soft_wrap=True)  # a command stays on one line, so that it can be copied
         else:
