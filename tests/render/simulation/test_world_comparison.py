@@ -71,6 +71,17 @@ def test_rounds_of_two_configurations_are_folded_as_well() -> None:
     assert len(short.getvalue().splitlines()) * 2 < len(long.getvalue().splitlines())
 
 
+def test_actions_of_both_sides_at_times_that_are_shown_alike_are_one_row() -> None:
+    """44 ms apart, each row had `-` on one side at the same time, as if that side had not acted."""
+    story = world(hog(), *quiet(3))
+    late = play(story, config(hard={"memory.available": "499Mi"}))
+    sides = (played(story), PlayedWorld(name="late", run=late, account=account_of(late)))
+    out = io.StringIO()
+    print_worlds("w", sides, make_console(out, 200))
+    rows = [line for line in out.getvalue().splitlines() if "evict default/hog" in line]
+    assert [row.count("evict default/hog") for row in rows] == [2]
+
+
 def test_the_first_action_is_said_for_each_signal() -> None:
     """A configuration that was earlier for memory and had no threshold for the disk was said to be earlier."""
     writer = hog(of=Usage.LOGS, rate=1 << 30, name="writer")

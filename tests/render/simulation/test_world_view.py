@@ -9,7 +9,7 @@ from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
 from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
-from evictd.render.simulation.world_view import cycles_to_draw, print_world, timeline, world_document
+from evictd.render.simulation.world_view import cycles_to_draw, folded_lines, print_world, timeline, world_document
 from evictd.world.account import account_of
 from evictd.world.behaviours import Usage
 from evictd.world.lifecycle import EvictionRefused
@@ -91,8 +91,23 @@ def test_rounds_that_repeat_are_shown_first_and_last_with_their_number() -> None
     owner = Owner(name="ReplicaSet/hog", tolerates=True)
     text = shown(played(world(hog(rate=1 << 30, owner="ReplicaSet/hog"), owners=(owner,))))
     assert len(text.splitlines()) < 40, "it was cut after 60 lines, all of the first rounds"
-    assert re.search(r"\.\.\. these \d lines \d+ times more from \S+ to \S+; the last time:", text)
+    assert re.search(
+        r"\.\.\. these \d lines \d+ times more, each of another pod, from \S+ to \S+; the last time:", text
+    )
     assert "times, with its successors, from" in text
+
+
+def test_a_folded_line_says_of_how_many_pods_it_is_and_whether_the_interval_changed() -> None:
+    """`the kernel kills web-2`, `this line 20 times more` hid six pods, killed 2.5 s to 98 s apart."""
+
+    def folded(*lines: tuple[int, int]) -> str:
+        texts = [(at * SECOND, f"the kernel kills default/web-{pod}") for at, pod in lines]
+        return next(each for each in folded_lines(texts) if isinstance(each, str))
+
+    assert folded((0, 1), (10, 1), (20, 1), (30, 1)) == "... this line 2 times more from 10s to 20s; the last time:"
+    assert folded((0, 1), (10, 2), (20, 1), (30, 2)).startswith("... this line 2 times more, of 2 pods, from 10s")
+    changed = folded((0, 1), (10, 1), (30, 1), (70, 1))
+    assert changed.startswith("... this line 2 times more, 10s to 40s apart, from 10s")
 
 
 def test_the_document_has_the_account() -> None:

@@ -1,7 +1,7 @@
 """Shows a world that was played with several configurations: what each did at which time, and each conclusion."""
 
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from evictd.core.eviction.eviction_method import choose_eviction_method
@@ -61,8 +61,10 @@ def print_worlds(
         table.add_column(clean(side.name), overflow="fold")
     grace = graces_differ([[each for cycle in side.run.cycles for each in cycle.step.decisions] for side in sides])
     columns = [_by_time(side.run, grace=grace) for side in sides]
-    times = sorted({at for column in columns for at in column})
-    rows = [(at, ["\n".join(column.get(at, ())) or "-" for column in columns]) for at in times]
+    rows = [
+        (times[0], ["\n".join(text for at in times for text in column.get(at, ())) or "-" for column in columns])
+        for times in _alike({at for column in columns for at in column})
+    ]
     texts = [(at, "\t".join(cells)) for at, cells in rows]
     found: list[int | str] = [*range(len(rows))] if everything else [*folded_lines(texts)]
     shown = found if everything else found[:MOST_LINES]
@@ -90,6 +92,11 @@ def print_worlds(
         print_line(to, "", sentence)
     for sentence in _kubelet_texts([side.run for side in sides if side.run.config.policy is Policy.KUBELET]):
         print_line(to, "", sentence)
+
+
+def _alike(times: Iterable[int]) -> Iterator[list[int]]:
+    """Yield the times that are shown alike together: else an action of both sides would look as if each lacked it."""
+    yield from ([*each] for _, each in groupby(sorted(times), clock))
 
 
 def _kubelet_texts(runs: Sequence[Run]) -> Iterator[str]:

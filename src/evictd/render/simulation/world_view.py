@@ -6,6 +6,7 @@ The timeline has a line for each thing that changed; cycles in which nothing did
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
@@ -14,15 +15,15 @@ from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import SECOND, format_duration
 from evictd.render.console import print_line
 from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.folding import without_rounds
+from evictd.render.folding import Round, without_rounds
 from evictd.render.sentences import changes_nothing, decision_text
 from evictd.render.simulation.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.render.stop_reason import no_action_text
-from evictd.render.text import clean, clock, counted, left_text, signal_quantity
+from evictd.render.text import clean, clock, counted, duration_text, left_text, signal_quantity
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.account import Loss
 from evictd.world.behaviours import OF_MEMORY, Usage
@@ -43,6 +44,8 @@ _BESIDE_A_DECISION = {
     NoActionReason.RECLAIM_SUFFICED,
 }
 _AMOUNT = re.compile(r"\b\d[\d.]*\w*")
+_ANOTHER_INTERVAL = 2
+"""Rounds that are more than this many times as far apart as others have no interval that a reader may assume."""
 MOST_LINES = 60
 """Lines of a timeline that are shown unless all are asked for."""
 
@@ -182,7 +185,7 @@ def _event_text(event: Event) -> str:
 def folded_lines(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
     """Return which lines, given by time and text, to show; of a round that repeats the first and the last.
 
-    Between them a sentence says how often the round came.
+    Between them a sentence says how often the round came, of how many pods, and whether its interval changed.
     """
     for each in without_rounds([_REPLICA.sub("", text) for _, text in lines]):
         if isinstance(each, int):
@@ -193,7 +196,19 @@ def folded_lines(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
         of = "this line" if each.length == 1 else f"these {each.length} lines"
         span = f"from {clock(first)} to {clock(last)}" if between > 1 else f"at {clock(first)}"
         times = "once" if between == 1 else f"{between} times"
-        yield f"... {of} {times} more {span}; the last time:"
+        yield f"... {of} {times} more{_spread_text(lines[each.start : each.end], each)} {span}; the last time:"
+
+
+def _spread_text(lines: Sequence[tuple[int, str]], of: Round) -> str:
+    """Write in what the rounds differ: in the pod, of which only the number is another one, and in the time between them."""
+    starts = range(0, len(lines), of.length)
+    pods = len({tuple(text for _, text in lines[start : start + of.length]) for start in starts})
+    apart = [lines[after][0] - lines[start][0] for start, after in pairwise(starts)]
+    which = "" if pods == 1 else ", each of another pod" if pods == of.count else f", of {pods} pods"
+    changed = max(apart) > _ANOTHER_INTERVAL * min(apart) and max(apart) > SECOND
+    return which + (
+        f", {duration_text(min(apart))} to {duration_text(max(apart))} apart," if changed else "," * bool(which)
+    )
 
 
 def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
