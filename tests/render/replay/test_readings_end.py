@@ -7,6 +7,7 @@ import pytest
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import JournalEntry
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.state import State, Step
@@ -79,6 +80,19 @@ def test_an_eviction_that_is_not_the_last_of_its_name_is_named_with_its_time() -
     again = replace(again, entry=replace(again.entry, wall="2026-01-31T12:05:00Z"))
     _, _, capture, _ = readings_end_text([first, again], WHAT_IF)
     assert " --until default/hog@2026-01-31T12:00:00Z --out " in capture
+
+
+def test_a_soft_threshold_that_was_not_recorded_is_said_to_be_met_from_there_on() -> None:
+    """Played on, its grace period begins at the eviction; played from the beginning it acted 50 seconds sooner."""
+    one = replayed(eviction(rate=100 * MI))
+    soft = threshold("memory.available", "1Gi", grace="1m30s")
+    left, limit = of_bytes(400 * MI), of_bytes(1024 * MI)
+    met = ThresholdFinding(threshold=soft, available=left, limit=limit, capacity=limit, met=True)
+    one = replace(one, step=replace(one.step, findings=(met,)))
+    said = "memory.available<1Gi (soft, 1m30s) may act sooner, as it is played as met from there on:"
+    assert said in readings_end_text([one], WHAT_IF)[1]
+    recorded = replace(one.entry, config=replace(one.entry.config, thresholds=(soft,)))
+    assert said not in readings_end_text([replace(one, entry=recorded)], WHAT_IF)[1]
 
 
 def test_each_pod_that_grew_then_grows_on() -> None:

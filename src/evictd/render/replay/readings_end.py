@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from evictd.codec.decision import decode_decision
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod, begun_evictions
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND, format_duration
 from evictd.errors import InputError
 from evictd.render.console import print_line
@@ -56,6 +58,8 @@ class ReadingsEnd:
     """The pods whose memory grew the fastest then, and by how many bytes a second; `None`: not known."""
     left: int = 0
     """Bytes of memory that were left, by the formula by which the most was left: another configuration may go by any."""
+    begins: tuple[str, ...] = ()
+    """The soft thresholds of the other configuration alone that are met then: played on, their grace periods begin there."""
     earlier: str = ""
     """When this pod is evicted now at the latest, if that is in an earlier cycle: then the journal need not be played on for it.
 
@@ -88,6 +92,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                     evicted=each,
                     growing=_growing(one),
                     left=_left(one, each),
+                    begins=tuple(_begins(one)),
                     earlier=since.get(each.pod.uid, ""),
                 )
         for each in begun:
@@ -95,6 +100,13 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                 if each.pod.uid not in since and all(plain["pod"]["uid"] != each.pod.uid for plain in evictions):
                     untold.add(each.pod.uid)
                 since.setdefault(each.pod.uid, one.entry.wall)
+
+
+def _begins(one: Replayed) -> Iterator[str]:
+    recorded = one.entry.config.thresholds
+    met = [each.threshold for each in one.step.findings if isinstance(each, ThresholdFinding) and each.met]
+    soft = (each for each in met if not each.hard and each.origin is not Origin.DERIVED)
+    yield from (threshold_text(each) for each in soft if each not in recorded)
 
 
 def _growing(one: Replayed) -> tuple[tuple[str, int], ...] | None:
@@ -169,10 +181,13 @@ def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[st
         return *earlier, end, world, f"{_COMMAND}simulate WORLD.yaml {what_if.options}"
     grow, source = _growths(first)
     grows = "the pod" if len(grow) == 1 else "the pods"
+    soft = (
+        f"; {' and '.join(first.begins)} may act sooner, as it is played as met from there on" if first.begins else ""
+    )
     return (
         *earlier,
         end,
-        f"Whether the growth would have gone on is not known. To assume it, let {grows} grow on, {source}:",
+        f"Whether the growth would have gone on is not known. To assume it, let {grows} grow on, {source}{soft}:",
         capture,
         f"{_COMMAND}simulate incident.yaml {' '.join(f'--grow {quote(each)}' for each in grow)} {what_if.options}",
     )
