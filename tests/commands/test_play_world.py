@@ -202,6 +202,17 @@ def test_a_leak_beside_a_pod_that_gives_back_is_played_on(
     assert f"crossed in {left}, played on; " in out
 
 
+def test_a_world_without_a_threshold_is_played_on_until_the_kernel_kills(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`0 pods lost` and `No threshold was met` read as if that configuration were the better one."""
+    world.write_text(WORLD.replace("500Mi", "0%").replace("3m", "20s"))
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "No pod was evicted. There is no threshold. If it goes on like this: played on until " in out
+    assert "no pod is evicted; the kernel kills default/leak for want of memory at " in out
+
+
 def test_both_sides_are_drawn(world: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.yaml"
     other.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")

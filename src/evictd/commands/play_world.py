@@ -206,10 +206,12 @@ def _freed_by_kill(outlook: Outlook) -> bool:
 def _played_on(side: PlayedWorld, calm: Sequence[Outlook]) -> PlayedOn | None:
     """Play a calm world on until a threshold that comes nearer has acted; `None` if none comes nearer, or it began with a state.
 
+    Without a threshold the kernel kills what takes more and more; no pod lost until the end looked like the better side.
+
     Where something takes more and more, a rate of the last readings does not say when: beside it others can take and give back.
     """
     world = side.run.world
-    if not calm or world.begin:
+    if world.begin or not (calm or (goes_on(world) and not side.run.kills)):
         return None
     soonest = min((each.time_left for each in calm if each.time_left is not None), default=None)
     if goes_on(world) and not any(each.killed for each in calm):

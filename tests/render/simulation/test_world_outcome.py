@@ -444,7 +444,7 @@ def test_a_pod_that_the_kernel_kills_without_a_threshold_is_innocent_only_if_its
     cron = WorldPod(pod=pod("cron"), behaviours=(Grow(of=Usage.MEMORY, rate=50 << 20, bound=4 << 30),))
     text = outcome_text(run := play(world(cron, *quiet(3)), config()), account_of(run))
     assert text[1] == "The kernel killed for want of memory 3 times, first at 1m15.9s: default/cron."
-    assert text[3] == "No threshold was met."
+    assert text[3] == "There is no threshold."
 
 
 def test_innocents_are_named_as_not_needed_and_the_cause_as_still_there() -> None:

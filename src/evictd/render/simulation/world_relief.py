@@ -23,7 +23,7 @@ def relief_texts(run: Run, account: Account) -> Iterator[str]:
         if between is not None and any(never_met(run)) and any(abs(at - between) <= TENTH for at, _ in run.kills):
             between = None  # for an instant more was taken than there is
         if between is None or account.ideal.memory_ended:
-            yield "No threshold was met."
+            yield "No threshold was met." if run.config.thresholds else "There is no threshold."
         elif any(each.at <= between and each.cause != OOM_KILLED for each in account.losses):
             # The crossing is that of the node on which no pod is ended.
             yield f"No threshold was met at a reading; without the evictions one would have been met first at {clock(between)}."
