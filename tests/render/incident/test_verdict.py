@@ -125,3 +125,12 @@ def test_a_growth_that_was_measured_for_less_than_half_a_minute_has_its_time() -
         "its end was needed: had what was there gone on growing for 1m0s as in the 12 s before, its end alone would have "
         "relieved the node"
     )
+
+
+@pytest.mark.parametrize("need", [Need.ANOTHER_POD, Need.NEEDED])
+def test_the_end_of_a_pod_that_did_not_grow_is_no_advice(need: Need) -> None:
+    """Beside writers of logs "the end of shop/postgres-0 in its place would have relieved the node" was read as advice."""
+    verdict = EvictionVerdict(need=need, pod="a/x", fewest=("a/db", "a/y"), growers=(LEAK,), played=5 * MINUTE)
+    assert verdict.text().endswith(" (a comparison, not advice: a/db did not grow)")
+    assert "advice" not in replace(verdict, fewest=("a/y",)).text()
+    assert "advice" not in replace(verdict, growers=()).text(), "nothing grew"

@@ -117,6 +117,12 @@ class EvictionVerdict:
             return f"had what was there stayed as it was for {played}, and no other pod come"
         return f"had what was there gone on growing for {played} as in {self.before}"
 
+    @property
+    def _compared(self) -> str:
+        """What tells a reader not to end pods of the fewest that did not grow while others did."""
+        still = [each for each in self.fewest if not self.rate_of(each) and each != self.pod]
+        return f" (a comparison, not advice: {', '.join(still)} did not grow)" if still and self.growers else ""
+
     def text(
         self,
         *,
@@ -138,7 +144,7 @@ class EvictionVerdict:
         grown, relief = self._premise, _CLEARED if for_reclaim else _RELIEVED
         no_end = f"{_POD_ALONE if files_stay else _ANY_POD} would have {relief}"
         needed = "its end was needed" + (" for the soft threshold" if for_soft else "")
-        names = ", ".join(self.fewest)
+        names, compared = ", ".join(self.fewest), self._compared
         match self.need:
             case Need.NEEDED if relieved:
                 return f"{needed}, and it {relief}"  # what was foreseen after it did not come
@@ -147,11 +153,11 @@ class EvictionVerdict:
             case Need.NEEDED if self.fewest == (self.pod,):
                 return f"{needed}: {grown}, its end alone would have {relief}"
             case Need.NEEDED:
-                return f"{grown}, the fewest pods whose end relieves the node are {names}"
+                return f"{grown}, the fewest pods whose end relieves the node are {names}{compared}"
             case Need.ANOTHER_POD if relieved:
-                return f"its end {relief}; that of {names} in its place would have relieved it as well"
+                return f"its end {relief}; that of {names} in its place would have relieved it as well{compared}"
             case Need.ANOTHER_POD:
-                return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}"
+                return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}{compared}"
             case Need.NOTHING_SHORT:
                 return f"{NOT_NEEDED}{grown}, no threshold would have been met"
             case Need.FOR_A_TIME:
