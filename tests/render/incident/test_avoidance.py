@@ -339,8 +339,9 @@ def test_a_priority_to_propose_is_above_that_of_the_pod_that_goes_instead() -> N
         replace(row, request=row.usage or 0, priority=-10) if row.chosen else replace(row, priority=-5)
         for row in found.ranking
     )
-    (said,) = (each for each in avoidance(replace(found, ranking=rows)).by if "a priority above" in each)
+    (said,) = (each for each in avoidance(replace(found, ranking=rows)).not_by if "a priority above" in each)
     assert said.startswith("a priority above -5: ")
+    assert "whose priority -5 is higher" in said, "it did not grow, and would go instead"
 
 
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:

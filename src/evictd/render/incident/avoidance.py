@@ -6,7 +6,7 @@ from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
-from evictd.render.incident.first_too_little import first_that_lasts, first_too_little
+from evictd.render.incident.first_too_little import first_too_little
 from evictd.render.incident.grew_beside import grew_beside_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
@@ -20,6 +20,7 @@ from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.owner_request import NOT_ALL_PLACED, owner_request_text
+from evictd.render.incident.priority_remedy import priority_text
 from evictd.render.incident.requested import requested_with
 from evictd.render.incident.resize import resize_in_vain, resize_remedy
 from evictd.render.incident.same_choice import why_the_same
@@ -211,13 +212,10 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return limit  # another pod would have gone in its place
     if found.verdict is not None and found.verdict.grew:
         return _of_growth(victim, resource) + bounded
-    first = first_that_lasts(found)
-    if first is None:
+    priority, advised = priority_text(found, victim, resource)
+    if not priority:
         return limit
-    other = f"{first.pod} ({amount_text(first.usage, resource)})"
-    return limit + Avoidance(
-        by=(f"a priority above {max(victim.priority, first.priority)}: {other} would have ranked before it",)
-    )
+    return limit + (Avoidance(by=(priority,)) if advised else Avoidance(not_by=(priority,)))
 
 
 def _of_growth(grower: IncidentRow, resource: Resource) -> Avoidance:
