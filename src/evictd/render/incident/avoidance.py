@@ -8,6 +8,7 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
 from evictd.render.incident.first_too_little import first_too_little
 from evictd.render.incident.grew_beside import grew_beside_text
+from evictd.render.incident.grew_together import together_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
@@ -129,6 +130,8 @@ def _host_text(found: Incident) -> str:
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
     grower = None if found.verdict is None else found.verdict.grower
+    if together := together_text(found):
+        return Avoidance(by=(f"less growth of {together}",))
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
     if later := hastened_text(found):

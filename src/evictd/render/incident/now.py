@@ -7,6 +7,7 @@ from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache
 from evictd.render.incident.back_alone import back_alone
 from evictd.render.incident.grew_beside import grew_beside_text
+from evictd.render.incident.grew_together import grew_together
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
@@ -320,12 +321,16 @@ def _grew_alike(found: Incident) -> list[Grower]:
 
 
 def _went_later(found: Incident) -> str:
-    """Write to mend the pod that made most of the growth beyond its request and was evicted after this one; else empty."""
-    grower = None if found.verdict is None else found.verdict.grower
-    row = next((each for each in found.ranking if grower is not None and each.pod == grower.pod), None)
-    if grower is None or row is None or row.chosen or found.resource is None or (row.usage or 0) <= row.request:
+    """Write to mend what made most of the growth beyond its request and was evicted after this pod; else empty."""
+    grower, resource = None if found.verdict is None else found.verdict.grower, found.resource
+    beyond = {row.pod for row in found.ranking if not row.chosen and (row.usage or 0) > row.request}
+    growers = grew_together(found) if grower is None else (grower,) if grower.pod in beyond else ()
+    later = {each.pod: each for each in reversed(_evicted_later(found))}
+    went = [each for each in growers if each.pod in later]
+    if resource is None or not went:
         return ""
-    if (later := _grower_later(found)) is None:
-        return ""
-    grew = f"{grower.pod} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
-    return f"{_mend_text(found, later)}: {grew} and was evicted after this pod"
+    mended = dict.fromkeys(_mend_text(found, later[each.pod]) for each in went)
+    rate = usage_text(sum(grower_rate(found, each) for each in went), resource)
+    grew = f"{first_of([each.pod for each in went], _NAMED)} grew by {rate} a second"
+    how = "and was" if len(went) == 1 else "together and were"
+    return f"{first_of(list(mended), _NAMED)}: {grew} {how} evicted after this pod"
