@@ -39,6 +39,7 @@ from evictd.render.incident.readings import (
     stands_at_end,
     threshold_findings,
 )
+from evictd.render.incident.settling import settling_at_end
 from evictd.render.incident.threshold import allocatable_met, min_reclaim
 from evictd.render.text import clean
 
@@ -61,7 +62,6 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         (before if place <= number else after).extend(events)
     seen = levels_of(record, signal)
     gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
-    gone_after = None if gone is None else seconds_between(record, gone)
     later = records[number + 1 :]
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
     clear = clear_after(record, later, signal)
@@ -78,7 +78,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         pods=ranked_pods(record, signal),
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _OWN),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
-        gone_after=gone_after,
+        gone_after=None if gone is None else seconds_between(record, gone),
         successors=successors_of(record, later, event, at),
         events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
@@ -102,6 +102,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),
         still_met=is_met_at_end(records[-1], signal),
+        settling=settling_at_end(records, evictions, signal),
         clear_text=clear_text(records[-1], signal),
         paused=pause_clause(records[-1], signal),
         running=running_at_end(records[-1], evictions),

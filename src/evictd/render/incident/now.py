@@ -15,6 +15,7 @@ from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import reserve_text
 from evictd.render.incident.owner_growth import only_others_grew
+from evictd.render.incident.settling import settling_text
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
@@ -65,8 +66,10 @@ def _look(found: Incident) -> str:
 
 def now_text(found: Incident) -> str:
     """Return how the node is and what to do now as a clause; empty where neither is known."""
-    to_do = _to_do(found)
-    state = "the node is still short" if found.still_met else found.clear_text
+    to_do, settling = _to_do(found), settling_text(found)
+    state = settling or ("the node is still short" if found.still_met else found.clear_text)
+    if settling:
+        to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
     told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, to_do)
     return "; ".join(filter(None, (*told, found.paused)))
 
