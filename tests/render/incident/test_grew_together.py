@@ -56,3 +56,11 @@ def test_those_that_were_evicted_later_are_to_be_mended() -> None:
     now = now_text(replace(found, after=gone, running=frozenset(), clear_text=""))
     assert now.startswith("mend or limit what DaemonSet/api runs: default/web, default/api grew by 8")
     assert "a second together and were evicted after this pod" in now
+
+
+def test_the_owner_of_a_pod_that_did_not_grow_is_not_to_be_mended() -> None:
+    """Seven pods of an owner that came back were evicted beside four that grew, and "StatefulSet/log mended" was proposed."""
+    found = beside(WEB, API)
+    back = replace(found, of_owner=7, successors=(("default/hog-new", 2.0),))
+    assert not any("mended" in each for each in avoidance(back).by)
+    assert any("mended" in each for each in avoidance(replace(back, verdict=None)).by)

@@ -8,7 +8,7 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
 from evictd.render.incident.first_too_little import first_too_little
 from evictd.render.incident.grew_beside import grew_beside_text
-from evictd.render.incident.grew_together import together_text
+from evictd.render.incident.grew_together import grew_together, together_text
 from evictd.render.incident.grower_rate import grower_rate
 from evictd.render.incident.hastened import hastened_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
@@ -190,7 +190,7 @@ def formula_remedy(found: Incident) -> Avoidance:
 
 def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
-    if found.of_owner < AGAIN or only_others_grew(found):
+    if found.of_owner < AGAIN or only_others_grew(found) or grew_together(found):
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
     return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
