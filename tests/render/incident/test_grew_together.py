@@ -56,6 +56,9 @@ def test_those_that_were_evicted_later_are_to_be_mended() -> None:
     now = now_text(replace(found, after=gone, running=frozenset(), clear_text=""))
     assert now.startswith("mend or limit what DaemonSet/api runs: default/web, default/api grew by 8")
     assert "a second together and were evicted after this pod" in now
+    alone = tuple(replace(each, owner="") for each in gone)
+    now = now_text(replace(found, after=alone, running=frozenset(), clear_text=""))
+    assert now.startswith("mend or limit default/web, default/api: they grew by 8")
 
 
 def test_the_owner_of_a_pod_that_did_not_grow_is_not_to_be_mended() -> None:

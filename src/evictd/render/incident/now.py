@@ -332,8 +332,11 @@ def _went_later(found: Incident) -> str:
     went = [each for each in growers if each.pod in later]
     if resource is None or not went:
         return ""
-    mended = dict.fromkeys(_mend_text(found, later[each.pod]) for each in went)
     rate = usage_text(sum(grower_rate(found, each) for each in went), resource)
-    grew = f"{first_of([each.pod for each in went], _NAMED)} grew by {rate} a second"
-    how = "and was" if len(went) == 1 else "together and were"
-    return f"{first_of(list(mended), _NAMED)}: {grew} {how} evicted after this pod"
+    names = first_of([each.pod for each in went], _NAMED)
+    mended = dict.fromkeys(_mend_text(found, later[each.pod]) for each in went)
+    if len(mended) > 1:
+        limit = "mend or limit" if resource in WITH_REQUEST else "mend"
+        return f"{limit} {names}: they grew by {rate} a second together and were evicted after this pod"
+    how = "together and were" if len(went) > 1 else "and was"
+    return f"{next(iter(mended))}: {names} grew by {rate} a second {how} evicted after this pod"
