@@ -301,3 +301,12 @@ def test_the_pods_that_were_evicted_before_it_are_counted() -> None:
     disk = replace(other, evidence={"because": {"signal": "nodefs.available"}})
     for each in (found.event, replace(other, dry_run=True), replace(other, kind=EventKind.GONE), disk):
         assert "minutes before" not in summary_text(replace(found, before=(each,)))
+
+
+def test_an_eviction_of_one_that_grew_is_not_called_needless_for_a_larger_pod() -> None:
+    found = judged(Need.ANOTHER_POD, LEAK, OTHER)
+    assert found.verdict is not None
+    larger = replace(found, met=MetAfter(again=90.0), verdict=replace(found.verdict, fewest=("default/cache",)))
+    assert "the eviction relieved the node for 1m30s only" in summary_text(larger)
+    other = replace(larger, verdict=replace(found.verdict, fewest=("default/web",)))
+    assert "the eviction was not needed" in summary_text(other)

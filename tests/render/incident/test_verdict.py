@@ -134,3 +134,22 @@ def test_the_end_of_a_pod_that_did_not_grow_is_no_advice(need: Need) -> None:
     assert verdict.text().endswith(" (a comparison, not advice: a/db did not grow)")
     assert "advice" not in replace(verdict, fewest=("a/y",)).text()
     assert "advice" not in replace(verdict, growers=()).text(), "nothing grew"
+
+
+def test_the_end_of_one_that_grew_is_no_mistake_because_a_larger_one_did_not() -> None:
+    """One of two pods that grew went, and "its end was not needed" was said, because a cache that stood still held more."""
+    verdict = EvictionVerdict(
+        need=Need.ANOTHER_POD,
+        pod="a/y",
+        fewest=("a/cache",),
+        growers=(LEAK, replace(LEAK, pod="a/z")),
+        played=5 * MINUTE,
+    )
+    assert verdict.only_larger
+    assert verdict.text() == (
+        f"{GROWN}, its end alone would not have relieved the node; that of a/cache would have "
+        "(a comparison, not advice: a/cache did not grow)"
+    )
+    assert not replace(verdict, fewest=("a/z",)).only_larger
+    assert not replace(verdict, growers=(replace(LEAK, pod="a/z"),)).only_larger, "it did not grow"
+    assert not replace(verdict, need=Need.NEEDED).only_larger

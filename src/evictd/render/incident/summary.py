@@ -216,7 +216,8 @@ def _effect_text(found: Incident) -> str:
     grows = found.verdict is not None and bool(found.verdict.growers)
     # Met again although none was foreseen to be met, what grew did not go on as before.
     refuted = found.need is Need.NOTHING_SHORT and grows and again is not None and not found.arrivals.text
-    if found.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD} and not refuted:
+    blamed = found.verdict is not None and found.verdict.only_larger
+    if found.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD} and not (refuted or blamed):
         return _not_needed_text(found, grows=grows)
     if came_back is None:
         return ""

@@ -118,6 +118,12 @@ class EvictionVerdict:
         return f"had what was there gone on growing for {played} as in {self.before}"
 
     @property
+    def only_larger(self) -> bool:
+        """Whether it grew and others would do because they hold more: none of these grew, so its end was no mistake."""
+        still = bool(self.fewest) and not any(map(self.rate_of, self.fewest))
+        return self.need is Need.ANOTHER_POD and self.grew and still
+
+    @property
     def _compared(self) -> str:
         """What tells a reader not to end pods of the fewest that did not grow while others did."""
         still = [each for each in self.fewest if not self.rate_of(each) and each != self.pod]
@@ -156,6 +162,8 @@ class EvictionVerdict:
                 return f"{grown}, the fewest pods whose end relieves the node are {names}{compared}"
             case Need.ANOTHER_POD if relieved:
                 return f"its end {relief}; that of {names} in its place would have relieved it as well{compared}"
+            case Need.ANOTHER_POD if self.only_larger:
+                return f"{grown}, its end alone would not have {relief}; that of {names} would have{compared}"
             case Need.ANOTHER_POD:
                 return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}{compared}"
             case Need.NOTHING_SHORT:
