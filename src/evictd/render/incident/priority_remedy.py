@@ -19,4 +19,7 @@ def priority_text(found: Incident, victim: IncidentRow, resource: Resource) -> t
     whose = f", whose priority {first.priority} is higher," if higher else ""
     grew = found.verdict is not None and found.verdict.rate_of(first.pod) > 0
     other = f"{first.pod} ({amount_text(first.usage, resource)}){whose}"
-    return f"a priority above {max(victim.priority, first.priority)}: {other} would have ranked before it", grew or not higher
+    return (
+        f"a priority above {max(victim.priority, first.priority)}: {other} would have ranked before it",
+        grew or not higher,
+    )
