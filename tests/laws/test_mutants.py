@@ -22,6 +22,7 @@ from evictd.core.eviction import (
     chooser,
     collecting,
     freshness,
+    holdings,
     leaving,
     ledger,
     rank,
@@ -48,6 +49,7 @@ from tests.laws import test_ignorance as ignorance
 from tests.laws import test_progress as progress
 from tests.laws.generated import Moment, by_the_core, configs, scenarios
 from tests.laws.test_model_check import walk
+from tests.world import test_hidden_release as of_hidden_release
 
 TESTS = Path(__file__).parents[1]
 Faulty = Callable[[Any], Any]
@@ -464,6 +466,14 @@ FAULTS = [
         name="with_volumes",
         faulty=then(lambda _, victim, *__: victim),
         law=lambda: of_leaving.test_a_victim_whose_volumes_its_kubelet_keeps_is_waited_for_as_the_kubelet_waits(0, 30),
+    ),
+    Fault(
+        point=39,
+        what="what other pods take while a victim gives back counts as growth that belongs to no pod",
+        place=holdings,
+        name="_given_back",
+        faulty=first(lambda state, pods, _, *rest: (state, pods, 0, *rest)),
+        law=of_hidden_release.test_no_small_pod_goes_while_others_take_what_a_victim_gave_back,
     ),
 ]
 NEVER_THERE = [

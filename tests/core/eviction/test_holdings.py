@@ -196,12 +196,9 @@ def test_a_pod_that_is_ending_counts_with_what_its_cgroup_still_holds() -> None:
 def test_a_victim_whose_volumes_are_emptied_does_not_make_the_rest_seem_to_grow() -> None:
     """Its last walk still shows the bytes, and the disk has them back already."""
     state, disk = replace(State(), in_flight=(Victim(uid="a"),)), threshold("nodefs.available", "100")
-    for now, left, pods in ((0, 90, (A, B)), (1, 340, (A, B)), (2, 340, (B,)), (3, 320, (B,))):
-        stats = {"a": usage(A, rootfs="250"), "b": usage(B, rootfs="50")}
-        seen = Observation(
-            node=node(nodefs=f"{left} of 1000"), pods=pods, pod_stats={each.uid: stats[each.uid] for each in pods}
-        )
-        state = follow(state, seen, disk, now * SECOND)
+    both = {"a": "250", "b": "50"}
+    for now, left, layers in ((0, 90, both), (1, 340, both), (2, 340, {"b": "50"}), (3, 320, {"b": "50"})):
+        state = follow(state, _on_disk(left, **layers), disk, now * SECOND)
         assert state.holdings[Signal.NODEFS_AVAILABLE].elsewhere is not None
     assert growth_elsewhere(state.holdings[Signal.NODEFS_AVAILABLE]) == 20
 
@@ -213,3 +210,26 @@ def test_a_victim_whose_memory_is_freed_during_a_reading_does_not_make_the_rest_
     state = read(state, 1, usage(A, memory="300"), usage(B, memory="50"), left=400)
     state = read(state, 2, usage(B, memory="50"), pods=(B,), left=400)
     assert growth_elsewhere(holdings(state)) == 0
+
+
+def test_what_others_take_while_a_victim_gives_back_does_not_make_the_rest_seem_to_grow() -> None:
+    """What came back hid behind what another pod took, so the victim seemed to owe it still, and two neighbours went for it.
+
+    The victim's 250 are back at once, and of the other pod's 200 the layer's next reading knows.
+    """
+    owed, before = {Signal.NODEFS_AVAILABLE: 250}, {Signal.NODEFS_AVAILABLE: 90}
+    ended = Victim(
+        uid="a", cause=Signal.NODEFS_AVAILABLE, until=60 * SECOND, owed=owed, available_before=before, gone_at=SECOND
+    )
+    disk, state = threshold("nodefs.available", "100"), State()
+    state = follow(state, _on_disk(90, a="250", b="50"), disk, 0)
+    for now, left, used in ((2, 300, "50"), (8, 140, "250"), (9, 130, "250"), (70, 130, "260")):
+        in_flight = (ended,) if now < 60 else ()
+        state = follow(replace(state, in_flight=in_flight), _on_disk(left, b=used), disk, now * SECOND)
+        assert growth_elsewhere(state.holdings[Signal.NODEFS_AVAILABLE]) <= 10
+
+
+def _on_disk(left: int, **layers: str) -> Observation:
+    """A node with a disk of 1000 and these pods' layers on it."""
+    stats = {uid: usage(pod(uid), rootfs=layer) for uid, layer in layers.items()}
+    return Observation(node=node(nodefs=f"{left} of 1000"), pods=tuple(map(pod, layers)), pod_stats=stats)

@@ -111,7 +111,7 @@ def _read(
     remembered = sum([used[uid] for uid in last_measured])
     counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
     elsewhere = seen.capacity.value() - seen.available.value() - counted - (rest or 0) - owed
-    elsewhere += _given_back_while_leaving(state, used, before.elsewhere, elsewhere)
+    elsewhere += _given_back(state, used, owed, before.elsewhere, elsewhere)
     halves = _halves(before, used, parts, now)
     lowest, lowest_before = halves["lowest"], halves["lowest_before"]
     critical = [pod.uid for pod in observation.pods if pod.critical and pod.uid in used]
@@ -229,19 +229,20 @@ def _gone_with_cgroup(supply: Signal, observation: Observation, measured: int, r
     return max(0, remembered - max(of_cgroup, 0))
 
 
-def _given_back_while_leaving(
-    state: State, pods: Mapping[str, int], before: MeasuredLevel | None, elsewhere: int
+def _given_back(
+    state: State, pods: Mapping[str, int], owed: int, before: MeasuredLevel | None, elsewhere: int
 ) -> int:
-    """Return what leaving pods were measured to hold and gave back already, by how far `elsewhere` fell.
+    """Return what victims gave back already of what they were measured to hold or still owe, by how far `elsewhere` fell.
 
     A victim's volumes are emptied a moment before the pod is known to be gone, and its memory is freed while node and pods are
-    read. Counted on, it would make all else seem to shrink and then to grow, by as much as the victim held, so that after two
-    such pods evictions would pause.
+    read. What an ended victim owes is known by how much became available, which other pods take at the same time. Counted on, it
+    would make all else seem to shrink and then to grow, by as much as the victim held, so that after two such pods evictions
+    would pause.
     """
     if before is None or not state.in_flight:
         return 0
     leaving = sum(pods[each.uid] for each in state.in_flight if each.gone_at is None and each.uid in pods)
-    return min(leaving, max(before.used - elsewhere, 0))
+    return min(leaving + owed, max(before.used - elsewhere, 0))
 
 
 def owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:
