@@ -87,7 +87,7 @@ def test_what_is_not_tested_for_another_node_is_said(
     assert outcome(path, "--root", str(node), "--memory-capacity", "64Gi") is ExitCode.DONE
     shown = " ".join(capsys.readouterr().out.split())
     assert "not tested for another node's memory" in shown
-    assert "MemoryThresholdNeverMet, BelowLowWatermark; run `evictd check` on that node" in shown
+    assert "MemoryThresholdNeverMet, SoftAfterHard, BelowLowWatermark; run `evictd check` on that node" in shown
     assert "sizes as given: memory.available; all others are unknown" in shown
     outcome(path, "--root", str(node))
     assert "sizes as given" not in capsys.readouterr().out

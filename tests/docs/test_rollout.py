@@ -45,7 +45,7 @@ def test_small_nodes_keep_the_thresholds_of_tuning_when_evictd_acts_instead_of_t
     set_here = [kubelet[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")]
     assert set_here == of_tuning
     (drop_in,) = documents(DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml")
-    raised = {"systemReserved": {"memory": "200Mi"}}  # 100Mi of step 3, and 100Mi of the drop-in
+    raised = {"systemReserved": {"memory": "350Mi"}}  # 250Mi of step 3, and 100Mi of the drop-in
     configz.write_text(json.dumps({"kubeletconfig": drop_in | raised}))
     main(["check", str(path), "--kubelet-config", str(configz), "--memory-capacity", "2Gi"])
     found = "".join(capsys.readouterr())
@@ -107,7 +107,7 @@ def test_nodes_of_two_sizes_take_two_releases_that_share_no_object(tmp_path: Pat
             kubelet_values = values["kubelet"]
             thresholds.append([kubelet_values[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")])
     assert [(each["memory"], each["pool"]) for each in selectors] == [("large", "canary"), ("small", "canary")]
-    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "200Mi"]]
+    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "350Mi"]]
 
 
 def test_the_file_alone_makes_each_step_as_safe_as_the_page_says(tmp_path: Path) -> None:

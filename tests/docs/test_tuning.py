@@ -59,7 +59,7 @@ def test_the_second_complete_file_is_named_for_a_node_above_its_size(
     assert "LittleMemoryLeft" not in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize(("name", "memory", "amount"), [("small", "2Gi", "100Mi"), ("large", "64Gi", "924Mi")])
+@pytest.mark.parametrize(("name", "memory", "amount"), [("small", "2Gi", "250Mi"), ("large", "64Gi", "924Mi")])
 def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserved(
     name: str, memory: str, amount: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -228,8 +228,8 @@ def _untested(
     memory = overrides[Signal.MEMORY_AVAILABLE]
     if kernel_share(memory.value()) is None:
         yield (
-            "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet, BelowLowWatermark; "
-            "run `evictd check` on that node"
+            "not tested for another node's memory, as its kernel's share is unknown: MemoryThresholdNeverMet, SoftAfterHard, "
+            "BelowLowWatermark; run `evictd check` on that node"
         )
     for threshold in thresholds:
         share = below_kernel_share(threshold, formula, memory.value())

@@ -14,6 +14,7 @@ from evictd.config.little_left import little_left
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
 from evictd.config.reserved import requests_meet
 from evictd.config.settings import UnknownField
+from evictd.config.soft_after_hard import soft_after_hard
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
@@ -32,6 +33,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
     findings = [
         *_filesystems_without_threshold(active, surroundings),
         *_soft_never_first(active, surroundings),
+        *soft_after_hard(active, surroundings),
         *_below_low_watermark(active, surroundings),
         *memory_never_met(active, surroundings),
         *kubelet_never_acts(active, surroundings),

@@ -29,6 +29,8 @@ class Lint(Enum):
     """A filesystem of this node has no threshold on its space or its inodes."""
     SOFT_NEVER_FIRST = "SoftNeverFirst"
     """A soft threshold is not above the hard one of its signal, so it never acts first."""
+    SOFT_AFTER_HARD = "SoftAfterHard"
+    """A soft memory threshold is above the hard one by less than what no process can allocate, so the hard one acts first."""
     BELOW_LOW_WATERMARK = "BelowLowWatermark"
     """A memory threshold is not above the kernel's low watermark (/proc/zoneinfo): the kernel stalls or kills first."""
     LITTLE_MEMORY_LEFT = "LittleMemoryLeft"

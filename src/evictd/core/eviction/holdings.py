@@ -229,9 +229,7 @@ def _gone_with_cgroup(supply: Signal, observation: Observation, measured: int, r
     return max(0, remembered - max(of_cgroup, 0))
 
 
-def _given_back(
-    state: State, pods: Mapping[str, int], owed: int, before: MeasuredLevel | None, elsewhere: int
-) -> int:
+def _given_back(state: State, pods: Mapping[str, int], owed: int, before: MeasuredLevel | None, elsewhere: int) -> int:
     """Return what victims gave back already of what they were measured to hold or still owe, by how far `elsewhere` fell.
 
     A victim's volumes are emptied a moment before the pod is known to be gone, and its memory is freed while node and pods are
