@@ -16,6 +16,7 @@ from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.larger_culprit import larger_culprit
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
+from evictd.render.incident.limit_then import grower_limit, limit_then
 from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import outside_pods_text
@@ -143,8 +144,9 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
     rotation = (_rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
+    limit = "" if rotation or held_by_page_cache(found) else grower_limit(found, grower)
     return Avoidance(
-        by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}", *rotation)
+        by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}{limit}", *rotation)
     )
 
 
@@ -264,8 +266,10 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
         enough -= growth
     if enough <= 0:
         return Avoidance(by=by)
-    most = amount_text(rounded_below(enough), resource)
+    lower = limit_then(found, (victim.pod,), enough, growth)
     how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0, before=before)
+    enough, how = (enough, how) if lower is None else lower
+    most = amount_text(rounded_below(enough), resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     limit = f"a {both}limit of at most {most} of {resource.value}"
@@ -300,6 +304,8 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
     enough = victim.usage - found.swapped + sum(usages) - found.missing - checked - went_before(found).held
     if enough <= 0:
         return Avoidance(not_by=not_by)
+    lower = limit_then(found, {victim.pod, *names}, enough, checked)
+    enough = enough if lower is None else lower.enough
     limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"
     then = (
         "each would have been evicted for its own, before the node was so short that a pod had to go"

@@ -27,6 +27,7 @@ from evictd.render.incident.aftermath import (
 )
 from evictd.render.incident.arrivals import arrivals_after
 from evictd.render.incident.condition_end import clear_text
+from evictd.render.incident.earlier import earlier_evictions
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
 from evictd.render.incident.incident import Incident
@@ -60,11 +61,10 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     before, after = list[HistoryEvent](), list[HistoryEvent]()
     for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
         (before if place <= number else after).extend(events)
-    seen = levels_of(record, signal)
     gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
     later = records[number + 1 :]
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
-    clear = clear_after(record, later, signal)
+    seen, clear = levels_of(record, signal), clear_after(record, later, signal)
     return Incident(
         event=event,
         signal=signal,
@@ -77,6 +77,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _OWN),
+        earlier=earlier_evictions(records[: number + 1], evictions, event),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         gone_after=None if gone is None else seconds_between(record, gone),
         successors=successors_of(record, later, event, at),

@@ -15,6 +15,7 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.aftermath import AFTER, MetAfter, time_of
 from evictd.render.incident.arrivals import NewPods
+from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.readings import later_fall, recent_fall
 from evictd.render.incident.verdict import EvictionVerdict, Need
@@ -49,6 +50,8 @@ class Incident:
     pods: int = 0
     """Number of ranked pods; the journal keeps the first twenty."""
     before: tuple[HistoryEvent, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+    """The evictions, however long before, that growth caused which went on until this one."""
     after: tuple[HistoryEvent, ...] = ()
     gone_after: float | None = None
     """Seconds until nothing of the pod ran; `None` where the journal does not say."""

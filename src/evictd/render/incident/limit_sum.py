@@ -28,11 +28,15 @@ def limit_sum(
     `before`: the pods that went before it, of which the first would go all the same else.
     """
     held = f"{amount_text(used, resource)} that it held{' outside swap' if in_swap else ''}"
+    pods = first_of(before.pods, _NAMED)
+    went = f", less {amount_text(before.held, resource)} that {pods} held before" if before.held else ""
+    return sum_text(held, missing, growth, resource, went=went)
+
+
+def sum_text(held: str, missing: int, growth: int, resource: Resource, *, went: str = "") -> str:
+    """Write the sum of a text of what was held less the others."""
     less = f"{amount_text(missing, resource) if missing >= _KIB else counted(missing, 'byte')} that was missing"
     checked = (
         f", and {amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
     )
-    if before.held:
-        pods = first_of(before.pods, _NAMED)
-        less = f"{amount_text(before.held, resource)} that {pods} held before, {less}"
-    return f"({held}, less {less}{checked if growth else ''}, and {ROUNDED_BY} for rounding)"
+    return f"({held}{went or ', less'}{',' if went else ''} {less}{checked if growth else ''}, and {ROUNDED_BY} for rounding)"

@@ -5,10 +5,9 @@ A limit that bounds only what the last pod held leaves the first of them to go a
 
 from typing import NamedTuple
 
-from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import parse_quantity
-from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.earlier import is_for, of_one_owner
 from evictd.render.incident.incident import Incident
 
 
@@ -37,8 +36,4 @@ def _is_for(event: HistoryEvent, found: Incident) -> bool:
     """Whether an event is an eviction of another owner's pod for the resource of the incident."""
     if event.kind is not EventKind.EVICTED or event.dry_run or event.uid == found.event.uid:
         return False
-    signal = signal_of(event)
-    if signal is None or SIGNALS[signal].resource is not found.resource:
-        return False
-    namespaces = {each.pod.partition("/")[0] for each in (event, found.event)}
-    return not event.owner or event.owner != found.event.owner or len(namespaces) > 1
+    return is_for(event, found.resource) and not of_one_owner(event, found.event)

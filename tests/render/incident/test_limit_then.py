@@ -1,0 +1,75 @@
+"""A limit that spares the pods which growth of the same pod evicted long before."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.earlier import Earlier
+from evictd.render.incident.incident import Incident
+from evictd.render.incident.limit_then import grower_limit, limit_then
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from tests.render.recorded_incident import incident
+from tests.world.worlds import GI, MI
+
+POD = "default/hog-old"
+
+
+def long_after(**changes: object) -> Incident:
+    """The recorded incident, an hour after the growth of the same pod evicted another one."""
+    recorded = replace(incident(), host_filled=False)
+    event = replace(recorded.event, pod="batch/nightly", uid="nightly", at="2025-12-31T23:00:30Z")
+    before = Earlier(event=event, missing=GI // 2, grower=POD, now=POD, held={POD: 3 * GI})
+    return replace(recorded, earlier=(replace(before, **changes),))  # type: ignore[arg-type]
+
+
+def test_the_limit_is_what_spares_the_first_pod_that_went() -> None:
+    """A leak of 3Mi a second was given a limit of 11.5Gi, with which two other pods go 20 minutes before it as they did."""
+    limit, *_ = avoidance(long_after()).by
+    assert limit.startswith("a limit of at most 2.49Gi of memory: ")
+    assert limit.endswith(
+        "(3Gi that it held when batch/nightly was evicted at 2025-12-31T23:00:30Z, less 512Mi that was missing, "
+        "and 0.5% for rounding)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"grower": ""},
+            "3Gi that it held when batch/nightly was evicted at 2025-12-31T23:00:30Z, perhaps for the same growth, ",
+        ),
+        ({"grower": "default/hog-first"}, "3Gi that default/hog-first held when batch/nightly was evicted at "),
+    ],
+    ids=["not known what grew", "a pod in whose place it came"],
+)
+def test_what_is_less_sure_is_said(changes: dict[str, object], says: str) -> None:
+    assert says in avoidance(long_after(**changes)).by[0]
+
+
+def test_the_limit_stands_that_is_lower_already_or_of_which_nothing_is_left() -> None:
+    assert limit_then(long_after(), (POD,), 2 * GI, 0) is None
+    assert limit_then(long_after(missing=3 * GI), (POD,), 4 * GI, 0) is None
+    assert limit_then(long_after(), ("default/web",), 4 * GI, 0) is None
+    swapped = limit_then(replace(long_after(), swapped=GI), (POD,), 4 * GI, 10 * MI)
+    assert swapped is not None
+    assert swapped.enough == 3 * GI // 2 - 10 * MI
+    assert "1Gi that may have been in swap, less 512Mi" in swapped.how
+
+
+def test_a_pod_that_went_for_the_growth_of_another_one_names_its_limit() -> None:
+    web = Grower(pod="default/web", rate=85 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod=POD, growers=(web,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict)
+    said = "; a limit of at most 3.48Gi of memory for it would have been enough"
+    assert grower_limit(found, web) == said
+    assert avoidance(found).by[0].endswith(said)
+    for other in (
+        replace(found, host_filled=True),
+        replace(found, verdict=None),
+        replace(found, verdict=replace(verdict, growers=(web, Grower(pod="", rate=80 << 20)))),
+        replace(found, available=None),
+    ):
+        assert grower_limit(other, web) == ""
+    assert grower_limit(found, replace(web, rate=20 << 20)) == ""
