@@ -15,6 +15,7 @@ from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.larger_culprit import larger_culprit
+from evictd.render.incident.less_use import OUTSIDE_GREW, less_use, outside_grows_on
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
 from evictd.render.incident.limit_then import grower_limit, limit_then
 from evictd.render.incident.no_pod_then import no_pod_then
@@ -210,9 +211,9 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if exceeds and grew:
         limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:
-        return (limit if limit.by else limit + _of_excess(found, victim, resource)) + _of_request(
-            found, victim, resource
-        )
+        rejected = bool(limit.not_by)
+        excess = Avoidance() if limit.by else _of_excess(found, victim, resource, rejected=rejected)
+        return limit + excess + _of_request(found, victim, resource)
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.verdict is not None and found.verdict.grew:
@@ -232,15 +233,12 @@ def _of_growth(grower: IncidentRow, resource: Resource) -> Avoidance:
     return Avoidance(by=(f"less growth of {grower.pod}, or less use by others: it was within its request",))
 
 
-def _of_excess(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
-    """Say that the pod alone held what was missing beyond its request."""
-    excess = (victim.usage or 0) - victim.request
-    grew = found.verdict is not None and found.verdict.grew
-    others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
-    if found.missing is None or excess < found.missing + others:
-        return Avoidance()  # what grows beside it would have taken that within the minute
-    more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
-    return Avoidance(by=(f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}",))
+def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, rejected: bool) -> Avoidance:
+    """Say that the pod alone held what was missing beyond its request. `rejected`: it is said why a limit is no remedy."""
+    text = less_use(found, victim, resource)
+    if text and outside_grows_on(found):
+        return Avoidance() if rejected else Avoidance(not_by=(f"{text}; {OUTSIDE_GREW}",))
+    return Avoidance(by=(text,) if text else ())
 
 
 def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
