@@ -516,6 +516,17 @@ def test_logs_are_answered_with_rotation_and_a_limit() -> None:
     assert not any("a limit of" in each for each in avoidance(fast).by)
 
 
+def test_rotation_alone_is_no_remedy_while_a_host_path_volume_grows() -> None:
+    """Logs bounded to 250Mi kept the pod for minutes only, and the limit was rejected for the same reason."""
+    growers = (Grower(pod="", rate=60 << 20), Grower(pod="default/hog-old", rate=20 << 20))
+    found = replace(judged(Need.NEEDED, *growers), signal=Signal.NODEFS_AVAILABLE, most_in=CONTAINER_LOGS)
+    assert any(each.startswith("log rotation: ") for each in avoidance(found).by)
+    found = replace(found, host_filled=True)
+    alone = next(each for each in avoidance(found).not_by if each.startswith("log rotation alone: "))
+    assert alone.endswith("what belongs to no pod grew as well, and more of that growth would have made the node short later")
+    assert not any("rotation" in each for each in avoidance(found).by)
+
+
 def test_a_pod_that_filled_memory_before_it_stood_still_is_answered_with_a_limit() -> None:
     """A pod had leaked until a disruption budget had delayed its eviction for a minute: no limit was proposed."""
     still = judged(Need.NEEDED)

@@ -272,7 +272,10 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     limit = f"a {both}limit of at most {most} of {resource.value}"
     if other_growers(found):
-        return Avoidance(by=by) + _of_limits(found, victim, resource, f"{limit} for this pod alone")
+        rotated = Avoidance(by=by)
+        if by and found.host_filled:
+            rotated = Avoidance(not_by=(f"log rotation alone: {OUTSIDE_GREW}",))
+        return rotated + _of_limits(found, victim, resource, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
