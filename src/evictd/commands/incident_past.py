@@ -6,7 +6,7 @@ kernel killed its processes.
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 
 from evictd.codec.journal import JournalEntry
 from evictd.commands.incident_holdings import grown_since_crossing, holdings_of
@@ -18,6 +18,7 @@ from evictd.core.units.duration import HOUR, MINUTE
 from evictd.render.history.history import killed_of
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.incident import Incident
+from evictd.render.text import clean
 
 _LEAST = 2 * MINUTE
 """The least time over which growth says more than that of the last minute."""
@@ -33,11 +34,18 @@ class Past:
     """Nanoseconds from then to the eviction; 0 where no record is old enough."""
     used: Mapping[str, int | None]
     """By uid; `None` for a pod that was not measured. A pod that is not in it was not there yet."""
+    owners: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """By uid, the namespace and owner of the pods that have one."""
 
     def grown(self, uid: str, used: int) -> int | None:
         """Return by how much a pod grew until it holds `used`; `None` where that is not known."""
         before = self.used.get(uid, 0)
         return None if before is None or self.over < _LEAST else used - before
+
+    def of_owner(self, found: Incident) -> list[int]:
+        """Return what each pod of the evicted pod's owner held that was measured."""
+        owner = (found.event.pod.partition("/")[0], found.event.owner)
+        return [held for uid, held in self.used.items() if held is not None and self.owners.get(uid) == owner]
 
 
 UNKNOWN = Past(used={})
@@ -68,16 +76,22 @@ def past_of(entry: JournalEntry, state: State | None, found: Incident) -> Past:
     held = None if state is None or found.signal is None or not over else holdings_of(state, found.signal)
     if held is None:
         return UNKNOWN
-    return Past(over=over, used={**dict.fromkeys(each.uid for each in entry.observation.pods), **held.used})
+    pods = entry.observation.pods
+    owners = {each.uid: (clean(each.namespace), clean(each.owner)) for each in pods if each.owner}
+    return Past(over=over, used={**dict.fromkeys(each.uid for each in pods), **held.used}, owners=owners)
 
 
 def retaking(held: SupplyHoldings, past: Past, names: Mapping[str, str], found: Incident) -> frozenset[str]:
-    """Return the uids of the pods that hold again what they had held before the kernel killed their processes."""
+    """Return the uids of the pods that hold again what they had held before the kernel killed their processes.
+
+    An evicted pod that came since then holds what one of the same owner had held before.
+    """
     killed = set(killed_of(found.before))
     again = set[str]()
-    for uid in (uid for uid in past.used if uid in held.used and names.get(uid) in killed):
-        before = past.used[uid]  # also where that is less than `_LEAST` ago: the kill is between the two
-        if before is not None and abs(held.used[uid] - before) * _LITTLE < held.used[uid]:
+    for uid in (uid for uid in held.used if names.get(uid) in killed):
+        # also where that is less than `_LEAST` ago: the kill is between the two
+        before = [past.used[uid]] if uid in past.used else past.of_owner(found) if uid == found.event.uid else []
+        if any(each is not None and abs(held.used[uid] - each) * _LITTLE < held.used[uid] for each in before):
             again.add(uid)
     return frozenset(again)
 

@@ -523,7 +523,9 @@ def test_rotation_alone_is_no_remedy_while_a_host_path_volume_grows() -> None:
     assert any(each.startswith("log rotation: ") for each in avoidance(found).by)
     found = replace(found, host_filled=True)
     alone = next(each for each in avoidance(found).not_by if each.startswith("log rotation alone: "))
-    assert alone.endswith("what belongs to no pod grew as well, and more of that growth would have made the node short later")
+    assert alone.endswith(
+        "what belongs to no pod grew as well, and more of that growth would have made the node short later"
+    )
     assert not any("rotation" in each for each in avoidance(found).by)
 
 
