@@ -9,6 +9,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.arrivals import NewPods
+from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.summary import filled_by_arrivals, summary_text
@@ -301,6 +302,18 @@ def test_the_pods_that_were_evicted_before_it_are_counted() -> None:
     disk = replace(other, evidence={"because": {"signal": "nodefs.available"}})
     for each in (found.event, replace(other, dry_run=True), replace(other, kind=EventKind.GONE), disk):
         assert "minutes before" not in summary_text(replace(found, before=(each,)))
+
+
+def test_a_pod_that_the_same_growth_evicted_long_before_is_counted() -> None:
+    """One pod was said to be evicted before, and a second one had been, eleven minutes before."""
+    found = replace(judged(Need.NEEDED), before=())
+    event = replace(found.event, uid="other", at="2025-12-31T23:45:00Z")
+    grew = Earlier(event=event, missing=1, grower=found.event.pod, now=found.event.pod)
+    assert summary_text(replace(found, earlier=(grew,))).endswith("; 1 other pod was evicted in the 16 minutes before")
+    both = replace(found, earlier=(grew,), before=(event, replace(found.event, uid="third")))
+    assert "; 2 other pods were evicted in the 16 minutes before" in summary_text(both)
+    for unsure in (replace(grew, grower=""), replace(grew, grower="default/predecessor")):
+        assert "before" not in summary_text(replace(found, earlier=(unsure,)))
 
 
 def test_an_eviction_of_one_that_grew_is_not_called_needless_for_a_larger_pod() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from evictd.codec.times import rfc3339
 from evictd.core.model.signal import Resource
-from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
@@ -16,6 +16,7 @@ from evictd.render.incident.hastened import hastened_cause
 from evictd.render.incident.held_back import held_back_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.readings import BEFORE
 from evictd.render.incident.reclaim_short import reclaim_short_text
 from evictd.render.incident.relief import unsettled_text
 from evictd.render.incident.verdict import Need
@@ -115,13 +116,19 @@ def _again_text(found: Incident) -> str:
 
 
 def _others_text(found: Incident) -> str:
-    """Write how many other pods were evicted for the signal in the minutes before; empty for none."""
+    """Write how many other pods were evicted for the signal in the minutes before, or for the same growth; empty for none."""
     if found.signal is None:
         return ""
-    evicted = (each for each in found.before if each.kind is EventKind.EVICTED and not each.dry_run)
-    others = {each.uid for each in evicted if each.uid != found.event.uid and signal_of(each) is found.signal}
+    same_growth = (each.event for each in found.earlier if each.grower and each.grower == each.now)
+    evicted = [each for each in found.before if each.kind is EventKind.EVICTED and not each.dry_run]
+    others = {each.uid: each for each in (*evicted, *same_growth) if signal_of(each) is found.signal}
+    others.pop(found.event.uid, None)
+    if not others:
+        return ""
+    over = time_of(found.event.at) - min(time_of(each.at) for each in others.values())
+    within = f"{-(-over // MINUTE)} minutes" if over > BEFORE else "minutes"
     were = "was" if len(others) == 1 else "were"
-    return f"{counted(len(others), 'other pod')} {were} evicted in the minutes before" if others else ""
+    return f"{counted(len(others), 'other pod')} {were} evicted in the {within} before"
 
 
 def _cause_text(found: Incident) -> str:
