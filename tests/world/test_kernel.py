@@ -4,9 +4,11 @@ from evictd.core.model.resources import Container
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.world.behaviours import Grow, Usage
-from evictd.world.kernel import OomKill
+from evictd.world.kernel import OomKill, kill_at_own_limit
 from evictd.world.loop import Run, play
 from evictd.world.model import HostUse, NodeSpec, WorldPod
+from evictd.world.node import SimulatedPod
+from evictd.world.process import Process
 from tests.playbook import config, pod
 from tests.world.worlds import GI, MI, evicted, hog, holder, quiet, world
 
@@ -63,3 +65,15 @@ def test_swap_is_used_before_anybody_is_killed() -> None:
     assert swap is not None
     assert swap.swap is not None
     assert swap.swap.usage_bytes == GI
+
+
+def test_the_kills_at_the_own_limit_are_those_of_the_played_world() -> None:
+    containers = (Container(name="c", limits={"memory": parse_quantity("1Gi")}),)
+    spec = hog(containers=containers)
+    found = play(world(spec, *quiet(2), duration=600 * SECOND), config()).happened
+    kills = [each.at // SECOND for each in found if isinstance(each.event, OomKill)]
+    process = Process(spec.behaviours, 0)
+    running = SimulatedPod(spec=spec, pod=spec.pod, slot="", process=process)
+    changes = [at // SECOND for at in kill_at_own_limit(running, 0, 600 * SECOND)]
+    assert len(kills) == running.restarts
+    assert set(kills) <= set(changes)

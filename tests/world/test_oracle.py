@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from evictd.core.model.pod import PodSource
-from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.model.resources import Container
+from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
+from evictd.core.units.quantity import parse_quantity
 from evictd.world.behaviours import Burst, Grow, Hold, Usage
 from evictd.world.model import Disk, HostUse, NodeImage, NodeSpec, WorldPod
 from evictd.world.oracle import ideal_ends
@@ -134,3 +136,32 @@ def test_a_pod_that_comes_after_the_crossing_can_be_a_part_of_the_set() -> None:
     critical = replace(late, pod=replace(late.pod, priority=2_000_000_000, source=PodSource.STATIC))
     found = ideal_ends(replace(world(hog(name="early"), critical), duration=600 * SECOND), config(hard=HARD))
     assert not found.relieves
+
+
+def limited(limit: str, name: str = "hog", rate: int = 10 * MI) -> WorldPod:
+    """A pod that grows until the kernel ends its container at its memory limit."""
+    limits = {"memory": parse_quantity(limit)}
+    return hog(rate=rate, name=name, containers=(Container(name="c", requests={}, limits=limits),))
+
+
+def test_a_pod_whose_container_the_kernel_ends_at_its_limit_crosses_no_threshold() -> None:
+    """`between two readings one was, first at 12m49.2s` was said of a pod of 2Gi on a node of 8Gi."""
+    for minutes in (10, 20, 180):
+        story = world(limited("2Gi"), memory=8 * GI, duration=minutes * MINUTE)
+        assert ideal_ends(story, config(hard=HARD)).crossed_at is None
+
+
+def test_a_pod_that_crosses_the_threshold_below_its_limit_is_found_at_the_same_time() -> None:
+    story = world(limited("3900Mi"), *quiet(3), duration=20 * MINUTE)
+    without = world(hog(rate=10 * MI), *quiet(3), duration=20 * MINUTE)
+    found = ideal_ends(story, config(hard=HARD))
+    assert found.slots == {"default/hog"}
+    assert found.crossed_at == ideal_ends(without, config(hard=HARD)).crossed_at
+
+
+def test_a_threshold_that_is_met_only_just_before_the_kernel_ends_a_container_is_seen() -> None:
+    """It is met for one second of each two hours."""
+    story = world(limited("3597Mi", rate=4 * MI), duration=7200 * SECOND)
+    found = ideal_ends(story, config(hard=HARD))
+    assert found.crossed_at is not None
+    assert found.crossed_at // SECOND == 3596 // 4

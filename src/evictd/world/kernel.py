@@ -6,15 +6,15 @@ container that is killed is started again, at once the first time and then after
 `CrashLoopBackOff`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from evictd.core.frozen import frozen
 from evictd.core.model.oom import oom_score_adj
-from evictd.core.units.duration import MINUTE, SECOND
-from evictd.world.behaviours import ANONYMOUS, Usage
+from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
+from evictd.world.behaviours import ANONYMOUS, Usage, most
 from evictd.world.model import NodeSpec
-from evictd.world.node import Holder, SimulatedHost, SimulatedNode, SimulatedPod
+from evictd.world.node import Holder, SimulatedHost, SimulatedNode, SimulatedPod, limit_exceeded
 
 UNKILLABLE = -1000
 FIRST_RESTART_BACKOFF = 10 * SECOND
@@ -44,6 +44,22 @@ def settle(node: SimulatedNode, now: int) -> tuple[OomKill, ...]:
         kills.append(_kill(victim, now))
         node.changed()
     return tuple(kills)
+
+
+def kill_at_own_limit(pod: SimulatedPod, since: int, until: int) -> Iterator[int]:
+    """Yield when the growth of a pod changes in a span, and kill its container whenever it exceeds the pod's memory limit."""
+    held_at_most = most(pod.spec.behaviours, ANONYMOUS)
+    if pod.memory_limit is None or (held_at_most is not None and held_at_most <= pod.memory_limit):
+        return
+    at = since
+    while at <= until:
+        if _exceeds_limit(pod, at):
+            _kill(pod, at, own_limit=True)
+        yield at
+        found = [then for then in (pod.process.next_change(at), limit_exceeded(pod, at, 0)) if then is not None]
+        if not found:
+            return
+        at = max(min(found), at + MILLISECOND)
 
 
 def no_memory_left(node: SimulatedNode, now: int) -> bool:

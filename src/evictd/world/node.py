@@ -184,7 +184,7 @@ class SimulatedNode:
         """Return when a growth changes, or a pod may exceed its own memory limit."""
         found = [at for each in self._changing() if (at := each.next_change(now)) is not None]
         free = self._free_memory(now)
-        found += [at for pod in self.moving if (at := _limit_exceeded(pod, now, free)) is not None]
+        found += [at for pod in self.moving if (at := limit_exceeded(pod, now, free)) is not None]
         return min(found, default=None)
 
     def memory(self, now: int) -> NodeMemory:
@@ -343,7 +343,7 @@ def memory_limit(pod: Pod) -> int | None:
     return None if not limits or None in limits else sum(each.value() for each in limits if each is not None)
 
 
-def _limit_exceeded(pod: SimulatedPod, now: int, free: int) -> int | None:
+def limit_exceeded(pod: SimulatedPod, now: int, free: int) -> int | None:
     """Return when a pod next exceeds its memory limit if it grows on as it does; `None` if it does not.
 
     Files in memory alone may exceed it already: there is no process to kill then.

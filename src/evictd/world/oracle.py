@@ -1,12 +1,13 @@
 """Finds the pods that an observer who knows every byte would end: the smallest set that relieves the node to the world's end.
 
 The observer knows what every pod and the host will hold until the end of the world. It first collects what no pod uses. Where a
-threshold is due all the same, it ends pods once, at that time, and keeps away their successors and those that come later. A set
-relieves the node if no threshold is due from then until the world ends, and none that is met at the end becomes due when its
-grace period is over; what comes after that is not known, so a longer world can need a larger set. Of the smallest such sets it
-takes one with culprits (`WorldPod.is_culprit`) where there is one, because a culprit that stays takes that too; else the first
-in documented order: the order in which `evictd.core.eviction.rank` puts the pods at that time. Where no set suffices, because
-the host or a protected pod is the cause, the observer ends nothing: the end of a pod would not help.
+threshold is due all the same, it ends pods once, at that time, and keeps away their successors and those that come later. The
+kernel ends a container at the memory limit of its pod. A set relieves the node if no threshold is due from then until the world
+ends, and none that is met at the end becomes due when its grace period is over; what comes after that is not known, so a longer
+world can need a larger set. Of the smallest such sets it takes one with culprits (`WorldPod.is_culprit`) where there is one,
+because a culprit that stays takes that too; else the first in documented order: the order in which `evictd.core.eviction.rank`
+puts the pods at that time. Where no set suffices, because the host or a protected pod is the cause, the observer ends nothing:
+the end of a pod would not help.
 
 Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
 the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
@@ -15,7 +16,7 @@ others.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 
 from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.rank import rank
@@ -28,7 +29,7 @@ from evictd.core.model.threshold import Threshold, ThresholdValue, thresholds_me
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.world.behaviours import OF_MEMORY, Exits, Usage
-from evictd.world.kernel import no_memory_left
+from evictd.world.kernel import kill_at_own_limit, no_memory_left
 from evictd.world.model import DeadContainers, World, WorldPod
 from evictd.world.node import SimulatedNode, SimulatedPod
 from evictd.world.observe import WorldObserver
@@ -104,6 +105,9 @@ def _times(world: World) -> list[int]:
     """Return the times at which the node is examined: evenly spaced, and around each change of a growth."""
     length = world.duration - world.begin
     times = {world.begin + length * number // POINTS for number in range(POINTS + 1)}
+    for pod in map(_running, world.pods):
+        changes = kill_at_own_limit(pod, max(pod.spec.start, world.begin), world.duration)
+        times |= {at - before for at in islice(changes, CHANGES) for before in (1, 0)}
     holders = [*((each.behaviours, each.start) for each in world.pods), *((each.behaviours, 0) for each in world.host)]
     for process in (Process(behaviours, start) for behaviours, start in holders):
         now = world.begin
@@ -214,6 +218,7 @@ def _play(
     thresholds = configured_thresholds(config, node.filesystems)
     last = times[0] if times else 0
     met_since: dict[Threshold, int] = {}
+    settled: dict[str, int] = {}
     for now in times:
         present = [
             each
@@ -226,6 +231,9 @@ def _play(
             used = {each.image for each in present}
             node.images = {each.name: each for each in world.node.images if each.name in used or each.pinned}
             node.changed()
+        for pod in node.moving:
+            since = max(settled.get(pod.pod.uid, pod.spec.start), world.begin)
+            settled[pod.pod.uid] = max(kill_at_own_limit(pod, since, now), default=since)
         node.take_rest(last, now)
         last = now
         met = thresholds_met(thresholds, signal_observations(observer.node_stats(now)))

@@ -376,6 +376,7 @@ def test_kills_at_a_limit_of_their_own_are_told() -> None:
     text = outcome_text(side.run, side.account)
     assert "The kernel killed default/hog at its own memory limit 6 times, first at 20.5s." in text
     assert any(each.startswith("default/hog, the cause, was not evicted: the kernel killed its") for each in text)
+    assert "No threshold was met." in text, "one was said to be met between two readings, as if the pod had no limit"
 
 
 def test_swap_that_is_full_when_the_kernel_kills_has_no_least_amount() -> None:

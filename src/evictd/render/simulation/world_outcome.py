@@ -81,12 +81,12 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
 
 def _stayed_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator[str]:
     """Write which causes were not evicted: those that the kernel killed apart."""
-    if account.ideal.crossed_at is None:
-        return
     deleted = {each.pod.full_name for each in run.world.pods if each.deleted_at is not None}
     stayed = account.culprits - account.culprit_gone_at.keys() - deleted
     killed = stayed & {each.event.slot for each in run.happened if isinstance(each.event, OomKill)}
     of_use = [each for each in evicted if not of_no_use(each, run, account)]
+    if account.ideal.crossed_at is None:
+        stayed &= killed
     exited = _exited(run)
     for name in sorted((stayed - killed) & exited.keys()):
         yield f"{clean(name)}, the cause, was not evicted: it exited by itself at {clock(exited[name])}."
