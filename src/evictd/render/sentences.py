@@ -216,6 +216,9 @@ def _limit_of(because: EvictionCause, threshold: Threshold) -> str:
     """Write the threshold, with its configured amount where that is higher."""
     limit, text = because.limit, limit_text(because.limit, threshold)
     if limit is not None and because.available is not None and because.available >= limit and threshold.min_reclaim:
+        more = threshold.min_reclaim.quantity
+        if more is not None and because.available >= limit + more:
+            return text  # it is not met, and was acted on before it was
         return f"{text} and its minimum reclaim {threshold.min_reclaim}"
     configured = None if limit is None else threshold.configured_above(limit)
     return text if configured is None else f"{text} ({less_unusable(quantity_text(configured, Resource.MEMORY))})"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.core.model.config import MemoryFormula, Policy
+from evictd.core.model.config import FastFill, MemoryFormula, Policy
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import Container
@@ -16,7 +16,7 @@ from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
 from evictd.render.simulation.world_view import world_document
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clock
-from evictd.world.account import account_of
+from evictd.world.account import Verdict, account_of
 from evictd.world.behaviours import Burst, Exits, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.loop import play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
@@ -236,6 +236,22 @@ def test_evictions_for_the_minimum_reclaim_alone_are_said_to_be() -> None:
         "default/stress-03, default/stress-04 were evicted from 5m5.6s to 5m5.8s for memory.available: not needed within "
         "the 10m0s played, and only for the minimum reclaim: the threshold itself was clear."
     ) in incident_texts("22-minimum-reclaim")
+
+
+@pytest.mark.parametrize("reclaim", [{}, {"memory.available": "100Mi"}])
+def test_an_eviction_for_the_lead_alone_is_not_blamed_on_the_minimum_reclaim(reclaim: dict[str, str]) -> None:
+    """Without any minimum reclaim it said "only for the minimum reclaim"; with the lead off no pod goes."""
+    burst = Burst(of=Usage.MEMORY, amount=3400 << 20, start=60 * SECOND, duration=120 * SECOND)
+    story = world(WorldPod(pod=pod("burst"), behaviours=(burst,)))
+    limits = replace(config(hard=HARD, min_reclaim=reclaim), memory_lead=FastFill.AUTO)
+    run = play(story, limits)
+    [loss] = account_of(run).losses
+    assert loss.verdict is Verdict.INNOCENT
+    text = outcome_text(run, account_of(run))[0]
+    assert text.endswith(
+        "not needed within the 5m0s played, and only for `memory.lead`: the threshold was not crossed."
+    )
+    assert not account_of(play(story, replace(limits, memory_lead=FastFill.OFF))).losses
 
 
 @pytest.mark.parametrize("priority", [0, 100])

@@ -6,6 +6,7 @@ from evictd.core.eviction.eviction_method import is_hard
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, own_thresholds
 from evictd.core.model.decision import begun_evictions
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
 from evictd.core.units.duration import SECOND
 from evictd.render.past_budget import past_budget_text
@@ -175,11 +176,17 @@ def _instead_text(loss: Loss) -> str:
 
 
 def _kept_text(loss: Loss, run: Run) -> str:
-    """Write that only the minimum reclaim of its threshold kept evictions going; empty where the threshold was met."""
-    decisions = (each for cycle in run.cycles for each in begun_evictions(cycle.step.decisions))
-    because = next((each.because for each in decisions if each.pod.uid == loss.uid), None)
-    if because is None or because.limit is None or because.available is None or because.available < because.limit:
+    """Write that only the lead or the minimum reclaim of its threshold made it go; empty where the threshold was crossed."""
+    begun = ((cycle, each) for cycle in run.cycles for each in begun_evictions(cycle.step.decisions))
+    cycle, because = next(((cycle, each.because) for cycle, each in begun if each.pod.uid == loss.uid), (None, None))
+    if cycle is None or because is None or because.limit is None or because.available is None:
         return ""
+    if because.threshold is None or because.available < because.limit:
+        return ""
+    findings = (each for each in cycle.step.findings if isinstance(each, ThresholdFinding))
+    if any(each.led for each in findings if each.threshold == because.threshold):
+        lead = "memory.lead" if because.threshold.signal in MEMORY_SIGNALS else "disk.lead"
+        return f", and only for `{lead}`: the threshold was not crossed"
     return ", and only for the minimum reclaim: the threshold itself was clear"
 
 

@@ -102,7 +102,7 @@ def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[T
     evicted = False
     for cycle, tested in cycles_with_thresholds(run):
         now_met = {
-            str(each.threshold): f"{each.threshold} is met, {_level_text(each)}"
+            str(each.threshold): f"{each.threshold} is met{' early' if each.led else ''}, {_level_text(each)}"
             for each in tested
             if each.met and each.threshold.origin is not Origin.DERIVED
         }
