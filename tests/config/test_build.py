@@ -319,3 +319,18 @@ def test_faults_of_a_file_are_in_the_order_of_its_lines() -> None:
     with pytest.raises(InputError) as caught:
         settings(layers, flags())
     assert [each.split(": ")[1] for each in caught.value.problems] == ["line 1", "line 3", "line 4"]
+
+
+@pytest.mark.parametrize(("period", "warned"), [("900h", True), ("24h", False), ("1m30s", False)])
+def test_a_grace_period_of_more_than_a_day_is_said(period: str, warned: bool) -> None:
+    """`900h` in place of `900s` passed without a word."""
+    soft: dict[str, object] = {
+        "evictionSoft": {"memory.available": "1Gi"},
+        "evictionSoftGracePeriod": {"memory.available": period},
+    }
+    told = [warning for warning in build(soft, None).warnings if "met for that long" in warning]
+    said = (
+        "evictionSoftGracePeriod.memory.available is 900h0m0s: the threshold must be met for that long before a pod is "
+        "evicted; set minutes, such as 1m30s"
+    )
+    assert told == [said] * warned

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.config.lint_model import Lint, Severity, Surroundings
-from evictd.config.reserved import requests_meet
+from evictd.config.reserved import requests_meet, reserved_beyond
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND
@@ -61,3 +61,16 @@ def test_at_allocatable_itself_a_threshold_of_nothing_is_no_remedy() -> None:
 
 def test_without_a_kubelet_nothing_is_found() -> None:
     assert not list(requests_meet([memory(500), SOFT], Surroundings()))
+
+
+def test_reservations_beyond_the_memory_of_the_node_are_said() -> None:
+    """`kubeReserved: {memory: 900Gi}` on a node of 8Gi passed without a word."""
+    node = Surroundings(capacities={Signal.MEMORY_AVAILABLE: of_bytes(8192 * MI)})
+    assert list(reserved_beyond([memory(500), SOFT], of_bytes(7692 * MI), node)) == []
+    assert list(reserved_beyond([memory(9000)], of_bytes(0), node)) == [], "no reservation"
+    assert list(reserved_beyond([memory(500)], of_bytes(9000 * MI), Surroundings())) == [], "its memory is not known"
+    said = (
+        "kubeReserved, systemReserved and the hard threshold are 8.49Gi of memory, and this node has 8Gi: nothing is left to "
+        "pods, and a kubelet does not start; lower them"
+    )
+    assert list(reserved_beyond([memory(500), SOFT], of_bytes(8192 * MI), node)) == [said]

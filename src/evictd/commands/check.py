@@ -17,6 +17,7 @@ from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.kernel_share import below_kernel_share, kernel_share
 from evictd.config.lint import lint, misspelt, without_effect
 from evictd.config.lint_model import Severity, Surroundings
+from evictd.config.reserved import reserved_beyond
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, add_container_fs_thresholds, layout_of
 from evictd.core.model.config import MemoryFormula
@@ -144,13 +145,12 @@ def check(
     capacities |= container_fs_capacities(capacities, filesystems)
     available |= container_fs_capacities(available, filesystems)
     running = running_kubelet(root)
-    elsewhere = bool(overrides or layout)  # another node's kubelet and runtime are not here
+    elsewhere = bool(overrides or layout)  # another node's kubelet, runtime and kernel are not here
     kubelet = _kubelet(settings, running, kubelet_config) if kubelet_config or not elsewhere else None
     surroundings = Surroundings(
         capacities=capacities,
         available=available,
         filesystems=[Filesystem.NODEFS, *([Filesystem.IMAGEFS] if filesystems.dedicated_image_fs else [])],
-        # unknown for another machine
         low_watermark_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else read_low_watermark(root),
         unallocatable_bytes=None if Signal.MEMORY_AVAILABLE in (overrides or {}) else amounts.unallocatable_bytes,
         formula=amounts.formula,
@@ -173,6 +173,7 @@ def check(
             *(() if overrides else _unread(amounts)),
             *_unread_drop_ins(settings, running),
             *((_WITHOUT_KUBELET,) if elsewhere and kubelet is None else ()),
+            *reserved_beyond(thresholds, sum(settings.kubelet.reserved_memory, ZERO), surroundings),
             *_untested(thresholds, amounts.formula, overrides or {}),
             *(_uncompared((*thresholds, *(surroundings.kubelet or ())), given) if given else ()),
         ),

@@ -31,9 +31,12 @@ from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
 from evictd.core.model.threshold_config import HARD
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import HOUR, format_duration
 from evictd.errors import InputError, most_similar
+
+_DAY = 24 * HOUR
 
 _MISSPELT = 0.85
 """Similarity (`difflib`) from which an unknown field is taken for a misspelt one."""
@@ -206,6 +209,7 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield f"evictionMinimumReclaim.{shown(signal)} has no effect: there is no threshold for it"
     if kubelet.eviction_soft and eviction.max_pod_grace_period_seconds == 0:
         yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
+    yield from _long_graces(eviction)
     if eviction.pressure_transition_period <= 0:
         period = format_duration(eviction.pressure_transition_period)
         yield f"evictionPressureTransitionPeriod is {period}: no node condition is ever reported"
@@ -219,3 +223,13 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
             yield f"{name} has no effect under decisionPolicy Kubelet"
     if eviction.max_pod_grace_period_seconds < 0:
         yield "evictionMaxPodGracePeriod is negative: the policy Kubelet then ends pods at once, Standard keeps their own grace"
+
+
+def _long_graces(eviction: EvictionConfig) -> Iterator[str]:
+    """Warn of soft thresholds that act after a day only: an hour was most likely written for a minute."""
+    for each in eviction.thresholds:
+        if each.grace_period > _DAY and each.origin is not Origin.DERIVED:
+            yield (
+                f"evictionSoftGracePeriod.{each.signal.value} is {format_duration(each.grace_period)}: the threshold must be "
+                "met for that long before a pod is evicted; set minutes, such as 1m30s"
+            )

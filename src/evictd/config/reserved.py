@@ -6,7 +6,7 @@ limits all pods together to capacity minus the reservations alone, which is its 
 
 from collections.abc import Iterator, Sequence
 
-from evictd.config.lint_model import Lint, LintFinding, Surroundings, limit_on
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, limit_on
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import ZERO, Quantity
@@ -35,6 +35,18 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
             signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE,
             message=f"pods within their requests may meet {ours}: the kubelet limits them to {_mi(hard)} more",
             remedy=_without_limit(hard),
+        )
+
+
+def reserved_beyond(thresholds: Sequence[Threshold], reserved: Quantity, around: Surroundings) -> Iterator[str]:
+    """Warn if the reservations and the hard threshold leave no memory of this node to pods."""
+    signal = Signal.MEMORY_AVAILABLE
+    capacity = around.capacities.get(signal)
+    hard = _highest([one for one in thresholds if one.hard], signal, around) or ZERO
+    if capacity is not None and reserved.sign > 0 and reserved + hard > capacity:
+        yield (
+            f"kubeReserved, systemReserved and the hard threshold are {amount_on(reserved + hard, signal)} of memory, and this "
+            f"node has {amount_on(capacity, signal)}: nothing is left to pods, and a kubelet does not start; lower them"
         )
 
 
