@@ -2,12 +2,12 @@
 
 import pytest
 
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.simulation.grace import grace_texts, graces_differ
 from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import NodeSpec, WorldPod
+from evictd.world.model import HostUse, NodeSpec, WorldPod
 from tests.playbook import config, pod
 from tests.world.worlds import GI, HARD, MI, hog, holder, quiet, world
 
@@ -75,6 +75,28 @@ def test_no_higher_soft_threshold_is_named_that_costs_a_pod_more() -> None:
     assert text.endswith(" for 1.833s of its grace period of 1m30s when memory.available<500Mi acted."), (
         "1s gains nothing"
     )
+
+
+def test_a_higher_soft_threshold_that_evicts_a_pod_within_its_request_is_said_to_cost_an_innocent_one() -> None:
+    """`with a threshold of 3.25Gi it would have evicted default/web-0 first` read as advice; a burst was the cause."""
+    burst = Burst(
+        of=Usage.MEMORY, amount=2600 * MI, start=5 * MINUTE, duration=20 * SECOND, every=4 * MINUTE, rate=200 * MI
+    )
+    build = WorldPod(pod=pod("build", memory="1Gi"), behaviours=(Hold(of=Usage.MEMORY, amount=300 * MI), burst))
+    web = [holder(f"web-{i}", 500 * MI, memory="600Mi") for i in range(2)]
+    story = world(
+        holder("db", 2800 * MI, memory="3Gi", priority=1000),
+        build,
+        *web,
+        host=(HostUse(name="system", behaviours=(Hold(of=Usage.MEMORY, amount=GI),)),),
+        node=NodeSpec(memory=8 * GI, unusable_memory=160 * MI),
+        duration=MINUTE * 30,
+    )
+    run = play(
+        story, config(hard=dict(HARD), soft={"memory.available": ("1Gi", "90s")}, max_pod_grace_period_seconds=60)
+    )
+    (text,) = grace_texts(run, account_of(run))
+    assert text.endswith("it would have evicted default/web-0 first, which would have cost an innocent pod.")
 
 
 def test_grace_periods_differ_where_both_sides_evict_with_other_ones() -> None:

@@ -3,7 +3,7 @@
 Also where a grace period is shorter than the time between two cycles: it ends at the next cycle only.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from evictd.advice.enough import round_up
@@ -13,7 +13,7 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND
 from evictd.render.text import clean, duration_text, signal_amount
-from evictd.world.account import Account, account_of
+from evictd.world.account import Account, Verdict, account_of
 from evictd.world.loop import Run, WorldCycle, play
 
 
@@ -49,13 +49,28 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
             if _loses_no_more(account_of(played), account):
                 amount = signal_amount(enough, hard.signal)
                 ways[f"a threshold of {amount}"] = _first_soft(played, hard.signal, cycle.at)
-        pods = list(dict.fromkeys(filter(None, ways.values())))
-        would = (
-            f"with {' or '.join(way for way in ways if ways[way] == pod)} it would have evicted {clean(pod)} first"
-            for pod in pods
-        )
-        return f"{met} when {hard} acted{': ' if pods else ''}{'; '.join(would)}."
+        would = _would_texts(ways, account)
+        return f"{met} when {hard} acted{': ' if would else ''}{'; '.join(would)}."
     return ""
+
+
+def _would_texts(ways: Mapping[str, EvictPod | None], account: Account) -> list[str]:
+    """Write for each pod in which ways it would have been evicted first, and whether it is an innocent one."""
+    first = {each.pod.full_name: each for each in ways.values() if each is not None}
+    texts = []
+    for pod, eviction in first.items():
+        by = " or ".join(way for way, each in ways.items() if each is not None and each.pod.full_name == pod)
+        cost = ", which would have cost an innocent pod" if _is_innocent(eviction, account) else ""
+        texts.append(f"with {by} it would have evicted {clean(pod)} first{cost}")
+    return texts
+
+
+def _is_innocent(eviction: EvictPod, account: Account) -> bool:
+    """Whether a pod is within its request, and did not have to go."""
+    usage, request = eviction.because.usage, eviction.because.request
+    needed = {loss.slot for loss in account.losses if loss.verdict is not Verdict.INNOCENT}
+    within = usage is not None and request is not None and usage <= request
+    return within and eviction.pod.full_name not in account.culprits | account.ideal.slots | needed
 
 
 def _played_with(run: Run, soft: Threshold, other: Threshold, *, until: int) -> Run:
@@ -64,14 +79,14 @@ def _played_with(run: Run, soft: Threshold, other: Threshold, *, until: int) -> 
     return play(replace(run.world, duration=until), replace(run.config, thresholds=thresholds))
 
 
-def _first_soft(run: Run, signal: Signal, before: int) -> str:
-    """Return the pod that a soft threshold of this signal evicts first; empty if that is not before this time."""
+def _first_soft(run: Run, signal: Signal, before: int) -> EvictPod | None:
+    """Return the first eviction for a soft threshold of this signal; `None` if that is not before this time."""
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
             because = each.because.threshold
             if cycle.at < before and because is not None and because.signal is signal and because.grace_period:
-                return each.pod.full_name
-    return ""
+                return each
+    return None
 
 
 def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
