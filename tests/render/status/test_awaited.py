@@ -2,18 +2,20 @@
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
-from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_seconds, awaited_text, waits_at_most
 from evictd.render.status.headline import headline
 from evictd.render.status.page_leaving import about_leaving
+from evictd.render.status.remedies import to_do
 from evictd.render.status.timing import ends
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
 
-AWAITED = "evictd waits for what default/chatty should free"
+AWAITED = "evictd waits for what default/chatty should free (68.8Gi, for 9.5s at most)"
 
 
 def test_what_an_ended_pod_frees_is_awaited_before_another_one_goes() -> None:
@@ -49,7 +51,37 @@ def test_the_signals_of_one_supply_await_the_same_pods() -> None:
     assert awaited_pods({"leaving": [{**row, "gone": False}]}, entry) == []
     assert awaited_pods({"leaving": [row]}, {"signal": "memory.available", "attribution": None}) == []
     assert awaited_pods({"leaving": [{**row, "held": 4}]}, entry) == [], "another one may have to go"
-    assert awaited_text(["a/b", "a/c"]) == "evictd waits for what a/b, a/c should free"
+    both = {"leaving": [row, {**row, "pod": "a/c"}]}
+    assert awaited_text(both, entry) == "evictd waits for what a/b, a/c should free (14)", "of an older daemon"
+    timed = {"leaving": [{**row, "awaitedForSeconds": 3.0}, {**row, "pod": "a/c", "awaitedForSeconds": 12.0}]}
+    assert awaited_seconds(timed, entry) == 12
+    assert awaited_text(timed, entry) == "evictd waits for what a/b, a/c should free (14, for 12s at most)"
+    assert waits_at_most(0) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("12-container-log", 470.3),
+        ("10-inodes-of-high-priority", 240.3),
+        ("33-control-containers-of-a-daemon-set", 370.3),
+    ],
+)
+def test_nothing_is_to_be_done_while_what_an_ended_pod_held_is_awaited(name: str, seconds: float) -> None:
+    """It advised to free disk space outside pods, or to end a small pod, just after the end of the one that filled the disk."""
+    ended = incident_snapshot(name, seconds)
+    status = status_of(ended, ended.at)
+    assert to_do(status) == ""
+    assert about_leaving(status).startswith("nothing, if what ")
+
+
+def test_the_terminal_says_for_how_long_it_is_awaited() -> None:
+    ended = incident_snapshot("12-container-log", 471)
+    console = Console(width=120, file=StringIO())
+    console.print(status_view(status_of(ended, ended.at), width=120))
+    assert isinstance(console.file, StringIO)
+    line = "being evicted: default/chatty, ended, what it held (68.8Gi) is awaited for 9.5s at most"
+    assert line in console.file.getvalue()
 
 
 def test_a_measurement_that_holds_back_an_eviction_has_its_time_in_the_headline() -> None:

@@ -33,6 +33,7 @@ from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.daemon.telemetry.trends import Trend
 from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
 from evictd.daemon.telemetry.usage_history import sample_before
+from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, node_view
 from evictd.render.sentences import kept_away_text
@@ -46,6 +47,7 @@ _SHOWN_GROWERS = 3
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
     state, node, asked = snapshot.state, snapshot.observation.node, proposed(snapshot)
+    leaving = victim_rows(snapshot, asked, now)
     problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
     if reload_fault:
         problems.insert(0, {"source": "reload", "detail": reload_fault})
@@ -60,21 +62,9 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
         "dryRun": snapshot.observation.outcomes.dry_run,
         "phase": {"name": state.activity.value, **_phase_detail(snapshot, now)},
         "podTermination": (snapshot.config.pod_termination or EvictionMethod.AUTO).value,
-        "signals": _signals(view, snapshot, now),
+        "signals": without_awaited(_signals(view, snapshot, now), leaving),
         "conditions": [_condition(snapshot, condition, now) for condition in NodeCondition],
-        "leaving": [
-            {
-                "pod": victim.full_name,
-                "signal": "" if victim.cause is None else victim.cause.value,
-                "gracePeriodSeconds": victim.grace_period_seconds,
-                "gone": victim.gone_at is not None,
-                "endsInSeconds": None if victim.gone_at is not None else round((victim.until - now) / SECOND, 1),
-                "held": None if victim.cause is None else victim.owed.get(victim.cause),
-                "missing": victim.missing,
-            }
-            for victim in state.in_flight
-            if victim.uid not in asked
-        ],
+        "leaving": leaving,
         "asked": asked_document(snapshot, asked, {each.signal: each.rows for each in view.answers}, now=now),
         "pods": None if snapshot.observation.pods_unknown else len(snapshot.observation.pods),
         "podsAgeSeconds": round((now - snapshot.at + snapshot.pods_before) / SECOND, 3),

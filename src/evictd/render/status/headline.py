@@ -307,8 +307,8 @@ def unread(status: Document) -> list[str]:
 
 
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
-    if is_due(entry) and (pods := awaited_pods(status, entry)):
-        return f" {capital(awaited_text(pods))}."
+    if is_due(entry) and awaited_pods(status, entry):
+        return f" {capital(awaited_text(status, entry))}."
     if entry["next"] is not None:
         pod, time, refused = entry["next"]["pod"], next_cut_at_hard(entry, status), refused_lately(entry["next"])
         if then := goes_if_it_grows(entry, when=""):
@@ -335,8 +335,8 @@ def _stopped(status: Document, entry: Document) -> str:
 
 def _now(status: Document, entry: Document) -> str:
     """Write what evictd does first below a hard threshold, after its name, or why it evicts no pod."""
-    if pods := awaited_pods(status, entry):
-        return f"; {awaited_text(pods)}."
+    if awaited_pods(status, entry):
+        return f"; {awaited_text(status, entry)}."
     if status["phase"]["name"] != PhaseName.RECLAIMING.value:
         if entry["next"] is not None:
             write = _would_be if status["dryRun"] else _after_last

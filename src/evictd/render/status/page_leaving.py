@@ -7,7 +7,7 @@ from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
 from evictd.render.deciding import chosen_because
-from evictd.render.status.awaited import awaited_pods
+from evictd.render.status.awaited import awaited_pods, waits_at_most
 from evictd.render.status.hard_cut import cut_at_hard, cut_in, entry_of
 from evictd.render.status.remedies import grew_elsewhere
 from evictd.render.status.timing import FORESEEN_SECONDS, End, is_due, is_overdue
@@ -66,7 +66,8 @@ def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: boo
 def _awaits(row: Document, status: Document) -> str:
     """Write the grace period of a pod and for how long evictd waits for its end."""
     if row["gone"]:
-        return "ended, what it used is awaited"
+        most = waits_at_most(row.get("awaitedForSeconds") or 0)  # an older daemon does not say it
+        return f"ended, what it used is awaited{f' {most}' if most else ''}"
     text = f"grace period {max(row['gracePeriodSeconds'], 0)}s"
     cut = cut_at_hard(row, status)
     when = cut_in(row, status) if cut else ""

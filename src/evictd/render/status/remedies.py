@@ -11,6 +11,7 @@ from typing import Any
 
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
+from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.file_pages import fills_with_pages
 from evictd.render.status.grower import about_grower
 from evictd.render.status.leaving_pods import are_enough, is_too_little, leaves, may_have_grown
@@ -97,14 +98,15 @@ def _open(status: Document) -> list[Document]:
     """Return the signals for which more pods may have to go, each once.
 
     A threshold is near for the first time, a grace period runs, it is not known yet whether a collection frees enough, no pod
-    leaves, or too little.
+    leaves, or too little. While what ended pods held is awaited and is enough, only a threshold that is met before counts.
     """
     near = (*(each for each in approaches(status) if not each.caveat), *as_before(status))
-    found = [*(each.entry for each in near), *(each.entry for each in graces(status))]
+    of_grace = (each.entry for each in graces(status) if not awaited_pods(status, each.entry))
+    found = [*(each.entry for each in near), *of_grace]
     for entry in status["signals"]:
         collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
         late = collected or is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)
-        if is_due(entry) and not _reason(entry) and late:
+        if is_due(entry) and not _reason(entry) and late and not awaited_pods(status, entry):
             found.append(entry)
     return list({entry["signal"]: entry for entry in found}.values())
 

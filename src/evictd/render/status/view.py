@@ -12,8 +12,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evictd.core.model.signal import SIGNALS, STALLS, Signal
-from evictd.render.status.awaited import awaited_measurement
+from evictd.core.model.signal import SIGNALS, STALLS, Signal, signal_named
+from evictd.render.status.awaited import awaited_measurement, waits_at_most
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
@@ -28,7 +28,16 @@ from evictd.render.status.steps_before import steps_before
 from evictd.render.status.stopped import stop_text
 from evictd.render.status.timing import approaches, ends, graces, is_due, time_lines, without_repeated
 from evictd.render.status.unguarded import NO_THRESHOLDS, unguarded_text
-from evictd.render.text import amount_text, clean, not_of_pods_text, pods_text, seconds_text, signal_amount, usage_text
+from evictd.render.text import (
+    amount_text,
+    clean,
+    gap_text,
+    not_of_pods_text,
+    pods_text,
+    seconds_text,
+    signal_amount,
+    usage_text,
+)
 
 Document = Mapping[str, Any]
 
@@ -296,10 +305,20 @@ def _leaving(document: Document) -> Iterator[Text]:
     for row in document["leaving"]:
         cut = cut_at_hard(row, document)
         grace = f"grace period {max(row['gracePeriodSeconds'], 0)}s{f', {cut}' if cut else ''}"
-        how = "gone, its bytes are awaited" if row["gone"] else grace
+        how = _awaited(row) if row["gone"] else grace
         yield Text(f"being evicted: {clean(row['pod'])}, {how}", style="yellow")
     if asked := document.get("asked"):  # an older daemon does not say it
         yield Text(asked_text(asked), style="yellow")
+
+
+def _awaited(row: Document) -> str:
+    """Write how much of what an ended pod held is awaited, and for how long."""
+    signal, most = (
+        signal_named(row["signal"]),
+        waits_at_most(row.get("awaitedForSeconds") or 0),
+    )  # an older daemon does not say it
+    held = "" if signal is None or not row.get("held") else f" ({gap_text(row['held'], signal)})"
+    return f"ended, what it held{held} is awaited{f' {most}' if most else ''}"
 
 
 def _problems(document: Document) -> Iterator[Text]:
