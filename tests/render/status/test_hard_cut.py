@@ -37,6 +37,31 @@ def test_the_next_pod_has_its_grace_period_where_the_hard_threshold_comes_first(
     assert next_cut_at_hard(memory, status).startswith(", with a grace period of 600s, cut to 1s as soon as")
 
 
+def test_where_the_hard_threshold_comes_first_only_its_grace_period_is_said() -> None:
+    """It said `a grace period of 30s, cut to 1s` of a pod that the hard threshold evicts with 1 s from the start."""
+    snapshot = incident_snapshot("16-long-grace-period", 245)
+    status = status_of(snapshot, snapshot.at)
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    soft = next(each for each in memory["thresholds"] if each["kind"] == "soft")
+    soft["graceLeftSeconds"] = 60.0
+    assert next_cut_at_hard(memory, status) == ", with a grace period of 1s"
+    memory["next"]["gracePeriodSeconds"] = 5
+    assert next_cut_at_hard(memory, status) == ", with a grace period of 1s", "the hard threshold is 37 s away"
+    limit = next(each["limit"] for each in memory["thresholds"] if each["kind"] == "hard")
+    memory["lately"] = {"fillRate": (memory["available"] - limit) // 50, "overSeconds": 10}
+    assert next_cut_at_hard(memory, status) == ", with a grace period of 1s"
+    memory["lately"]["fillRate"] //= 2
+    assert (
+        next_cut_at_hard(memory, status)
+        == ", with a grace period of 5s, cut to 1s as soon as the hard threshold is met"
+    )
+    memory["lately"] = None
+    soft["graceLeftSeconds"] = 30.0
+    assert next_cut_at_hard(memory, status) == "", "it ends before the hard threshold is met"
+    soft.update(met=False, graceLeftSeconds=None, secondsToThreshold=10.0)
+    assert next_cut_at_hard(memory, status) == ", with a grace period of 1s", "it acts in 40 s"
+
+
 def test_a_signal_that_cannot_be_read_has_no_thresholds() -> None:
     assert (
         entry_of({"signal": "memory.available"}, {"signals": [{"signal": "memory.available", "observed": False}]})

@@ -20,7 +20,7 @@ def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline
     sinking = play([3 * GI, 2 * GI, 3 * GI // 2])
     assert headline(status_of(sinking, sinking.at)).text == (
         "memory.available reaches its hard threshold 1Gi in 20s at the present rate, before its soft threshold acts (in 1m30s). "
-        "default/hog would be evicted first."
+        "default/hog would be evicted first, with a grace period of 1s."
     )
 
 

@@ -34,11 +34,44 @@ def cut_in(row: Document, status: Document) -> str:
 
 
 def next_cut_at_hard(entry: Document, status: Document) -> str:
-    """Write after a comma the grace period of the next pod, where a hard threshold will be met before its end; else nothing."""
+    """Write after a comma the grace period of the next pod, where a hard threshold will be met before its end; else nothing.
+
+    Where the hard threshold comes before a soft one acts, that is the one which it will have.
+    """
     row = {"gracePeriodSeconds": 0, **entry["next"], "signal": entry["signal"]}  # an older daemon does not say it
     grace, cut = row["gracePeriodSeconds"], cut_at_hard(row, status)
-    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None and left < grace]
-    return f", with a grace period of {grace}s, {cut}{cut_in(row, status)}" if cut and times else ""
+    times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
+    acts = _soft_acts(entry)
+    if not cut or not times or min(times) >= acts + grace:
+        return ""
+    if min(times if not slowed(entry) else _times_lately(row, entry, status), default=acts + grace) <= acts:
+        return f", with a grace period of {_CUT_TO}s"
+    return f", with a grace period of {grace}s, {cut}{cut_in(row, status)}"
+
+
+def _times_lately(row: Document, entry: Document, status: Document) -> list[float]:
+    """Return in how many seconds the hard thresholds are met at the lower rate of the last readings."""
+    rate = entry["lately"]["fillRate"]
+    return [(entry["available"] - each["limit"]) / rate for each in _hard(row, status)] if rate > 0 else []
+
+
+def _soft_acts(entry: Document) -> float:
+    """Return in how many seconds the first soft threshold of a signal acts; 0 where none is foreseen."""
+    return min(
+        (
+            left
+            for each in entry["thresholds"]
+            if each["kind"] == "soft" and each["origin"] != "derived" and (left := _acts_in(each)) is not None
+        ),
+        default=0.0,
+    )
+
+
+def _acts_in(soft: Document) -> float | None:
+    if soft["met"]:
+        return float(soft["graceLeftSeconds"] or 0)
+    seconds, grace = soft["secondsToThreshold"], soft.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+    return None if seconds is None else float(seconds + grace)
 
 
 def _hard(row: Document, status: Document) -> list[Document]:
