@@ -204,3 +204,14 @@ def test_a_calm_node_says_when_a_threshold_is_met_that_is_far_off() -> None:
     status = status_of(falls, falls.at)
     assert "nodefs.available reaches its hard threshold 10Gi in 10m29s at the present rate\n" in shown(status)
     assert "at the present rate" not in shown({**status, "faults": [OwnFaultKind.NODE.value]})
+
+
+def test_a_soft_threshold_that_is_near_has_the_time_at_which_it_acts() -> None:
+    """It said when the soft threshold is met alone; a pod went at the hard one, before the grace period had ended."""
+    near = incident_snapshot("16-long-grace-period", 200)
+    status = status_of(near, near.at)
+    met = "memory.available reaches its soft threshold 1.4Gi in 35s at the present rate, and acts in about"
+    assert f"{met} 1m5s (grace period 30s)" in " ".join(shown(status).split())
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    next(each for each in memory["thresholds"] if each["kind"] == "soft")["gracePeriodSeconds"] = 120.0
+    assert f"{met} 1m21s, at the hard threshold 500Mi" in " ".join(shown(status).split())

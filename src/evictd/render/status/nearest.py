@@ -5,7 +5,7 @@ from typing import Any
 
 from evictd.core.model.signal import STALLS, Signal
 from evictd.render.status.signal_entry import has_stopped
-from evictd.render.status.timing import FORESEEN_SECONDS, Approach, approaches, slowed
+from evictd.render.status.timing import FORESEEN_SECONDS, approaches, slowed
 from evictd.render.text import gap_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -43,7 +43,7 @@ def nearest(status: Document) -> str:
 def nearest_by_time(status: Document) -> str:
     """Return when the first threshold is met at the present rates, and acts, without a full stop; empty if none is foreseen."""
     near = [each for each in approaches(status, FORESEEN_SECONDS) if not has_stopped(each.entry)]
-    return f"{near[0].text}{_acts(near[0])}" if near else ""
+    return f"{near[0].text}{near[0].and_acts}" if near else ""
 
 
 def _falls_as_before(entry: Document) -> bool:
@@ -59,7 +59,3 @@ def _falls_as_before(entry: Document) -> bool:
             for each in entry["thresholds"]
         )
     )
-
-
-def _acts(approach: Approach) -> str:
-    return f", and acts {acts}" if (acts := approach.acts) not in {"", "then"} else ""

@@ -108,6 +108,11 @@ class Approach(NamedTuple):
         zero = f"; {self.entry['signal']}{at}" if (at := zero_before(self.entry, self.seconds + grace)) else ""
         return f"in about {first}{seconds_text(self.seconds + grace)} (grace period {seconds_text(grace)}{zero})"
 
+    @property
+    def and_acts(self) -> str:
+        """When the threshold acts, after a comma; empty where it acts at once."""
+        return f", and acts {acts}" if (acts := self.acts) not in {"", "then"} else ""
+
 
 def in_text(seconds: float) -> str:
     """Write in how many seconds something will be; `at any moment` where nothing is left of them."""
@@ -384,11 +389,11 @@ def conditions(status: Document) -> Iterator[str]:
                 yield clean(entry["why"])
 
 
-def time_lines(status: Document) -> Iterator[str]:
-    """Return when thresholds act and when those that are near are met."""
+def time_lines(status: Document, *, acts: bool = False) -> Iterator[str]:
+    """Return when thresholds act and when those that are near are met, and with `acts` when they act then."""
     said = [each.text for each in graces(status)]
     yield from said
-    for approach in approaches(status):
-        if not any(text.startswith(approach.text) for text in said):
-            yield f"{approach.text}{approach.caveat}{approach.waits}"
+    for near in approaches(status):
+        if not any(text.startswith(near.text) for text in said):
+            yield f"{near.text}{near.and_acts if acts and not near.waits else ''}{near.caveat}{near.waits}"
     yield from (capital(each.as_before) for each in as_before(status))

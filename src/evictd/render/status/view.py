@@ -87,7 +87,7 @@ def _times(document: Document) -> Iterator[Text]:
         for signal, end in without_repeated(ends(document)).items():
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
-    lines = tuple(time_lines(document))
+    lines = tuple(time_lines(document, acts=True))
     yield from (Text(line, style="yellow") for line in lines)
     if tested and not lines and (later := nearest_by_time(document)):
         yield Text(later, style="dim")
