@@ -13,7 +13,7 @@ from evictd.render.status.file_pages import goes_despite_pages
 from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
-from evictd.render.status.last_reclaim import last_reclaim_text
+from evictd.render.status.last_reclaim import last_reclaim, last_reclaim_text
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import mend_evicted, nth_text
@@ -261,9 +261,11 @@ def _not_ended(status: Document, leaving: Sequence[Document]) -> str:
 def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     pressed = [entry for entry in status["conditions"] if entry["status"] == "True"]
     last = None if status["dryRun"] else last_eviction(status)
-    untold = "" if last is None else _untold(status, last["signal"])
+    reclaimed = "" if last else last_reclaim_text(status)
+    acted = last or (last_reclaim(status) if reclaimed else None)
+    untold = "" if acted is None else _untold(status, acted.get("signal", ""))  # of an older daemon a reclaim has none
     killed = kernel_killed_text(status)
-    done = killed or (last_reclaim_text(status) if last is None else last_eviction_text(status, last))
+    done = killed or (reclaimed if last is None else last_eviction_text(status, last))
     begins = "" if killed or untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
     again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no

@@ -10,13 +10,19 @@ from evictd.render.text import clean, seconds_text
 Document = Mapping[str, Any]
 
 
+def last_reclaim(status: Document) -> Document | None:
+    """Return the decision of the last reclaim; `None` without one, and in a dry run."""
+    begun = (each for each in reversed(status["decisions"]) if each["kind"] == "ReclaimNode")
+    return next((each for each in begun if not each.get("dryRun", False)), None)
+
+
 def last_reclaim_text(status: Document) -> str:
     """Return what evictd began to remove last, for which signal and when; empty after an hour, and in a dry run.
 
     How much that gave back is not known: other writers and readers of the same supply run meanwhile.
     """
-    begun = [each for each in status["decisions"] if each["kind"] == "ReclaimNode" and not each.get("dryRun", False)]
-    ago = seconds_ago(status, begun[-1]["at"]) if begun else None
-    if ago is None or ago > FORESEEN_SECONDS:
+    last = last_reclaim(status)
+    ago = None if last is None else seconds_ago(status, last["at"])
+    if last is None or ago is None or ago > FORESEEN_SECONDS:
         return ""
-    return f"evictd began to {clean(begun[-1]['text'])} {seconds_text(ago)} ago"
+    return f"evictd began to {clean(last['text'])} {seconds_text(ago)} ago"
