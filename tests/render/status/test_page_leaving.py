@@ -36,6 +36,16 @@ def test_each_pod_has_its_own_wait() -> None:
     assert gone[0]["awaits"] == "ended, what it used is awaited"
 
 
+def test_a_pod_leaves_for_the_signal_that_it_was_evicted_for() -> None:
+    """It said `for nodefs.available` of a pod that went for imagefs.available, which is on the same disk."""
+    ended = incident_snapshot("12-container-log", 471)
+    status = status_of(ended, ended.at)
+    assert [row["evictedFor"] for row in leaving_rows(status, {})] == ["nodefs.available"]
+    decisions = [{**each, "signal": "imagefs.available"} for each in status["decisions"]]
+    assert [row["evictedFor"] for row in leaving_rows({**status, "decisions": decisions}, {})] == ["imagefs.available"]
+    assert [row["evictedFor"] for row in leaving_rows({**status, "decisions": []}, {})] == ["nodefs.available"]
+
+
 def test_a_hard_threshold_that_comes_cuts_the_grace_period() -> None:
     """The page said `at most 15m28s` 15 s before the pod was killed."""
     soft = incident_snapshot("16-long-grace-period", 266)

@@ -53,9 +53,11 @@ def _awaited(status: Document) -> list[Document]:
 
 
 def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: bool) -> Document:
-    why = next((each["why"] for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]), "")
+    of_pod = [each for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]]
+    why, signal = (of_pod[0]["why"], of_pod[0].get("signal")) if of_pod else ("", "")
     return {
         **row,
+        "evictedFor": signal or row["signal"],
         "why": why,
         "chosen": chosen_because(why),
         "awaits": _awaits(row, status) if seen else "what became of it since the last reading is not known",
