@@ -247,6 +247,15 @@ def _usage_ages(queue: Queue, explained: NodeView) -> dict[str, float]:
     return {uid: round((holdings.at - at) / SECOND, 1) for uid, at in holdings.last_measured.items()}
 
 
+def next_reasons(explained: NodeView) -> dict[Signal, str]:
+    """Return for each signal why its next pod goes and no other one; empty where that is not known."""
+    found = {}
+    for queue in explained.queues:
+        why = _next_why(queue, placed_rows(queue.rows, queue.resource, explained.config, None), explained.config)
+        found.update(dict.fromkeys(queue.signals, why))
+    return found
+
+
 def _next_why(queue: Queue, placed: Iterable[PlacedRow], config: EvictionConfig) -> str:
     """Return why the next pod goes and no other one; empty where it was not measured, or only its name decides."""
     if queue.victim is None or queue.victim.usage is None:

@@ -45,7 +45,9 @@ def test_a_signal_that_cannot_be_read_is_listed_as_such() -> None:
 def test_the_next_pod_is_the_first_that_is_not_protected() -> None:
     signals = {entry["signal"]: entry for entry in status_of(snapshot(4 * GI), NOW)["signals"]}
     assert signals["memory.available"]["next"] == {
-        "pod": "default/hog", "priority": 0, "usage": 6 * GI, "request": 0, "gracePeriodSeconds": 1,
+        "pod": "default/hog",
+        "why": "requests none and uses 6Gi, while default/web exceeds its request by only 4Gi",
+        "priority": 0, "usage": 6 * GI, "request": 0, "gracePeriodSeconds": 1,
         "refusedSecondsAgo": None,
     }  # fmt: skip
 

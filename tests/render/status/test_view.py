@@ -215,3 +215,16 @@ def test_a_soft_threshold_that_is_near_has_the_time_at_which_it_acts() -> None:
     (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
     next(each for each in memory["thresholds"] if each["kind"] == "soft")["gracePeriodSeconds"] = 120.0
     assert f"{met} 1m21s, at the hard threshold 500Mi" in " ".join(shown(status).split())
+
+
+def test_the_next_pod_of_a_signal_that_is_near_or_short_has_its_reason_once() -> None:
+    """`status` named the next pod with its numbers alone; the page says why it is that one."""
+    near = incident_snapshot("16-long-grace-period", 245)
+    status = status_of(near, near.at)
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    assert memory["next"]["why"]
+    assert f": {memory['next']['why']}" in " ".join(shown(status).split())
+    status["signals"].append({**memory, "signal": "allocatableMemory.available"})
+    assert " ".join(shown(status).split()).count(memory["next"]["why"]) == 1
+    memory["next"].pop("why")
+    assert shown({**status, "signals": [memory]}), "of an older daemon"

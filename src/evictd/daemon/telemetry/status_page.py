@@ -35,7 +35,7 @@ from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
 from evictd.daemon.telemetry.usage_history import sample_before
 from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
 from evictd.render.attribution import attribution_document
-from evictd.render.node_view import NodeView, node_view
+from evictd.render.node_view import NodeView, next_reasons, node_view
 from evictd.render.sentences import kept_away_text
 from evictd.render.status.timing import SOON_SECONDS
 from evictd.render.text import incident_id, protection
@@ -173,7 +173,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
     node = view.observation.node
     seen = {} if node is None else signal_observations(node)
     wanted = {finding.threshold.signal for finding in view.thresholds}
-    answers = {answer.signal: answer for answer in view.answers}
+    answers, reasons = {answer.signal: answer for answer in view.answers}, next_reasons(view)
     entries: list[dict[str, Any]] = []
     for signal in Signal:
         reading: dict[str, Any]
@@ -209,7 +209,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "growing": (growing := _growing(answer, stated["thresholds"], snapshot)),
                 "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
                 **_with_host_path(answer, snapshot),
-                **_next_pod(answer, snapshot, now),
+                **_next_pod(answer, reasons.get(signal, ""), snapshot, now),
                 "nextIfItGrows": goes_if_growth_lasts(answer, findings, {**reading, **stated}, snapshot),
             }
         )
@@ -343,7 +343,7 @@ def _with_host_path(answer: NextUp | None, snapshot: Snapshot) -> dict[str, Any]
     return {"hostPathPods": [pod.full_name for pod in pods], "hostPathOwners": list(owners)}
 
 
-def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, Any]:
+def _next_pod(answer: NextUp | None, why: str, snapshot: Snapshot, now: int) -> dict[str, Any]:
     """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
     if answer is None or answer.victim is None:
         return {"next": None, **stop_document(None if answer is None else answer.stop, snapshot, now)}
@@ -352,6 +352,7 @@ def _next_pod(answer: NextUp | None, snapshot: Snapshot, now: int) -> dict[str, 
     refusal = snapshot.state.backoff.budgets.get(row.uid)
     candidate = {
         "pod": row.pod.full_name,
+        "why": why,
         "priority": row.priority,
         "usage": usage,
         "request": row.request // NANO,

@@ -235,6 +235,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
     So do those far from a threshold whose pods are not measured.
     """
     without: dict[str, list[str]] = {}
+    said: set[str] = set()
     shown = shown_entries(document)
     near = (*(each.entry for each in graces(document)), *(each.entry for each in approaches(document)))
     acts = {entry["signal"] for entry in (*near, *filter(is_due, shown))}
@@ -249,6 +250,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f"next for {entry['signal']}: ", "dim"),
             (clean(row["pod"]), "bold"),
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
+            (_why_next(row, said) if entry["signal"] in acts else "", "dim"),
             (goes_if_it_grows(entry), "yellow"),
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
@@ -263,6 +265,15 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         yield Text(f"what you can do: {text}", style="yellow")
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
+
+
+def _why_next(row: Document, said: set[str]) -> str:
+    """Return after a colon why a pod would be the next one; empty where that was `said` for another signal, or is unknown."""
+    why = clean(row.get("why", ""))  # an older daemon does not say it
+    if not why or why in said:
+        return ""
+    said.add(why)
+    return f": {why}"
 
 
 def _why_none(document: Document, entry: Document) -> str:
