@@ -9,7 +9,7 @@ import pytest
 from evictd.config.file import parse_documents
 from evictd.config.lint_model import Lint, LintFinding
 from evictd.core.model.signal import Signal
-from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.model.threshold import Threshold
 from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
 from evictd.core.units.quantity import of_bytes, of_count
 from evictd.render.check_report import CheckReport, as_data, write_report
@@ -123,10 +123,10 @@ def test_data_has_exact_amounts_and_null_where_nothing_is_known() -> None:
 
 
 def test_a_threshold_that_is_no_number_has_no_amount() -> None:
-    inert = Threshold(signal=Signal.PID_AVAILABLE, value=ThresholdValue(fraction=float("nan")))
+    found, _ = parse_threshold_config(ThresholdMaps(hard={"pid.available": "nan%"}))
     report = CheckReport(
         source=None,
-        thresholds=(inert,),
+        thresholds=found,
         capacities={Signal.PID_AVAILABLE: of_count(5)},
         available={},
         warnings=(),

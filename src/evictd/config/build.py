@@ -4,6 +4,7 @@ First the defaults of fields that are zero in the files, then the flags, then va
 together, each with the file or flag it came from.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -209,6 +210,7 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield f"evictionMinimumReclaim.{shown(signal)} has no effect: there is no threshold for it"
     if kubelet.eviction_soft and eviction.max_pod_grace_period_seconds == 0:
         yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
+    yield from _without_number(eviction)
     yield from _long_graces(eviction)
     if eviction.pressure_transition_period <= 0:
         period = format_duration(eviction.pressure_transition_period)
@@ -223,6 +225,16 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
             yield f"{name} has no effect under decisionPolicy Kubelet"
     if eviction.max_pod_grace_period_seconds < 0:
         yield "evictionMaxPodGracePeriod is negative: the policy Kubelet then ends pods at once, Standard keeps their own grace"
+
+
+def _without_number(eviction: EvictionConfig) -> Iterator[str]:
+    """Warn of percentages that are no number, which the kubelet accepts as well."""
+    for each in eviction.thresholds:
+        values = (("", each.value), ("the minimum reclaim of ", each.min_reclaim))
+        for what, value in values:
+            if value is not None and value.quantity is None and math.isnan(value.fraction):
+                effect = "frees nothing more" if what else "is never met"
+                yield f"{what}{each.signal.value}: NaN% {effect}; write a number, such as 5%"
 
 
 def _long_graces(eviction: EvictionConfig) -> Iterator[str]:

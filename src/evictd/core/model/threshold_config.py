@@ -5,7 +5,6 @@ faults are reported, while the kubelet stops at the first. Thresholds are in con
 allocatable copies.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -180,10 +179,7 @@ def parse_threshold_value(signal: Signal, text: str) -> ThresholdValue | None:
 
 def _amount(text: str) -> ThresholdValue:
     if text.endswith("%"):
-        fraction = parse_percentage(text)
-        if math.isnan(fraction):
-            raise InvalidValueError("not a number, so it would never be met; only the kubelet accepts it")
-        return ThresholdValue(fraction=fraction)
+        return ThresholdValue(fraction=parse_percentage(text))
     return ThresholdValue(quantity=parse_quantity(text))
 
 
