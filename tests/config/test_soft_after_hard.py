@@ -41,19 +41,23 @@ def test_the_soft_threshold_of_a_small_node_is_named() -> None:
     """With 150Mi and 200Mi on 2 GiB each pod was killed after a second; `check` said nothing, and 400Mi gave it 60 s."""
     assert found("150Mi", "200Mi", "2Gi") == [
         (
-            "the soft threshold 200Mi acts after the hard one, which leaves out the 99Mi or more that no process can allocate "
-            "and acts at 249Mi by the soft one's count: pods get no grace period of their own; set it to 350Mi or more, or "
-            "memory.formula: Lowest"
+            "the soft threshold 200Mi acts after the hard one, which leaves out what no process can allocate (99Mi to 169Mi) "
+            "and so acts at up to 319Mi by the soft one's count: pods get no grace period of their own then; set it to 350Mi or "
+            "more, or memory.formula: Lowest"
         )
     ]
     assert found("150Mi", "350Mi", "2Gi") == []
+    (said,) = found("205Mi", "410Mi", "4Gi")
+    assert "the soft threshold 410Mi may act after the hard one" in said, "with much kernel memory"
+    assert "(137Mi to 207Mi) and so acts at up to 412Mi" in said
+    assert said.endswith("set it to 450Mi or more, or memory.formula: Lowest")
     assert len(found("500Mi", "600Mi", "8Gi")) == 1
     assert found("500Mi", "1Gi", "8Gi") == []
 
 
 def test_what_this_node_computes_comes_before_what_was_measured_elsewhere() -> None:
     assert found("150Mi", "200Mi", "2Gi", unallocatable=20) == []
-    assert "acts at 450Mi" in found("150Mi", "400Mi", "64Gi", unallocatable=300)[0]
+    assert "(300Mi) and so acts at up to 450Mi" in found("150Mi", "400Mi", "64Gi", unallocatable=300)[0]
 
 
 @pytest.mark.parametrize(

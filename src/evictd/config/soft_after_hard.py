@@ -7,12 +7,13 @@ kubelet's formula, and the pod gets no grace period of its own.
 
 from collections.abc import Iterator, Sequence
 
-from evictd.config.kernel_share import kernel_share
+from evictd.config.kernel_share import KernelShare, kernel_share
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
 from evictd.config.never_met import memory_never_met, useful_threshold
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin, Threshold
+from evictd.core.units.quantity import Quantity
 
 _MI = 1 << 20
 _SIGNAL = Signal.MEMORY_AVAILABLE
@@ -20,33 +21,46 @@ _SIGNAL = Signal.MEMORY_AVAILABLE
 
 def soft_after_hard(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
     """Return a finding for each soft threshold of `memory.available` that is above the hard one by less than that memory."""
-    least = _unallocatable(around)
+    unallocatable = _unallocatable(around)
     own = [each for each in thresholds if each.signal is _SIGNAL and each.origin is not Origin.DERIVED]
     limits = [limit_on(each, around.capacities) for each in own if each.hard]
     hard = max((limit for limit in limits if limit is not None), default=None)
-    if around.formula is not MemoryFormula.AUTO or least is None or hard is None:
+    if around.formula is not MemoryFormula.AUTO or unallocatable is None or hard is None:
         return
-    acts_at = hard.value() + least
+    acts_at = hard.value() + unallocatable.busy
     for soft in (each for each in own if not each.hard):
         limit = limit_on(soft, around.capacities)
-        overtaken = limit is not None and limit.value() <= acts_at and not any(memory_never_met([soft], around))
-        if overtaken and not any(each.hard and at_most(soft, each, around) for each in own):
+        if limit is None or limit.value() > acts_at or any(memory_never_met([soft], around)):
+            continue
+        if not any(each.hard and at_most(soft, each, around) for each in own):
             yield LintFinding(
                 lint=Lint.SOFT_AFTER_HARD,
                 signal=_SIGNAL,
                 message=(
-                    f"the soft threshold {soft.bound[1:]} acts after the hard one, which leaves out the {least // _MI}Mi or more "
-                    f"that no process can allocate and acts at {acts_at // _MI}Mi by the soft one's count: pods get no grace "
-                    "period of their own"
+                    f"the soft threshold {soft.bound[1:]} {_when(limit, hard, unallocatable)} the hard one, which leaves out "
+                    f"what no process can allocate ({_range(unallocatable)}) and so acts at up to {acts_at // _MI}Mi by the soft "
+                    "one's count: pods get no grace period of their own then"
                 ),
-                remedy=f"set it to {useful_threshold(acts_at) // _MI}Mi or more, or memory.formula: {MemoryFormula.LOWEST.value}",
+                remedy=f"set it to {_useful(hard, unallocatable)} or more, or memory.formula: {MemoryFormula.LOWEST.value}",
             )
 
 
-def _unallocatable(around: Surroundings) -> int | None:
-    """Return the least bytes that no process can allocate here, or on a measured machine of this size; `None` if unknown."""
+def _when(soft: Quantity, hard: Quantity, unallocatable: KernelShare) -> str:
+    """Return whether it acts after the hard one on every such node, or with much kernel memory only."""
+    return "acts after" if soft.value() <= hard.value() + unallocatable.idle else "may act after"
+
+
+def _range(unallocatable: KernelShare) -> str:
+    return f"{unallocatable.idle // _MI}Mi" if unallocatable.idle == unallocatable.busy else unallocatable.text
+
+
+def _useful(hard: Quantity, unallocatable: KernelShare) -> str:
+    return f"{useful_threshold(hard.value() + unallocatable.idle) // _MI}Mi"
+
+
+def _unallocatable(around: Surroundings) -> KernelShare | None:
+    """Return the bytes that no process can allocate, of this node or of a measured machine of its size; `None` if unknown."""
     if around.unallocatable_bytes is not None:
-        return around.unallocatable_bytes
+        return KernelShare(idle=around.unallocatable_bytes, busy=around.unallocatable_bytes)
     capacity = around.capacities.get(_SIGNAL)
-    share = None if capacity is None else kernel_share(capacity.value())
-    return None if share is None else share.idle
+    return None if capacity is None else kernel_share(capacity.value())
