@@ -204,19 +204,30 @@ def test_the_kustomization_with_alerts_has_the_metrics_that_they_are_about() -> 
 
 
 @pytest.mark.parametrize("overlay", ["dry-run", "beside-kubelet"])
-def test_kustomize_gives_large_nodes_the_thresholds_of_tuning(overlay: str) -> None:
-    """No page said how: `getting-started.md` named the need alone."""
+@pytest.mark.parametrize("size", ["large", "small"])
+def test_kustomize_gives_nodes_of_each_size_the_thresholds_of_tuning(overlay: str, size: str) -> None:
+    """No page said how for large nodes, and small ones kept 200Mi, below which the hard threshold acts first."""
     folder = ROOT / "deploy/overlays" / overlay
     own = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))["configMapGenerator"]
     (line,) = re.findall(r"^    (configMapGenerator: .*)$", text_of("charts.md"), re.MULTILINE)
     assert yaml.safe_load(line) == {"configMapGenerator": own}
     text = (folder / "config.yaml").read_text(encoding="utf-8")
-    for old, new in re.findall(r"\bs/([^/]+)/([^/]+)/", text_of("charts.md")):
+    (edits,) = re.findall(
+        r"^    (sed .*) deploy/overlays/dry-run/config.yaml > (.*)$", text_of("charts.md"), re.MULTILINE
+    )
+    for old, new in re.findall(r"\bs/([^/]+)/([^/]+)/", edits[size == "small"]):
         assert old in text
         text = text.replace(old, new, 1)
     kubelet = next(iter(yaml.safe_load_all(text)))
-    assert kubelet["evictionHard"]["memory.available"] == "500Mi"
-    assert kubelet["evictionSoft"] == {"memory.available": "1Gi"}
+    set_here = (kubelet["evictionHard"]["memory.available"], kubelet["evictionSoft"]["memory.available"])
+    assert set_here == {"large": ("500Mi", "1Gi"), "small": ("150Mi", "350Mi")}[size]
+
+
+@pytest.mark.parametrize("name", ["charts.md", "cluster.md", "getting-started.md"])
+def test_each_command_for_large_nodes_has_the_edit_for_small_ones(name: str) -> None:
+    """Two of the three pages had small nodes keep 200Mi."""
+    (line,) = re.findall(r"""^    .*sed .*s/"150Mi"/"500Mi"/; s/"200Mi"/"1Gi"/.*$""", text_of(name), re.MULTILINE)
+    assert """below 4 GiB only 's/"200Mi"/"350Mi"/'""" in line.partition(" # ")[2]
 
 
 def test_the_scrape_configuration_of_a_unit_has_the_labels_of_the_rules() -> None:
