@@ -64,7 +64,8 @@ def test_the_fault_of_a_pod_that_does_not_start_is_shown_without_that_pod() -> N
     text = book("EvictdDown")
     logs = text.index("\n    kubectl --namespace evictd logs POD --container evictd --previous\n")
     file = text.index(
-        "\n    kubectl --namespace evictd get configmap evictd --output jsonpath='{.data.config\\.yaml}' > evictd.yaml\n"
+        "\n    kubectl --namespace evictd get configmap evictd --output jsonpath='{.data.config\\.yaml}' > evictd.yaml"
+        "    # kustomize: "
     )
     assert logs < file < text.index("\n    evictd check evictd.yaml ")
     assert "the log names the fault" in text

@@ -170,6 +170,21 @@ def test_the_file_of_the_values_is_checked_before_anything_is_installed(
     assert "(rollout.md#check-the-values-first)" in index
 
 
+def test_the_file_that_is_checked_is_also_had_with_kustomize() -> None:
+    """`get configmap evictd` finds none with kustomize, which adds a hash to the name, and the first check had only Helm."""
+    copy = "cp mine/config.yaml evictd.yaml"
+    alerts = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+    for text in (
+        PAGE.partition("\n## Check the values first\n")[2].partition("\n## ")[0],
+        PAGE.partition("\n## 2. ")[2].partition("\n## ")[0],
+        alerts.partition("\n## EvictdDown\n")[2].partition("\n## ")[0],
+    ):
+        before = text.partition("\n    evictd check evictd.yaml")[0]
+        assert f"# kustomize: {copy}\n" in before
+    charts = (ROOT / "docs/charts.md").read_text(encoding="utf-8")
+    assert "> mine/config.yaml" in charts.partition("\n## With kustomize\n")[2]
+
+
 def test_the_pod_runs_before_a_command_is_run_in_it() -> None:
     """`kubectl exec` came right after `helm install`, before there was a container."""
     step = PAGE.partition("\n## 1. ")[2].partition("\n## 2. ")[0]
