@@ -1,10 +1,11 @@
 """docs/cluster.md: what it says of rights and budgets is what the chart and evictd do."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.deploy.manifests import CHART, documents
+from tests.deploy.manifests import CHART, DEPLOY, documents
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -32,6 +33,16 @@ def test_the_value_that_removes_a_rule_leaves_the_configuration_and_the_page_say
         in rights
     )
     assert "Soft evictions then ignore budgets." in rights
+
+
+def test_what_the_job_deleted_is_no_error_of_the_next_command() -> None:
+    """The Job deletes the DaemonSet, and `kubectl delete -k mine` then ended with NotFound."""
+    deleted = re.findall(r"kubectl delete (?:.* )?-k \S+", (DOCS / "cluster.md").read_text(encoding="utf-8"))
+    deleted += re.findall(
+        r"kubectl delete [^`&]*", (DEPLOY / "cleanup/kustomization.yaml").read_text(encoding="utf-8")
+    )[1:]
+    assert len(deleted) == 4
+    assert [each for each in deleted if "--ignore-not-found" not in each] == []
 
 
 @pytest.mark.parametrize("name", ["troubleshooting.md", "tuning.md", "from-the-kubelet.md"])
