@@ -185,6 +185,18 @@ def test_the_file_that_is_checked_is_also_had_with_kustomize() -> None:
     assert "> mine/config.yaml" in charts.partition("\n## With kustomize\n")[2]
 
 
+def test_the_way_back_to_a_dry_run_with_kustomize_is_another_overlay() -> None:
+    """The page had `dryRun: true` in the file, a line that the copy of `beside-kubelet` has not."""
+    _, evictd = documents(DEPLOY / "overlays/beside-kubelet/config.yaml")
+    assert "dryRun" not in evictd
+    _, evictd = documents(DEPLOY / "overlays/dry-run/config.yaml")
+    assert evictd["dryRun"]
+    back = PAGE.partition("\n## 3. ")[2].partition("**Back.**")[2].partition("\n## ")[0]
+    assert "[kustomize](charts.md#with-kustomize): take `dry-run` again" in " ".join(back.split())
+    charts = " ".join((ROOT / "docs/charts.md").read_text(encoding="utf-8").split())
+    assert "take `beside-kubelet`, which evicts, for `dry-run`, in `resources` and in the copy" in charts
+
+
 def test_the_pod_runs_before_a_command_is_run_in_it() -> None:
     """`kubectl exec` came right after `helm install`, before there was a container."""
     step = PAGE.partition("\n## 1. ")[2].partition("\n## 2. ")[0]
