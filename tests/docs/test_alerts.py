@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from evictd.commands.explain_alert import runbooks
+from evictd.commands.status import DEFAULT_ADDRESS
 from evictd.errors import SourceKind
 from tests.deploy.manifests import CHART, DEPLOY, documents
 
@@ -73,6 +74,26 @@ def test_the_fault_of_a_pod_that_does_not_start_is_shown_without_that_pod() -> N
     assert "evictd" in {each["name"] for each in daemon_set["spec"]["template"]["spec"]["containers"]}
     assert "config.yaml: |" in (CHART / "templates/configmap.yaml").read_text(encoding="utf-8")
     assert "upgrade" in book("EvictdThresholdNeverClear")
+
+
+def test_the_run_book_of_a_silent_evictd_has_a_taken_port_and_the_killed_unit() -> None:
+    """With a taken port the daemon runs on, which the run book did not say; a memory limit is only the pod's."""
+    text = " ".join(book("EvictdDown").split())
+    status = (DOCS.parent / "src/evictd/commands/status.py").read_text(encoding="utf-8")
+    assert "answers, but is no evictd" in status
+    assert "`answers, but is no evictd` (log: `Address already in use`)" in text
+    assert f"ss -ltnp 'sport = :{DEFAULT_ADDRESS.rpartition(':')[2]}'" in text
+    unit = "".join((DEPLOY / f"evictd.{kind}").read_text(encoding="utf-8") for kind in ("service", "slice"))
+    assert re.findall(r"^Memory(?:Max|High)=", unit, re.MULTILINE) == []
+    assert "the unit has none" in text
+
+
+def test_the_rule_of_a_dry_run_can_be_deleted_without_helm() -> None:
+    """The run book had the chart's value alone."""
+    text = book("EvictdDryRunForLong")
+    assert "chart: `prometheusRule.disabled`" in text
+    (path,) = re.findall(r"kustomize: in `(.*?)`", text)
+    assert "alert: EvictdDryRunForLong\n" in (DOCS.parent / path).read_text(encoding="utf-8")
 
 
 def test_each_command_of_a_run_book_is_a_paragraph() -> None:
