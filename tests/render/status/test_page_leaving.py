@@ -2,8 +2,9 @@
 
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.headline import headline
+from evictd.render.status.leaving_pods import is_overdue
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
-from evictd.render.status.timing import End, is_overdue
+from evictd.render.status.timing import End
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import page, play, pressed

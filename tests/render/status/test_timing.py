@@ -1,6 +1,6 @@
 """When thresholds act, and how long conditions stay."""
 
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.status.remedies import remedies
 from evictd.render.status.timing import (
     End,
@@ -12,10 +12,15 @@ from evictd.render.status.timing import (
     time_lines,
     without_repeated,
 )
+from evictd.world.behaviours import Burst, Hold, Usage
+from evictd.world.loop import play as world_play
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.playbook import config, pod
 from tests.render.shown_nodes import blocked, calm, play, pressed, rehearsed
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, world
 
 
 def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
@@ -127,6 +132,31 @@ def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute()
     assert "left): the soft threshold acts in 10s at the latest" in grace
     assert hard.endswith(" in 7.9s at the rate of the last minute, but fell by only 17.6Mi a second in the last 10s")
     assert slowed({}) == "", "of an older daemon"
+
+
+def test_a_steep_last_interval_gives_the_time_of_the_hard_threshold_that_acts_first() -> None:
+    """`Acts in about 1m54s` was said of a fall of 200Mi a second; the pod was evicted 17 s later at the hard threshold."""
+    grows = Burst(of=Usage.MEMORY, amount=6800 * MI, start=120 * SECOND, duration=MINUTE, rate=200 * MI)
+    batch = WorldPod(pod=pod("batch", memory="1Gi"), behaviours=(Hold(of=Usage.MEMORY, amount=2072 * MI), grows))
+    node = world(batch, memory=8 * GI)
+    thresholds = config(hard={"memory.available": "200Mi"}, soft={"memory.available": ("1500Mi", "90s")})
+    burst = snapshot_at(world_play(node, thresholds), 138)
+    (approach, *_) = approaches(status_of(burst, burst.at))
+    assert approach.acts == "in about 20s to 1m58s, at the hard threshold 200Mi"
+
+
+def test_a_hard_threshold_that_only_the_last_readings_foresee_stands_beside_a_grace_period() -> None:
+    """Only the end of the grace period was said."""
+    snapshot = incident_snapshot("34-control-burst-within-grace", 80)
+    status = status_of(snapshot, snapshot.at)
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    memory.update(lately=None, lastFall={"overSeconds": 10.0, "fillRate": 1})
+    (hard,) = (each for each in memory["thresholds"] if each["kind"] == "hard")
+    hard.update(secondsToThreshold=300.0, secondsAtLastFall=19.0)
+    assert next(time_lines(status)) == (
+        "memory.available reaches its hard threshold 200Mi in 19s at the rate of the last 10s, in 5m0s at that of the last "
+        "minute, and its soft threshold acts in 1m20s at the latest"
+    )
 
 
 def test_a_steep_last_interval_gives_the_time_at_its_rate_first() -> None:

@@ -14,6 +14,7 @@ from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
 from evictd.render.status.last_reclaim import last_reclaim, last_reclaim_text
+from evictd.render.status.leaving_pods import is_overdue, refused
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import mend_evicted, nth_text
@@ -36,8 +37,6 @@ from evictd.render.status.timing import (
     as_before,
     graces,
     is_due,
-    is_overdue,
-    refused,
     slowed,
 )
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text

@@ -31,6 +31,7 @@ from evictd.render.status.headline import (
 from evictd.render.status.holders import filled, full_name, growers, held_by, measured_before
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_eviction import last_eviction, last_eviction_text
+from evictd.render.status.leaving_pods import refused
 from evictd.render.status.nearest import nearest
 from evictd.render.status.order_then import first_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
@@ -44,7 +45,7 @@ from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_card import Trend, signal_card
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.stopped import name_last, stop_text
-from evictd.render.status.timing import End, approaches, as_before, ends, graces, is_due, refused, without_repeated
+from evictd.render.status.timing import End, approaches, as_before, ends, graces, is_due, without_repeated
 from evictd.render.status.unguarded import unguarded_entry, unguarded_text
 from evictd.render.text import (
     capital,

@@ -9,8 +9,9 @@ from evictd.core.units.quantity import of_count
 from evictd.render.deciding import chosen_because
 from evictd.render.status.awaited import awaited_pods, waits_at_most
 from evictd.render.status.hard_cut import cut_at_hard, cut_in, entry_of
+from evictd.render.status.leaving_pods import is_overdue
 from evictd.render.status.remedies import grew_elsewhere
-from evictd.render.status.timing import FORESEEN_SECONDS, End, is_due, is_overdue
+from evictd.render.status.timing import FORESEEN_SECONDS, End, is_due
 from evictd.render.text import clean, first_of, gap_text, seconds_text, usage_text
 
 Document = Mapping[str, Any]

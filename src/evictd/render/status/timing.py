@@ -180,8 +180,15 @@ def hard_then(entry: Document, within: float = SOON_SECONDS) -> str | None:
     hard = next((each for each in _foreseen(entry, within) if each.threshold["kind"] == "hard"), None)
     if hard is None:
         return None
+    first = f"{seconds_text(hard.soonest)} to " if hard.soonest < hard.seconds else ""
     limit = limit_amount(hard.threshold["limit"], Signal(entry["signal"]))
-    return f"in about {seconds_text(hard.seconds)}, at the hard threshold {limit}"
+    return f"in about {first}{seconds_text(hard.seconds)}, at the hard threshold {limit}"
+
+
+def _hard_sooner(entry: Document, within: float) -> Approach | None:
+    """Return the hard threshold of a signal that is met within this many seconds, or is at the rate of the last readings."""
+    hard = (each for each in _foreseen(entry, FORESEEN_SECONDS) if each.threshold["kind"] == "hard")
+    return next((each for each in hard if each.soonest <= within), None)
 
 
 class Grace(NamedTuple):
@@ -215,12 +222,13 @@ def graces(status: Document) -> list[Grace]:
             if found_late := _slow_hard(entry, threshold, left):
                 found.append(found_late)
                 continue
-            hard = () if slowed(entry) else _foreseen(entry, left)
-            if sooner := [each for each in hard if each.threshold["kind"] == "hard"]:
-                before = seconds_text(sooner[0].seconds) != seconds_text(left)
+            if (hard := None if slowed(entry) else _hard_sooner(entry, left)) is not None:
+                before = seconds_text(hard.soonest) != seconds_text(left)
                 acts = f"before its soft threshold acts (in {seconds_text(left)})"
-                text = f"{sooner[0].text}, {acts if before else 'when its soft threshold acts as well'}"
-                found.append(Grace(sooner[0].seconds, entry, text))
+                if hard.seconds > left:
+                    acts = f"and its soft threshold acts in {seconds_text(left)} at the latest"
+                text = f"{hard.text}, {acts if before else 'when its soft threshold acts as well'}"
+                found.append(Grace(hard.soonest, entry, text))
                 continue
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
@@ -246,24 +254,6 @@ def _slow_hard(entry: Document, soft: Document, left: float) -> Grace | None:
             acts = f"before its {soft['kind']} threshold acts (in {seconds_text(left)})"
             return Grace(seconds, entry, f"{entry['signal']} {when}, {acts}")
     return None
-
-
-def is_overdue(row: Document) -> bool:
-    """Whether a pod that is being evicted did not end in the time for which evictd waits for it."""
-    ends_in = row.get("endsInSeconds")  # an older daemon does not say it
-    return ends_in is not None and ends_in < 0 and not row["gone"]
-
-
-def refused(status: Document) -> list[Document]:
-    """Return the signals for which no other pod goes, though evictd no longer waits for the end of a leaving one."""
-    stays = [row for row in status["leaving"] if not row["gone"]]
-    late = {row["signal"] for row in stays if is_overdue(row)} - {row["signal"] for row in stays if not is_overdue(row)}
-    waits = len(late) < len({row["signal"] for row in stays})
-    return [
-        entry
-        for entry in status["signals"]
-        if late and is_due(entry) and entry.get("stop") and (entry["signal"] in late or not waits)
-    ]
 
 
 _MINUTE = 60
