@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.model.signal import NodeCondition
+from evictd.core.model.pod import PodSource
+from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import Comeback
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
 from evictd.render.status.timing import conditions
-from evictd.world.behaviours import Grow, Usage
+from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import WorldPod
+from evictd.world.model import HostUse, WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 from tests.playbook import config, pod
@@ -126,6 +127,21 @@ def test_a_condition_that_stays_longer_than_configured_says_why() -> None:
     )
     assert memory["why"] in list(conditions(status_of(seen, NOW)))
     assert any("come back when they end" in line.event for line in changes({}, topics(seen.findings, (), {})))
+
+
+def test_a_pod_that_holds_again_what_it_held_before_a_kill_did_not_grow() -> None:
+    """The advice was to limit a static pod that took its 600Mi again, above its request, while a host service leaked."""
+    static = WorldPod(
+        pod=pod("api", memory="512Mi", source=PodSource.STATIC), behaviours=(Hold(of=Usage.MEMORY, amount=600 * MI),)
+    )
+    agent = HostUse(name="agent", behaviours=(Grow(of=Usage.MEMORY, rate=2 * MI),), oom_score_adj=-900)
+    of = world(static, host=(agent,), memory=2 * GI, duration=20 * MINUTE)
+    near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), 1050)
+    (entry,) = [each for each in status_of(near, near.at)["signals"] if each["signal"] == "memory.available"]
+    assert near.state.holdings[Signal.MEMORY_AVAILABLE].growing["api"].grown == 600 * MI, (
+        "it was killed, and runs again"
+    )
+    assert (entry["growing"]["pods"], entry["growing"]["elsewhere"]) == ([], 20 * MI)
 
 
 @pytest.mark.parametrize("seconds", [300, 400, 500])

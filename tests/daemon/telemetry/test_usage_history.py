@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
-from evictd.daemon.telemetry.usage_history import UsageHistory, UsageSample, sample_before, usage_recorded
+from evictd.daemon.telemetry.usage_history import UsageHistory, UsageSample, most_held, sample_before, usage_recorded
 from tests.playbook import pod
 
 MEMORY = Signal.MEMORY_AVAILABLE
@@ -46,6 +48,21 @@ def test_a_sample_from_before_a_release_says_nothing_of_the_fall_that_followed()
     assert sample_before((full, free), MINUTE, 98) is full
     unknown = replace(full, elsewhere=None)
     assert sample_before((unknown, free), MINUTE, 50) is unknown
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [
+        ((600, 600, 600, 0, 0), (600, True)),
+        ((100, 300, 500, 700, 0), (700, False)),
+        ((600, 0), (600, False)),
+        ((), (0, False)),
+    ],
+)
+def test_what_a_pod_held_steadily_is_told_from_what_it_reached(held: tuple[int, ...], found: tuple[int, bool]) -> None:
+    """A pod that the kernel had killed and that held as much again was named as what grew, because it exceeds its request."""
+    samples = [UsageSample(at=at, used={"a": used}, elsewhere=7) for at, used in enumerate(held)]
+    assert most_held(samples, "a") == found
 
 
 def test_a_pod_that_came_later_grew_by_all_that_it_holds_and_one_without_a_measurement_is_left_out() -> None:

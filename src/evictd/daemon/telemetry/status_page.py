@@ -32,7 +32,7 @@ from evictd.daemon.telemetry.stated_rate import stated_rate
 from evictd.daemon.telemetry.stop_document import stop_document
 from evictd.daemon.telemetry.trends import Trend
 from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
-from evictd.daemon.telemetry.usage_history import sample_before
+from evictd.daemon.telemetry.usage_history import most_held, sample_before
 from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, next_reasons, node_view
@@ -323,15 +323,15 @@ def _within_request(row: RankedPod | None, answer: NextUp) -> bool | None:
 
 
 def _without_returned(grown: dict[str, int], answer: NextUp, supply: Signal, snapshot: Snapshot) -> dict[str, int]:
-    """Return the growth of pods without what those only took again, within their requests, that the kernel killed lately."""
+    """Return the growth of pods without what those only took again that the kernel killed lately.
+
+    A pod that exceeds its request may leak again: so it is only where it held a steady amount before.
+    """
     within = {row.uid for row in answer.rows if _within_request(row, answer)}
-    killed = {each.uid for each in snapshot.killed} & grown.keys() & within
-    if not killed:
-        return grown
-    samples = snapshot.trends.usage.get(supply, ())
-    used = snapshot.state.holdings[supply].used
-    most = {uid: max((each.used.get(uid, 0) for each in samples), default=0) for uid in killed}
-    return {**grown, **{uid: min(grown[uid], max(used.get(uid, 0) - most[uid], 0)) for uid in killed}}
+    used, samples = snapshot.state.holdings[supply].used, snapshot.trends.usage.get(supply, ())
+    killed = {uid: most_held(samples, uid) for uid in {each.uid for each in snapshot.killed} & grown.keys()}
+    returned = {uid: most for uid, (most, steady) in killed.items() if steady or uid in within}
+    return {**grown, **{uid: min(grown[uid], max(used.get(uid, 0) - most, 0)) for uid, most in returned.items()}}
 
 
 def _with_host_path(answer: NextUp | None, snapshot: Snapshot) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from evictd.core.units.duration import HOUR, MINUTE
 
 SPACING = 2 * MINUTE
 LENGTH = HOUR
+_STEADY_PART = 8
+"""What a pod holds is about the most that it held where less than this part of that is missing."""
 
 
 @frozen
@@ -58,6 +60,14 @@ def _added(samples: tuple[UsageSample, ...], read: SupplyHoldings, pods: Iterabl
     kept = (each for each in samples if each.at > read.at - LENGTH)
     unmeasured = frozenset(pod.uid for pod in pods if pod.uid not in read.used)
     return (*kept, UsageSample(at=read.at, used=read.used, elsewhere=elsewhere, unmeasured=unmeasured))
+
+
+def most_held(samples: Iterable[UsageSample], uid: str) -> tuple[int, bool]:
+    """Return the most that a pod held, and whether it held about as much in most samples that are not 0: then it did not leak."""
+    held = [used for each in samples if (used := each.used.get(uid, 0)) > 0]
+    most = max(held, default=0)
+    near = sum(used * _STEADY_PART >= most * (_STEADY_PART - 1) for used in held)
+    return most, near > 1 and near * 2 > len(held)
 
 
 def sample_before(samples: Sequence[UsageSample], at: int, held: int | None = None) -> UsageSample | None:
