@@ -69,6 +69,17 @@ def test_a_signal_that_cannot_be_read_has_no_thresholds() -> None:
     )
 
 
+def test_a_cut_of_which_no_time_is_left_is_at_any_moment() -> None:
+    """`In 0.0s` stood below `at any moment`."""
+    snapshot = incident_snapshot("16-long-grace-period", 281)
+    status = status_of(snapshot, snapshot.at)
+    (row,) = status["leaving"]
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    for each in memory["thresholds"]:
+        each["secondsToThreshold"] = 0.0
+    assert cut_in(row, status) == ", at any moment at the present rate"
+
+
 def test_no_time_is_said_to_a_cut_at_a_rate_that_has_ended() -> None:
     """`in 11s at the present rate` stood below a headline that said that memory hardly falls (world 25)."""
     snapshot = incident_snapshot("25-budget-of-zero", 289)

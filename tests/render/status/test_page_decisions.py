@@ -59,7 +59,7 @@ def test_the_end_of_a_condition_is_named() -> None:
 
 def test_what_was_left_is_said_of_the_time_that_has_passed() -> None:
     """`8.8Gi were left within a minute` stood there in the second in which the pod ended."""
-    for seconds, left in ((471, "; it ended 0.0s later"), (472, " 1.5s after that")):
+    for seconds, left in ((471, "; it ended less than 1s later"), (472, " 1.5s after that")):
         ended = incident_snapshot("12-container-log", seconds)
         (eviction,) = [each for each in page_decisions(status_of(ended, ended.at), ()) if each["pod"]]
         assert eviction["text"].endswith(left)

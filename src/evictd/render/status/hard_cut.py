@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.render.status.timing import FORESEEN_SECONDS, slowed
-from evictd.render.text import seconds_text
+from evictd.render.status.timing import FORESEEN_SECONDS, in_text, slowed
 
 Document = Mapping[str, Any]
 
@@ -30,7 +29,7 @@ def cut_in(row: Document, status: Document) -> str:
     if entry is None or slowed(entry):
         return ""
     times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
-    return f", in {seconds_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
+    return f", {in_text(min(times))} at the present rate" if times and min(times) <= FORESEEN_SECONDS else ""
 
 
 def next_cut_at_hard(entry: Document, status: Document) -> str:

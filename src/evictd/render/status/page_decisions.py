@@ -48,7 +48,8 @@ def _end(decision: Document, status: Document) -> str:
     begun, ended = seconds_ago(status, decision["at"]), seconds_ago(status, decision["ended"])
     if begun is None or ended is None:
         return ""
-    text = f"; it ended {seconds_text(max(begun - ended, 0))} later"
+    after = seconds_text(begun - ended).replace(".0s", "s") if begun - ended >= 1 else "less than 1s"  # whole seconds
+    text = f"; it ended {after} later"
     if (amount := decision["left"]) is None:
         return text
     left = signal_amount(amount, Signal(decision["signal"]))
