@@ -5,8 +5,10 @@ from io import StringIO
 from rich.console import Console
 
 from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+from evictd.core.eviction.time_left import STOP_TIME
 from evictd.core.model.config import Policy
-from evictd.render.status.hard_cut import _CUT_TO, _KUBELET, cut_at_hard, cut_in, entry_of, next_cut_at_hard
+from evictd.core.units.duration import SECOND
+from evictd.render.status.hard_cut import _CUT_TO, _KUBELET, _STOP_TIME, cut_at_hard, cut_in, entry_of, next_cut_at_hard
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
@@ -67,6 +69,19 @@ def test_a_signal_that_cannot_be_read_has_no_thresholds() -> None:
         entry_of({"signal": "memory.available"}, {"signals": [{"signal": "memory.available", "observed": False}]})
         is None
     )
+
+
+def test_where_the_rest_does_not_last_for_a_second_the_next_pod_has_no_grace_period() -> None:
+    """A second was said of a fall of 200Mi a second to a hard threshold of 200Mi; the pod was killed without grace."""
+    assert _STOP_TIME * SECOND == STOP_TIME
+    snapshot = incident_snapshot("16-long-grace-period", 245)
+    status = status_of(snapshot, snapshot.at)
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    next(each for each in memory["thresholds"] if each["kind"] == "soft")["graceLeftSeconds"] = 60.0
+    (limit,) = [each["limit"] for each in memory["thresholds"] if each["kind"] == "hard"]
+    for rate, grace in ((limit // 2, 1), (limit, 0)):
+        memory["lastFall"] = {"overSeconds": 10.0, "fillRate": rate}
+        assert next_cut_at_hard(memory, status) == f", with a grace period of {grace}s"
 
 
 def test_a_cut_of_which_no_time_is_left_is_at_any_moment() -> None:

@@ -11,6 +11,8 @@ Document = Mapping[str, Any]
 _KUBELET = "Kubelet"
 _CUT_TO = 1
 """Seconds: `core.eviction.ledger.IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS`."""
+_STOP_TIME = 0.5
+"""Seconds: `core.eviction.time_left.STOP_TIME`."""
 
 
 def cut_at_hard(row: Document, status: Document) -> str:
@@ -44,8 +46,16 @@ def next_cut_at_hard(entry: Document, status: Document) -> str:
     if not cut or not times or min(times) >= acts + grace:
         return ""
     if min(times if not slowed(entry) else _times_lately(row, entry, status), default=acts + grace) <= acts:
-        return f", with a grace period of {_CUT_TO}s"
+        return f", with a grace period of {_fitting(entry, _hard(row, status))}s"
     return f", with a grace period of {grace}s, {cut}{cut_in(row, status)}"
+
+
+def _fitting(entry: Document, hard: list[Document]) -> int:
+    """Return the grace period in seconds at the hard threshold: 0 where the rest does not last for it and a stop at the rate."""
+    rates = (entry, entry.get("lastFall") or {}) if not slowed(entry) else (entry["lately"],)
+    rate = max((each.get("fillRate") or 0 for each in rates), default=0)
+    lasts = all(each["limit"] >= rate * (_CUT_TO + _STOP_TIME) for each in hard)
+    return _CUT_TO if lasts else 0
 
 
 def _times_lately(row: Document, entry: Document, status: Document) -> list[float]:
