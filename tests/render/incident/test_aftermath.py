@@ -28,6 +28,16 @@ def test_new_pods_of_the_owner_are_found_with_their_times() -> None:
     assert successors_of(records[1], records[2:], event, time_of(event.at)) == (("default/hog-new", 12.0),)
 
 
+def test_a_new_pod_counts_however_late_it_is_first_recorded() -> None:
+    """No new pod was said to be seen of an owner whose next pod filled the node again, 20 minutes later."""
+    records = recorded()
+    event = find_eviction(evictions_of(records), "last")
+    late = [msgspec.structs.replace(each, wall="2026-01-01T01:00:30Z") for each in records[2:]]
+    (found,) = successors_of(records[1], late, event, time_of(event.at))
+    assert found[0] == "default/hog-new"
+    assert found[1] > AFTER / SECOND
+
+
 def test_the_next_eviction_is_found_by_the_clock_that_goes_on() -> None:
     """750Mi were said to come back of a pod of 250Mi: two others were evicted within the same second."""
     records = recorded()

@@ -42,6 +42,11 @@ def test_a_threshold_that_was_met_again_and_many_new_pods_are_told() -> None:
     assert lines[-2:] == ["ReplicaSet/hog created default/hog-3 on this node within 3s", "and 114 more after it"]
 
 
+def test_a_new_pod_that_is_recorded_late_may_have_come_long_before() -> None:
+    lines = list(relief_lines(replace(incident(), successors=(("default/hog-new", 1763.0),))))
+    assert lines[-1] == "ReplicaSet/hog created default/hog-new on this node, first recorded 29m23s later"
+
+
 def test_a_missing_amount_of_a_few_bytes_has_a_unit() -> None:
     """`1 was missing` was said of memory."""
     found = replace(incident(), available=2 * GI - 1)

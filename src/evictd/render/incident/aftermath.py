@@ -112,14 +112,15 @@ def running_at_end(last: JournalRecord, evictions: Iterable[HistoryEvent]) -> fr
 def successors_of(
     record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent, at: int
 ) -> tuple[tuple[str, float], ...]:
-    """Return the pods of the same owner and namespace that were not here at the eviction, as they first appear."""
+    """Return the pods of the same owner and namespace that were not here at the eviction, as they first appear.
+
+    However late that is: a journal has no record of a calm cycle, so a pod that came at once may be recorded an hour later.
+    """
     if not event.owner:
         return ()
     known = {each.metadata.uid for each in record.observation.pods} | {event.uid}
     found: list[tuple[str, float]] = []
     for each in later:
-        if time_of(each.wall) - at > AFTER:
-            break
         for pod in each.observation.pods:
             kin = clean(pod.owner) == event.owner and pod.metadata.namespace == event.pod.partition("/")[0]
             if kin and pod.metadata.uid not in known:

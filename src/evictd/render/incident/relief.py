@@ -13,7 +13,7 @@ from evictd.render.incident.reclaim_short import reclaim_short_text, went_for_re
 from evictd.render.text import amount_text, signal_amount, usage_text
 
 _LONG = 60
-"""Seconds that a journal must go on before it says that an owner created no new pod."""
+"""Seconds that a journal must go on before it says that an owner created no new pod; one seen later may have come long before."""
 _NAMED = 3
 """How many new pods of an owner are named."""
 _END_OF_JOURNAL = "the journal's last record"
@@ -99,7 +99,8 @@ def _successors(found: Incident) -> Iterator[str]:
     event = found.event
     for name, seconds in found.successors[:_NAMED]:
         # The journal has no record of a calm cycle, so its first record with the pod is only the latest time of its start.
-        yield f"{event.owner} created {name} on this node {_within(seconds)}"
+        seen = f" {_within(seconds)}" if seconds < _LONG else f", first recorded {_later(seconds)}"
+        yield f"{event.owner} created {name} on this node{seen}"
     if (more := len(found.successors) - _NAMED) > 0:
         yield f"and {more} more after it"
     if event.owner and not found.successors and not event.dry_run and found.known_for >= _LONG:
