@@ -70,6 +70,46 @@ def test_a_pod_that_gave_its_memory_back_meanwhile_did_not_grow_on(slow_leak: tu
     assert [each.event.pod for each in found(tuple(again))] == ["default/cache"]
 
 
+@pytest.fixture(scope="module")
+def workers() -> tuple[JournalRecord, ...]:
+    """A leak of 3Mi a second within its request, for which two steady pods of one owner go before it exceeds that."""
+    leak = hog(rate=3 * MI, name="orders", memory="4Gi", priority=100, owner="ReplicaSet/orders")
+    steady = [holder(f"worker-{n}", 800 * MI, memory="700Mi", owner="ReplicaSet/worker") for n in range(3)]
+    played = play(world(leak, *steady, memory=8 * GI, duration=50 * MINUTE), config(hard={"memory.available": "500Mi"}))
+    return tuple(map(decode_record, journal_lines(played, end=END)))
+
+
+def test_a_victim_of_the_same_owner_counts_where_the_pod_of_another_one_grew(
+    workers: tuple[JournalRecord, ...],
+) -> None:
+    """The limit that spares the last of four workers was said to be enough: with it the first three go as they did."""
+    evictions = [each for each in evictions_of(workers) if each.owner == "ReplicaSet/worker"]
+    assert len(evictions) > 1
+    last = next(n for n, each in enumerate(workers) if each.wall == evictions[-1].at and _evicts(each))
+    earlier = earlier_evictions(workers[: last + 1], evictions, evictions[-1])
+    assert [each.event.pod for each in earlier] == [each.pod for each in evictions[:-1]]
+    assert {each.now for each in earlier} == {"default/orders"}
+    unsure = tuple(map(without_attribution, workers[: last + 1]))
+    assert {pod for each in earlier_evictions(unsure, evictions, evictions[-1]) for pod in each.held} == {
+        "default/orders"
+    }
+
+
+def test_what_came_in_the_place_of_a_pod_that_grew_has_no_earlier_victim(
+    slow_leak: tuple[JournalRecord, ...],
+) -> None:
+    """The growth of its own owner's pod evicted it: that is another growth than its successor's."""
+    event = replace(evictions_of(slow_leak)[-1], owner="ReplicaSet/api")
+    kin = replace(evictions_of(slow_leak)[0], owner="ReplicaSet/api")
+    (other,) = earlier_evictions(_until(slow_leak, event.at), (kin, evictions_of(slow_leak)[1], event), event)
+    assert other.event.pod == "default/cache"
+
+
+def _until(records: tuple[JournalRecord, ...], at: str) -> tuple[JournalRecord, ...]:
+    last = next(n for n, each in enumerate(records) if each.wall == at and _evicts(each))
+    return records[: last + 1]
+
+
 def test_only_evictions_of_other_owners_for_the_resource_count(slow_leak: tuple[JournalRecord, ...]) -> None:
     event, *_ = evictions_of(slow_leak)
     assert is_for(event, Resource.MEMORY)

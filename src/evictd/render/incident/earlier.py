@@ -1,10 +1,11 @@
 """Finds the evictions before one that growth of the same pod caused, however long before, and what limit would spare each.
 
 The pod grew on while it took what each victim gave back, so a limit that bounds only what it held last spares none of them. As
-the growth of a pod counts that of one of the same owner that was evicted for it.
+the growth of a pod counts that of one of the same owner that was evicted for it. A victim of the evicted pod's own owner counts
+where another owner's pod grew: else the evicted pod may be what came in its place.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.recorded_ranking import ranking_of
+from evictd.render.incident.aftermath import siblings_of
 from evictd.render.incident.readings import levels_of
 from evictd.render.text import clean
 
@@ -24,7 +26,7 @@ _LESS = 10
 
 @frozen
 class Earlier:
-    """An eviction of another owner's pod before the one of an incident, for the same resource."""
+    """An eviction before the one of an incident, for the same resource."""
 
     event: HistoryEvent
     missing: int
@@ -47,7 +49,7 @@ def earlier_evictions(
     places = {(record.wall, uid_of(each)): n for n, record in enumerate(records) for each in record.decisions}
     same = [each for each in evictions if _counts(each, SIGNALS[signal].resource) and (each.at, each.uid) in places]
     ended = {each.uid: places[each.at, each.uid] for each in same if each.uid != event.uid}
-    others = [each for each in same if each.uid in ended and not of_one_owner(each, event)]
+    others = [each for each in same if each.uid in ended]
     usages = {each: [_usages(record, each) for record in records] for each in {*map(signal_of, others)} - {None}}
     found = [
         _Grown(records=records, usages=usages[signal_of(each)], place=places[each.at, each.uid], ended=ended).earlier(
@@ -55,7 +57,15 @@ def earlier_evictions(
         )
         for each in others
     ]
-    return tuple(each for each in found if each is not None)
+    kin = siblings_of(records[-1], event) | {event.pod}
+    return tuple(each for earlier in found if earlier is not None and (each := _of_others(earlier, event, kin)).held)
+
+
+def _of_others(found: Earlier, event: HistoryEvent, kin: Collection[str]) -> Earlier:
+    """Return of an eviction of the same owner's pod only what pods of other owners held; others stay as they are."""
+    if not of_one_owner(found.event, event):
+        return found
+    return replace(found, held={pod: held for pod, held in found.held.items() if pod not in kin})
 
 
 def _counts(event: HistoryEvent, resource: Resource) -> bool:
