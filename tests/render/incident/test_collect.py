@@ -56,6 +56,15 @@ def test_readings_of_one_second_are_in_the_order_in_which_they_were_made() -> No
     )
 
 
+def test_later_evictions_for_the_same_resource_are_known_however_late() -> None:
+    records = recorded()
+    (event,) = evictions_of(records)
+    late = replace(event, at="2026-01-01T01:00:30Z", uid="late")
+    other = replace(late, evidence={"because": {"signal": "pid.available"}})
+    soon = replace(event, at="2026-01-01T00:05:30Z", uid="soon")
+    assert incident_of(records, [event, soon, late, other], event.uid).evicted_later == (late,)
+
+
 def test_it_knows_its_node_and_whether_a_threshold_was_met_again() -> None:
     found = incident()
     assert (found.node, found.met, found.known_for, found.of_owner) == ("node-1", MetAfter(), 400.0, 1)

@@ -213,6 +213,17 @@ def test_the_cause_that_was_evicted_after_this_pod_is_to_be_mended() -> None:
     assert left_to_do(replace(found, ranking=within)) == "", "one within its request"
 
 
+def test_the_cause_that_went_long_after_this_pod_is_to_be_mended_as_well() -> None:
+    """A leak for which four workers went was named for the last three: of the first it went 16 minutes later."""
+    grower = Grower(pod="default/web", rate=3 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, running=frozenset(), after=())
+    rows = tuple(replace(row, request=0) for row in found.ranking)
+    went = HistoryEvent(at="2026-01-01T00:16:30Z", kind=EventKind.EVICTED, pod="default/web", uid="uid-web", text="")
+    text = left_to_do(replace(found, ranking=rows, evicted_later=(went,)))
+    assert text.endswith("default/web grew by 3Mi a second and was evicted after this pod")
+
+
 def test_a_threshold_above_the_normal_level_is_to_be_lowered_while_it_is_met() -> None:
     verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
     points = tuple((seconds, 1 << 29) for seconds in (-60.0, -30.0, 0.0))

@@ -7,6 +7,7 @@ it (`extra.trend`). A damaged part of a record is left out, without an error.
 from collections.abc import Iterable, Sequence
 
 from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.core.model.signal import SIGNALS
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import find_eviction, signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
@@ -27,7 +28,7 @@ from evictd.render.incident.aftermath import (
 )
 from evictd.render.incident.arrivals import arrivals_after
 from evictd.render.incident.condition_end import clear_text
-from evictd.render.incident.earlier import earlier_evictions
+from evictd.render.incident.earlier import earlier_evictions, is_for
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
 from evictd.render.incident.incident import Incident
@@ -54,7 +55,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     number = next(
         (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
     )
-    record, at = records[number], time_of(event.at)
+    record, later, at = records[number], records[number + 1 :], time_of(event.at)
     label, signal, held = event.evidence.get("because", {}).get("signal", ""), signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
     around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
@@ -62,7 +63,6 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
         (before if place <= number else after).extend(events)
     gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
-    later = records[number + 1 :]
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
     seen, clear = levels_of(record, signal), clear_after(record, later, signal)
     return Incident(
@@ -79,6 +79,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         before=tuple(each for each in before if each.uid != event.uid or each.kind in _OWN),
         earlier=earlier_evictions(records[: number + 1], evictions, event),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
+        evicted_later=_evicted_later(evictions, event),
         gone_after=None if gone is None else seconds_between(record, gone),
         successors=successors_of(record, later, event, at),
         events=tuple(events_written(record, event)),
@@ -124,3 +125,12 @@ def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
     namespace = event.pod.partition("/")[0]
     kin = (each for each in evictions if event.owner and each.owner == event.owner)
     return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
+
+
+def _evicted_later(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> tuple[HistoryEvent, ...]:
+    """Return the evictions for the same resource that are too late to belong to the incident."""
+    signal, end = signal_of(event), time_of(event.at) + AFTER
+    resource = None if signal is None else SIGNALS[signal].resource
+    return tuple(
+        each for each in evictions if resource is not None and time_of(each.at) > end and is_for(each, resource)
+    )

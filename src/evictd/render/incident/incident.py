@@ -53,6 +53,8 @@ class Incident:
     earlier: tuple[Earlier, ...] = ()
     """The evictions, however long before, that growth caused which went on until this one."""
     after: tuple[HistoryEvent, ...] = ()
+    evicted_later: tuple[HistoryEvent, ...] = ()
+    """The evictions for the same resource that came later than those of `after`."""
     gone_after: float | None = None
     """Seconds until nothing of the pod ran; `None` where the journal does not say."""
     successors: tuple[tuple[str, float], ...] = ()

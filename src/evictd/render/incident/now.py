@@ -149,7 +149,8 @@ def _relieved_later(found: Incident) -> str:
 
 
 def _evicted_later(found: Incident) -> list[HistoryEvent]:
-    return [each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run]
+    later = (*found.after, *found.evicted_later)
+    return [each for each in later if each.kind is EventKind.EVICTED and not each.dry_run]
 
 
 def _grower_later(found: Incident) -> HistoryEvent | None:
