@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Resource
+from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.owner_request import owner_request_text
+from evictd.render.incident.owner_request import higher_than_owner_text, owner_request_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident as recorded_incident
 from tests.stories import GI
@@ -39,9 +40,28 @@ def test_nothing_is_said_of_a_pod_of_higher_priority_or_of_one_that_grows_past_i
     found = incident(third())
     rows = tuple(replace(row, priority=1000) if row.pod == third() else row for row in found.ranking)
     assert owner_request_text(replace(found, ranking=rows), Resource.MEMORY) == ""
+    assert higher_than_owner_text(found, Resource.MEMORY) == ""
     grown = Grower(pod=found.event.pod, rate=GI)
     verdict = EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, growers=(grown,), played=1)
     assert owner_request_text(replace(found, verdict=verdict), Resource.MEMORY) == ""
+
+
+def test_a_pod_of_higher_priority_that_goes_instead_of_all_of_them_is_named() -> None:
+    """Of four workers another one was said to go with a request of 800Mi: in the template of all it spares each of them."""
+    found = incident(third())
+    rows = tuple(replace(row, priority=1000) if row.pod == third() else row for row in found.ranking)
+    instead = (
+        "default/web of the same owner would have gone in its place then; with that of all pods of ReplicaSet/hog, "
+    )
+    (told,) = (each for each in avoidance(replace(found, ranking=rows)).not_by if "of the same owner" in each)
+    assert instead + third() in told
+    assert told.endswith(", whose priority 1000 is higher")
+    verdict = EvictionVerdict(
+        need=Need.ANOTHER_POD, pod=found.event.pod, growers=(Grower(pod=third(), rate=GI),), played=1
+    )
+    cause = replace(found, ranking=rows, verdict=verdict)
+    assert owner_request_text(cause, Resource.MEMORY).endswith("priority 1000 is higher; it is the one that grew")
+    assert higher_than_owner_text(cause, Resource.MEMORY) == ""
 
 
 def test_requests_that_do_not_fit_on_the_node_are_the_schedulers() -> None:

@@ -22,7 +22,7 @@ from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_growth import only_others_grew
-from evictd.render.incident.owner_request import NOT_ALL_PLACED, owner_request_text
+from evictd.render.incident.owner_request import NOT_ALL_PLACED, higher_than_owner_text, owner_request_text
 from evictd.render.incident.priority_remedy import priority_text
 from evictd.render.incident.requested import requested_with
 from evictd.render.incident.resize import resize_in_vain, resize_remedy
@@ -346,8 +346,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(not_by=(f"{request}: {no_pod_then(found, resource)}",))
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
-        every = owner_request_text(found, resource)
-        return Avoidance(by=(every,) if every else (), not_by=(same,))
+        every, higher = owner_request_text(found, resource), higher_than_owner_text(found, resource)
+        return Avoidance(by=(every,) if every else (), not_by=(f"{same}{higher}",))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = in_its_place(found.with_request, found.ranking, resource)
     if too_little := first_too_little(found):
