@@ -58,7 +58,7 @@ def test_what_a_pod_took_since_the_reading_before_counts_and_a_grace_period_is_n
     assert text.startswith("Of 4.58Gi that filled memory since ")
     assert text.endswith(
         ", pods took 4.58Gi (all of it default/batch); nothing else grew. default/batch held most, 4.58Gi. The soft threshold "
-        "of memory.available was met with 1m30s of its grace period left, so no pod had to go yet."
+        "of memory.available was met with 1m30s of its grace period left then, so no pod had to go yet."
     )
     unread = msgspec.structs.replace(record, observation=msgspec.structs.replace(record.observation, summary=None))
     assert filled_at_begin(unread).startswith("The soft threshold of memory.available was met"), (

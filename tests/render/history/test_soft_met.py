@@ -23,7 +23,7 @@ def said(*left: int | None, met: bool = True) -> str:
 def test_what_is_left_of_the_grace_period_is_named() -> None:
     """A condition began without an eviction, and nothing said that a grace period went on (world 34)."""
     assert said(90) == (
-        "the soft threshold of memory.available was met with 1m30s of its grace period left, so no pod had to go yet"
+        "the soft threshold of memory.available was met with 1m30s of its grace period left then, so no pod had to go yet"
     )
 
 

@@ -24,4 +24,5 @@ def _clauses(record: JournalRecord) -> Iterator[str]:
             continue
         if (signal := signal_named(str(threshold.get("signal")))) is not None:
             rest = format_duration(max(left // SECOND, 1) * SECOND)
-            yield f"the soft threshold of {signal.value} was met with {rest} of its grace period left, so no pod had to go yet"
+            met = f"the soft threshold of {signal.value} was met with {rest} of its grace period left then"
+            yield f"{met}, so no pod had to go yet"
