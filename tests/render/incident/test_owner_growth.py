@@ -16,5 +16,6 @@ def test_only_others_grew_where_neither_the_pod_nor_one_of_its_owner_did_and_non
     assert only_others_grew(replace(found, verdict=replace(verdict, growers=(replace(other, rate=100), own)))), "little"
     assert not only_others_grew(replace(found, siblings=frozenset({"default/web"})))
     assert not only_others_grew(replace(found, successors=(("default/hog-new", 3.0),))), "they return to this node"
+    assert only_others_grew(replace(found, successors=(("default/hog-new", 1428.0),))), "not soon"
     assert not only_others_grew(replace(found, verdict=replace(verdict, growers=())))
     assert not only_others_grew(replace(found, measured=False)), "what it took is not known"
