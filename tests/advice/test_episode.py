@@ -34,7 +34,7 @@ def test_what_was_not_measured_is_no_evidence() -> None:
     assert (advice.proposed, advice.shortages, advice.unmeasured) == (False, 0, LEAST_EVICTIONS)
     known = node_evidence("k", [reading(0, 480, evict="a", rate=MI), reading(5, 7000, gone="a")])
     [advice] = advise([*copies(known, LEAST_EVICTIONS), node_evidence("n", SOFT)], 99).signals
-    assert (advice.hard, advice.not_lower, advice.proposed) == (500 * MI, True, True)
+    assert (advice.hard, advice.not_lower is not None, advice.proposed) == (500 * MI, True, True)
     assert (advice.enough, advice.enough_before) == (LEAST_EVICTIONS, LEAST_EVICTIONS)
 
 
@@ -75,7 +75,7 @@ def test_a_soft_eviction_for_a_disk_is_no_evidence_for_a_lower_hard_threshold(ha
         at=SECOND, wall="", levels={disk: replace(level, available=39_000 * MI)}, gone=frozenset({"a"})
     )
     [advice] = advise(copies(node_evidence("n", [begun, gone]), LEAST_EVICTIONS), 99).signals
-    assert (advice.hard, advice.not_lower) == (proposed * MI, not hard)
+    assert (advice.hard, advice.not_lower is not None) == (proposed * MI, not hard)
 
 
 def test_less_than_the_reserve_is_too_late_whatever_was_used_up() -> None:

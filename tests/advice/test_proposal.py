@@ -221,8 +221,8 @@ def test_of_a_dry_run_only_the_fill_rates_count() -> None:
     dry = [reading(10 * i, 480 - 4 * i, evict="a", rate=3 * MI, hard=False) for i in range(60)]
     dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
     found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
-    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (round_up(15 * MI + KEPT), 0)
-    assert found.signals[0].soft == round_up(round_up(15 * MI + KEPT) + 3 * (30 + 30) * MI)
+    assert (found.signals[0].hard, found.signals[0].min_reclaim) == (500 * MI, 0), "no hard eviction speaks for less"
+    assert found.signals[0].soft == round_up(500 * MI + 3 * (30 + 30) * MI)
     assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)
 
 

@@ -41,3 +41,8 @@ def round_up(amount: int) -> int:
     """Round up to a number that is easy to read, by an eighth at the most."""
     step = 1 << max(0, amount.bit_length() - 4)
     return -(-amount // step) * step
+
+
+def not_above(amount: int, most: int | None) -> int:
+    """Return the amount, or the limit where that is less."""
+    return amount if most is None else min(amount, most)

@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from itertools import pairwise
 
 from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
+from evictd.advice.fastest import fastest_falls
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
@@ -64,6 +65,8 @@ class NodeEvidence:
     episodes: tuple[Episode, ...] = ()
     came_back: dict[Signal, int] = field(default_factory=dict)
     """The most that was used up again between an eviction and that of the pod that was next in the ranking."""
+    fastest: dict[Signal, int] = field(default_factory=dict)
+    """The fastest recorded fall of a signal in units a second, also where no eviction followed (`evictd.advice.fastest`)."""
     hard: dict[Signal, int] = field(default_factory=dict)
     """The hard thresholds of the last reading."""
     soft: dict[Signal, int] = field(default_factory=dict)
@@ -112,9 +115,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         waiting = ((set[Signal]() if booted else waiting) | reading.awaited) - clear
         if reading.conditions is not None:
             over |= {each for each in last if SIGNALS[each].condition.value not in reading.conditions}
-        for chosen in reading.chosen:
-            if _refused(readings, index, chosen):
-                continue
+        for chosen in (each for each in reading.chosen if not _refused(readings, index, each)):
             stalls += chosen.signal in STALLS
             if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
                 continue
@@ -139,6 +140,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         readings=len(readings),
         episodes=tuple(episodes),
         came_back=came_back,
+        fastest=fastest_falls(readings),
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
         soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
         derived=frozenset(signal for signal, level in levels.items() if level.derived),

@@ -10,7 +10,7 @@ was killed without grace because too little was left, a higher threshold can giv
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
 is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not
 measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have. Nor is
-a soft one for a disk: it does not show how long a hard one waits until pods are measured.
+a soft one: it does not show how fast the signal falls at the hard threshold (`advice.floor`).
 
 **By the threshold's formula.** The kubelet's `memory.available` counts memory that no process can allocate, and so does a
 threshold by it: that part counts in addition to the reserve.
@@ -40,9 +40,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from evictd.advice.enough import least_hard, neediest, needs_with, quantile, round_up
+from evictd.advice.enough import least_hard, neediest, needs_with, not_above, quantile, round_up
 from evictd.advice.episode import Episode, shortages_of
 from evictd.advice.evidence import NodeEvidence, OutsidePods
+from evictd.advice.floor import Floor, floor_of
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.overtaken import other_first, still_met
 from evictd.advice.same_disk import acts_first
@@ -93,8 +94,10 @@ class SignalAdvice:
     """The greatest soft threshold of these nodes, where none is proposed; `None` without one above the hard one."""
     kept: bool
     """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
-    not_lower: bool
-    """Whether less would be advised, but an eviction with a threshold as high as this does not show what a hard one needs."""
+    not_lower: Floor | None
+    """Why no less is advised although the evictions needed less; `None` without a reason."""
+    by_hard: int
+    """Evictions by the hard threshold."""
     min_reclaim: int
     """0 where none is proposed."""
     came_back: int
@@ -280,8 +283,8 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
     found = [episode for each in known for episode in each]
-    late, floor = _too_late_with(every, most), _floor(all_of.values(), cover, most)
-    hard = _at_most(least_hard(known, cover, max(late, floor)), most)
+    late, floor = _too_late_with(every, most), floor_of(signal, nodes, cover, most)
+    hard = not_above(least_hard(known, cover, max(late, floor.amount)), most)
     worst = neediest(found or every, hard)
     rest = [[episode for episode in each if episode is not worst] for each in known]
     late_without = _too_late_with([episode for episode in every if episode is not worst], most)
@@ -292,9 +295,8 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     soft_other = other_first(every, soft, SOFT_GRACE) or still_met(every, soft) if fits_soft else None
     has_soft = fits_soft and soft_other is None
     came_back = round_up(quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
-    highest = soft if has_soft else hard
-    fits = most is None or highest + came_back <= most
-    one_more = _one_more(every, (hard, highest), came_back)
+    fits = most is None or (soft if has_soft else hard) + came_back <= most
+    one_more = _one_more(every, (hard, soft if has_soft else hard), came_back)
     return SignalAdvice(
         signal=signal,
         needs=tuple(needs_with(known, hard)),
@@ -313,13 +315,14 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         unallocatable=unallocatable,
         kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
         kept=wanted < hard == late,
-        not_lower=max(wanted, late) < hard == floor,
+        not_lower=floor if max(wanted, late) < hard == floor.amount else None,
+        by_hard=sum(e.hard for e in every),
         min_reclaim=came_back if fits and one_more is None else 0,
         came_back=came_back,
         one_more=one_more,
         enough=sum(e.leaves_reserve(hard) for e in found),
         enough_before=sum(not e.too_late for e in found),
-        without_worst=_at_most(least_hard(rest, cover, max(late_without, floor)), most),
+        without_worst=not_above(least_hard(rest, cover, max(late_without, floor.amount)), most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < wanted else "",
         no_room="" if fits else smallest,
@@ -337,22 +340,9 @@ def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] 
     return (min(limits), max(limits)) if limits else None
 
 
-def _floor(nodes: Iterable[Sequence[Episode]], cover: int, most: int | None) -> int:
-    """Return the hard threshold below which none is proposed.
-
-    An eviction that does not show how much a hard one needs is no evidence for less.
-    """
-    own = [max((e.threshold for e in each if not e.shows_hard), default=0) for each in nodes if each]
-    return _at_most(quantile(own, cover), most)
-
-
 def _too_late_with(episodes: Iterable[Episode], most: int | None) -> int:
     """Return the highest threshold with which an eviction was too late, `most` at the most; 0 without one."""
-    return _at_most(max((each.limit for each in episodes if each.too_late), default=0), most)
-
-
-def _at_most(amount: int, most: int | None) -> int:
-    return amount if most is None else min(amount, most)
+    return not_above(max((each.limit for each in episodes if each.too_late), default=0), most)
 
 
 def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) -> int | None:

@@ -18,6 +18,7 @@ from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.advice.configuration import configuration
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
+from evictd.render.advice.floor import floor_lines
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
 from evictd.render.advice.soft import hard_lines, soft_lines
 from evictd.render.console import print_line
@@ -201,7 +202,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
     yield _evidence(each)
     yield from _in_vain_lines(each)
-    yield _changed(each)
+    if each.by_hard or each.not_lower is None:
+        yield _changed(each)
     yield from (*hard_lines(each), *fast_lines(each), *little_left_lines(each))
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
@@ -209,11 +211,7 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
         yield "no lower one is proposed, because an eviction was too late with this"
-    if each.not_lower:
-        why = "with this the use of an eviction was not measured"
-        if not each.unmeasured:
-            why = "soft evictions do not show how long a hard one waits until pods are measured"
-        yield f"no lower one is proposed, because {why}"
+    yield from floor_lines(each)
     if each.not_covered:
         yield f"not covered: {some(each.not_covered)}"
     yield from soft_lines(each)
