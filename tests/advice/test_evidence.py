@@ -29,17 +29,17 @@ def test_the_time_for_which_a_budget_refuses_is_not_that_of_a_stop() -> None:
 
 
 def test_a_grace_period_that_was_shortened_does_not_say_how_long_a_pod_takes_to_end() -> None:
-    """20 s were proposed because of a pod that ignored SIGTERM, and was killed when its grace period was shortened."""
-    soft = [reading(0, 900, evict="a", hard=False), reading(18, 90, gone="a")]
-    cut = [soft[0], replace(reading(17, 90), shortened=frozenset({"a"})), soft[1]]
+    """The time was proposed because of a pod that ignored SIGTERM, and was killed when its grace period was shortened."""
+    soft = [reading(0, 900, evict="a", hard=False), reading(38, 90, gone="a")]
+    cut = [soft[0], replace(reading(37, 90), shortened=frozenset({"a"})), soft[1]]
     assert [episode.shortened for readings in (soft, cut) for episode in node_evidence("n", readings).episodes] == [
         False,
         True,
     ]
     nodes = [node_evidence(f"n{number}", cut) for number in range(6)]
     whole = [node_evidence(f"n{number}", soft) for number in range(6)]
-    assert advise(whole, 99).max_pod_grace_seconds == 20
-    assert advise(nodes, 99).max_pod_grace_seconds != 20
+    assert advise(whole, 99).max_pod_grace_seconds == 40
+    assert advise(nodes, 99).max_pod_grace_seconds != 40
 
 
 def test_a_hard_threshold_needs_only_the_part_of_a_soft_eviction_that_a_hard_one_takes() -> None:

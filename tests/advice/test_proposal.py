@@ -180,10 +180,10 @@ def test_lead_and_grace() -> None:
     """A leak that outruns a quick stop needs an earlier begin; soft evictions say how long pods take."""
     quick = node_evidence("n", [reading(0, 480, evict="a", rate=900 * MI), reading(1, 4000, gone="a")])
     assert advise(copies(quick, LEAST_EVICTIONS), 99).lead
-    soft = node_evidence("n", [reading(0, 900, evict="a", rate=3 * MI, hard=False), reading(22, 4000, gone="a")])
+    soft = node_evidence("n", [reading(0, 900, evict="a", rate=3 * MI, hard=False), reading(42, 4000, gone="a")])
     found = advise(copies(soft, LEAST_EVICTIONS), 99)
-    assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 25, LEAST_EVICTIONS)
-    assert found.signals[0].soft == round_up(found.signals[0].hard + 3 * 55 * MI)
+    assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 45, LEAST_EVICTIONS)
+    assert found.signals[0].soft == round_up(found.signals[0].hard + 3 * 75 * MI)
 
 
 @pytest.mark.parametrize(

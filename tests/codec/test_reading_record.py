@@ -73,6 +73,9 @@ def test_conditions_and_leads_are_read(tmp_path: Path) -> None:
     reported = [each.conditions for each in map(decode_reading, lines) if each.conditions is not None]
     assert frozenset({"MemoryPressure"}) in reported
     assert not decode_reading(lines[0]).memory_lead
+    assert decode_reading(lines[0]).max_pod_grace == 0
+    grace = lines[0].replace(b'"maxPodGracePeriodSeconds":0', b'"maxPodGracePeriodSeconds":30')
+    assert decode_reading(grace).max_pod_grace == 30
     assert decode_reading(lines[0].replace(b'"memoryLead":"Off"', b'"memoryLead":"Auto"')).memory_lead
     assert not decode_reading(lines[0]).disk_lead
     assert decode_reading(lines[0].replace(b'"diskLead":"Off"', b'"diskLead":"Auto"')).disk_lead

@@ -87,6 +87,8 @@ class NodeEvidence:
     uncovered: tuple[Uncovered, ...] = ()
     in_vain: dict[Signal, str] = field(default_factory=dict)
     """When evictions for a signal were paused first, because the last ones did not help."""
+    max_pod_grace: int = 0
+    """`evictionMaxPodGracePeriod` of the last reading in seconds; negative: a pod has all of its own."""
     killed: dict[str, int] = field(default_factory=dict)
     """How many processes the kernel killed for want of memory of the node, by pod or cgroup."""
     problems: tuple[str, ...] = ()
@@ -152,6 +154,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         stalls=stalls,
         uncovered=tuple(_uncovered(node, readings, levels)),
         in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
+        max_pod_grace=readings[-1].max_pod_grace if readings else 0,
         killed=_killed(readings),
         problems=tuple(problems),
     )

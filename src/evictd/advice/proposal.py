@@ -46,6 +46,7 @@ from evictd.advice.evidence import NodeEvidence, OutsidePods
 from evictd.advice.floor import Floor, floor_of
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.overtaken import other_first, still_met
+from evictd.advice.pod_grace import pod_grace
 from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
 from evictd.core.frozen import frozen
@@ -60,8 +61,6 @@ LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
-_POD_GRACE = 30
-"""Seconds that are advised for `evictionMaxPodGracePeriod` where too few ends were recorded: the API's default of a pod."""
 
 
 @frozen
@@ -187,9 +186,11 @@ class Advice:
     """Percent of the nodes for which the advice is enough."""
     signals: tuple[SignalAdvice, ...]
     max_pod_grace_seconds: int | None
-    """Seconds that pods took to end, or the API's default if too few ended for a soft threshold; `None` if none is proposed."""
+    """`None` if none is proposed."""
     soft_ends: int
     """The pods whose end for a soft threshold was recorded."""
+    soft_took: int
+    """Seconds that they took (`advice.pod_grace`); 0 where too few ended."""
     led: Episode | None
     """The eviction that was too late and would have begun the earliest with `memory.lead: Auto`; `None` if none would have."""
     reserved: tuple[Reservation, ...]
@@ -218,12 +219,10 @@ class Advice:
 def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     """Merge the evidence of all nodes."""
     episodes = [episode for node in nodes for episode in node.episodes]
-    soft = [each.took for each in episodes if each.ended and not each.hard and not each.shortened]
-    measured = len(soft) >= LEAST_EVICTIONS
-    grace = -(-quantile(soft, cover) // (5 * SECOND)) * 5 if measured else _POD_GRACE
+    grace = pod_grace(nodes, cover, LEAST_EVICTIONS)
     memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
     signals = tuple(
-        _signal_advice(signal, nodes, cover, grace)
+        _signal_advice(signal, nodes, cover, grace.seconds)
         for signal in Signal
         if any(episode.signal is signal for episode in episodes)
     )
@@ -236,8 +235,9 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         readings=sum(node.readings for node in nodes),
         cover=cover,
         signals=signals,
-        max_pod_grace_seconds=grace if measured or has_soft else None,
-        soft_ends=len(soft),
+        max_pod_grace_seconds=grace.seconds if (grace.raises or has_soft) and not grace.unlimited else None,
+        soft_ends=grace.ends,
+        soft_took=grace.took,
         led=_led(memory, signals) if len(memory) >= LEAST_EVICTIONS else None,
         reserved=tuple(
             _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)

@@ -94,9 +94,10 @@ class RecordedCycle:
     conditions: frozenset[str] | None = None
     """The types of the node conditions that this cycle reported; `None` where it reported no change."""
     memory_lead: bool = False
-    """Whether `memory.lead` was `Auto`."""
     disk_lead: bool = False
-    """The same of `disk.lead`."""
+    """Whether `memory.lead` and `disk.lead` were `Auto`."""
+    max_pod_grace: int = 0
+    """`evictionMaxPodGracePeriod` in seconds."""
     killed: Mapping[str, int] = field(default_factory=dict)
     """How many processes the kernel killed for want of memory of the node, by pod (`namespace/name`) or cgroup."""
 
@@ -191,6 +192,7 @@ class _Extra(_Part, frozen=True):
 class _Config(_Part, frozen=True):
     memory_lead: str = FastFill.OFF.value
     disk_lead: str = FastFill.OFF.value
+    max_pod_grace_period_seconds: int = 0
 
 
 class _Line(_Part, frozen=True):
@@ -243,6 +245,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             awaited=_awaited(wire.findings),
             memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
             disk_lead=wire.config.disk_lead == FastFill.AUTO.value,
+            max_pod_grace=wire.config.max_pod_grace_period_seconds,
             killed=_killed(wire.extra.kernel_killed),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:

@@ -34,3 +34,17 @@ def test_a_lead_is_proposed_with_the_eviction_that_it_rests_on() -> None:
     assert any(
         "memory filled at 900Mi a second; with it the eviction begins when" in each for each in other_lines(found)
     )
+
+
+def test_the_grace_period_says_where_it_comes_from() -> None:
+    found = advise([node_evidence(f"n{i}", nodes_of(MI, 1024)) for i in range(5)], 99)
+    sooner = ": that evicted pods ended sooner says nothing of others"
+    for seconds, took, why in (
+        (45, 45, "as long as pods took to end after 6 soft evictions"),
+        (30, 10, f"the API's default for a pod{sooner}"),
+        (30, 0, "the API's default for a pod, because too few soft evictions were recorded"),
+        (60, 10, f"the most that a node has{sooner}"),
+        (60, 0, "the most that a node has"),
+    ):
+        lines = other_lines(replace(found, max_pod_grace_seconds=seconds, soft_took=took, soft_ends=6))
+        assert f"evictionMaxPodGracePeriod: {seconds}: {why}" in list(lines)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from evictd.advice.proposal import LEAST_EVICTIONS, LEAST_READINGS, Advice, Reservation
+from evictd.advice.pod_grace import DEFAULT_POD_GRACE
+from evictd.advice.proposal import LEAST_READINGS, Advice, Reservation
 from evictd.core.model.signal import Resource
 from evictd.render.text import amount_text, clean, counted, first_of, signal_amount
 
@@ -28,10 +29,7 @@ def other_lines(advice: Advice) -> Iterator[str]:
             "not an amount; try other values with `evictd replay --config`"
         )
     if advice.max_pod_grace_seconds is not None:
-        why = f"as long as pods took to end after {counted(advice.soft_ends, 'soft eviction')}"
-        if advice.soft_ends < LEAST_EVICTIONS:
-            why = "the API's default for a pod, because too few soft evictions were recorded"
-        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: {why}"
+        yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: {_why_grace(advice)}"
     if (led := advice.led) is not None:
         earlier, limit, rate = (
             signal_amount(amount, led.signal) for amount in (led.limit + led.led_by, led.limit, led.rate)
@@ -56,6 +54,16 @@ def other_lines(advice: Advice) -> Iterator[str]:
             yield f"{name}: {_why_not_reserved(each)}; {most}"
         else:
             yield f"{name}: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings on; {most}"
+
+
+def _why_grace(advice: Advice) -> str:
+    """Say where the grace period comes from."""
+    if advice.max_pod_grace_seconds == advice.soft_took:
+        return f"as long as pods took to end after {counted(advice.soft_ends, 'soft eviction')}"
+    sooner = ": that evicted pods ended sooner says nothing of others" if advice.soft_took else ""
+    if advice.max_pod_grace_seconds != DEFAULT_POD_GRACE:
+        return f"the most that a node has{sooner}"
+    return f"the API's default for a pod{sooner or ', because too few soft evictions were recorded'}"
 
 
 def _kept_lines(advice: Advice) -> Iterator[str]:
