@@ -278,7 +278,9 @@ def test_the_loop_of_one_owner_is_known() -> None:
         for i in range(6)
     ]
     [advice] = advise([node_evidence("n", loop)], 99).signals
-    assert advice.most_of_owner == ("n", "default/DaemonSet/a", 6)
+    assert advice.most_of_owner == (("n",), "default/DaemonSet/a", 6)
+    [fleet] = advise([node_evidence(name, loop) for name in "cba"], 99).signals
+    assert fleet.most_of_owner == (("a", "b", "c"), "default/DaemonSet/a", 18), "it was said of one node alone"
     [few] = advise([node_evidence("n", loop[:4])], 99).signals
     assert few.most_of_owner is None
 

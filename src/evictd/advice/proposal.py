@@ -120,8 +120,8 @@ class SignalAdvice:
 
     in_vain: tuple[tuple[str, str], ...] = ()
     """The nodes on which evictions did not help, each with the time at which they were paused first."""
-    most_of_owner: tuple[str, str, int] | None = None
-    """The node and owner of which most evictions are, and their number, if pods of one owner went again and again."""
+    most_of_owner: tuple[tuple[str, ...], str, int] | None = None
+    """The nodes and owner of which most evictions are, and their number, if pods of one owner went again and again."""
     other_first: Episode | None = None
     """An eviction in which the hard threshold would have evicted another pod, or one more (`advice.overtaken`)."""
     soft_other_first: tuple[int, Episode] | None = None
@@ -351,12 +351,14 @@ def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) ->
     return max((each for each in found if each > above), default=None)
 
 
-def _most_of_owner(episodes: Sequence[Episode]) -> tuple[str, str, int] | None:
-    """Return the node and owner whose pods are most of the evictions, if that is one owner's loop."""
-    counts = Counter((each.node, each.owner) for each in episodes if each.owner)
-    for (node, owner), count in counts.most_common(1):
-        if count >= LEAST_EVICTIONS and count * 2 > len(episodes):
-            return node, owner, count
+def _most_of_owner(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], str, int] | None:
+    """Return the nodes and the owner whose pods are most of the evictions, if they went again and again on each of these."""
+    counts = Counter((each.owner, each.node) for each in episodes if each.owner)
+    loops = {pair: count for pair, count in counts.items() if count >= LEAST_EVICTIONS}
+    for owner in {owner for owner, _ in loops}:
+        of_it = {node: count for (each, node), count in loops.items() if each == owner}
+        if sum(of_it.values()) * 2 > len(episodes):
+            return tuple(sorted(of_it)), owner, sum(of_it.values())
     return None
 
 

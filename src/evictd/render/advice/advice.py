@@ -245,12 +245,12 @@ def _evictions(each: SignalAdvice) -> str:
 def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
     """Say on which nodes evictions did not end the shortage, or the pods of one owner came back."""
     if each.in_vain:
-        nodes = first_of([f"{clean(node)} from {clean(wall)} on" for node, wall in each.in_vain], _SHOWN)
-        yield f"evictions did not help on {nodes} (EvictionsDoNotHelp): no threshold changes that; {FIND}"
+        paused = first_of([f"{clean(node)} from {clean(wall)} on" for node, wall in each.in_vain], _SHOWN)
+        yield f"evictions did not help on {paused} (EvictionsDoNotHelp): no threshold changes that; {FIND}"
     if each.most_of_owner is not None:
-        node, owner, count = each.most_of_owner
+        nodes, owner, count = each.most_of_owner
         yield (
-            f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {clean(node)}, {clean(owner)}, started "
+            f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {some(nodes)}, {clean(owner)}, started "
             f"again and again: no threshold ends that{', and what is proposed is for how these fill' if each.proposed else ''}"
         )
 
