@@ -3,7 +3,7 @@
 import io
 from dataclasses import replace
 
-from evictd.advice.evidence import NodeEvidence, node_evidence
+from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
 from evictd.advice.proposal import LEAST_READINGS, advise
 from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.signal import Resource, Signal
@@ -288,3 +288,14 @@ def test_a_threshold_that_would_never_act_on_its_disk_is_not_proposed() -> None:
     lines = shown_on_a_line(*copies(same_disk(), 5))
     assert lines.startswith("5 nodes, 10 readings, 5 evictions: nothing is proposed")
     assert "imagefs.available: none proposed: 576Mi would never act beside nodefs.available<2Gi, which is kept" in lines
+
+
+def test_reservations_alone_are_not_said_to_be_enough_for_evictions() -> None:
+    """`0 evictions; enough for the worst that was recorded` was said where only a reservation is proposed."""
+    outside = {Resource.MEMORY: OutsidePods(node="n", wall="", amount=650 * MI, capacity=8192 * MI)}
+    calm = replace(
+        node_evidence("n", [reading(0, 4000)]), outside_pods=outside, outside_readings={Resource.MEMORY: LEAST_READINGS}
+    )
+    assert basis(advise([calm], 99)).endswith(
+        "0 evictions; the reservations are enough for the worst that was recorded"
+    )

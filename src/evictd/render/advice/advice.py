@@ -170,12 +170,13 @@ def basis(advice: Advice) -> str:
             return f"{counts}: no threshold and no reservation is proposed, only {' and '.join(alone)}"
         evidence = any(each.enough_evidence for each in advice.settings)
         return f"{counts}: {'nothing is proposed' if evidence else 'not enough to propose anything'}"
+    enough = "enough" if any(each.proposed for each in advice.signals) else "the reservations are enough"
     missed = {name for each in advice.settings if each.proposed for name in each.not_covered}
     if len(missed) * 100 > advice.nodes * (100 - advice.cover):
-        return f"{counts}; enough for all but {counted(len(missed), 'node')}"
+        return f"{counts}; {enough} for all but {counted(len(missed), 'node')}"
     if advice.nodes * (100 - advice.cover) < 100:
-        return f"{counts}; enough for the worst that was recorded"
-    return f"{counts}; enough for {advice.cover} % of the nodes"
+        return f"{counts}; {enough} for the worst that was recorded"
+    return f"{counts}; {enough} for {advice.cover} % of the nodes"
 
 
 def _signal_lines(each: SignalAdvice) -> Iterator[str]:
