@@ -1,5 +1,6 @@
 """The reason why no lower threshold is proposed."""
 
+import io
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from evictd.advice.evidence import node_evidence
 from evictd.advice.floor import NotLower
 from evictd.advice.proposal import LEAST_EVICTIONS, SignalAdvice, advise
+from evictd.render.advice.advice import print_advice
 from evictd.render.advice.floor import floor_lines
+from evictd.render.console import make_console
 from tests.advice.test_floor import HARD, SOFT
 from tests.advice.test_proposal import MI, copies
 from tests.render.advice.test_advice import shown_on_a_line
@@ -42,3 +45,12 @@ def test_soft_evictions_are_not_said_to_suffice_for_a_hard_threshold() -> None:
     """`with 104Mi, 24 of 24 evictions leave the reserve` was said of soft evictions."""
     assert "leave the reserve" not in shown_on_a_line(*copies(node_evidence("n", SOFT), LEAST_EVICTIONS))
     assert "leave the reserve" in shown_on_a_line(*copies(node_evidence("n", HARD), LEAST_EVICTIONS))
+
+
+def test_a_kept_threshold_is_not_for_how_the_pods_of_one_owner_fill() -> None:
+    loop = replace(advised(), most_of_owner=(("n0",), "default/ReplicaSet/batch", 5))
+    advice = replace(advise(copies(node_evidence("n", SOFT), LEAST_EVICTIONS), 99), signals=(loop,))
+    to = io.StringIO()
+    print_advice(advice, make_console(to))
+    assert "no threshold ends that" in " ".join(to.getvalue().split())
+    assert "for how these fill" not in " ".join(to.getvalue().split())

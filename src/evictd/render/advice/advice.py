@@ -250,9 +250,10 @@ def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"evictions did not help on {paused} (EvictionsDoNotHelp): no threshold changes that; {FIND}"
     if each.most_of_owner is not None:
         nodes, owner, count = each.most_of_owner
+        rests = each.proposed and each.not_lower is None
         yield (
             f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {some(nodes)}, {clean(owner)}, started "
-            f"again and again: no threshold ends that{', and what is proposed is for how these fill' if each.proposed else ''}"
+            f"again and again: no threshold ends that{', and what is proposed is for how these fill' if rests else ''}"
         )
 
 
