@@ -83,12 +83,16 @@ class Node:
         return True
 
     def import_images(self, *recipes: ImageRecipe) -> None:
-        """Make pause, busybox and these images known to containerd."""
+        """Make pause, busybox and these images known to containerd; returns when CRI lists them, which is a moment later."""
         archive = Path("/var/tmp/images.tar")
-        write_archive(archive, recipes, busybox=Path("/bin/busybox"))
+        wanted = set(write_archive(archive, recipes, busybox=Path("/bin/busybox")))
         argv = ["ctr", "--namespace", "k8s.io", "images", "import", str(archive)]
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
         archive.unlink()
+        wait_for(lambda: wanted <= self._references(), 120, "the images to be listed")
+
+    def _references(self) -> set[str]:
+        return {tag for image in self.client.list_images() for tag in image.repo_tags}
 
     def run_pod(self, recipe: pods.PodRecipe) -> pods.RunningPod:
         """Start a pod with all its containers."""
