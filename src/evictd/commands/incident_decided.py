@@ -114,7 +114,7 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
     return replace(
         found,
         verdict=verdict,
-        host_filled=found.host_filled or fills_host(recorded_attribution(entry.findings), taken),
+        host_filled=found.host_filled or (taken > 0 and fills_host(recorded_attribution(entry.findings), taken)),
         arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
         grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
         filled_by=filling_owner(entry.observation.pods, state, found.signal),

@@ -2,9 +2,21 @@
 
 from dataclasses import replace
 
-from evictd.codec.journal_record import decode_record
-from evictd.render.incident.filled import fills_host, is_unknown, outside_pods_held, who_filled
+import pytest
+from msgspec.structs import replace as changed
+
+from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.commands.world_journal import journal_lines as played_lines
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.history.evictions import evictions_of
+from evictd.render.incident.collect import incident_of
+from evictd.render.incident.filled import fills_host, is_unknown, outside_pods_held, pods_filled_again, who_filled
+from evictd.world.behaviours import Grow, Stops, Usage
+from evictd.world.loop import play
+from evictd.world.model import HostUse, Owner
+from tests.playbook import config
 from tests.render.recorded_incident import incident, journal_lines
+from tests.world.worlds import GI, MI, hog, holder, world
 
 
 def test_what_pods_took_again_is_no_part_of_what_filled_the_supply() -> None:
@@ -24,3 +36,36 @@ def test_what_pods_took_again_is_no_part_of_what_filled_the_supply() -> None:
     assert not fills_host(None)
     assert outside_pods_held(held, incident().event) is None
     assert outside_pods_held(None, incident().event) is None
+
+
+def returning_pod(host_rate: int) -> list[JournalRecord]:
+    """A job fills memory, and a pod is evicted whose successor meets the threshold again; the host grows by so much a second."""
+    job = hog(name="nightly", rate=0, memory="3Gi")
+    job = replace(job, start=5 * MINUTE, behaviours=(Grow(of=Usage.MEMORY, rate=17 * MI, bound=2900 * MI),))
+    ledger = holder("ledger", 1200 * MI, Usage.MEMORY, memory="1Gi", priority=500, owner="StatefulSet/ledger", grace=45)
+    ledger = replace(ledger, behaviours=(*ledger.behaviours, Stops(after=20 * SECOND)))
+    web = holder("web", 3100 * MI, Usage.MEMORY, memory="4Gi", priority=500)
+    host = HostUse(name="slab", behaviours=(Grow(of=Usage.MEMORY, rate=host_rate),))
+    owner = Owner(name="StatefulSet/ledger", delay=5 * SECOND)
+    of_world = world(job, ledger, web, memory=8 * GI, owners=(owner,), host=(host,), duration=12 * MINUTE)
+    played = play(of_world, config(soft={"memory.available": ("1Gi", "30s")}, transition="1m"))
+    return list(map(decode_record, played_lines(played, end=1_800_000_000 * SECOND)))
+
+
+@pytest.mark.parametrize(("rate", "fills"), [(MI // 20, False), (MI // 3, False), (3 * MI // 2, True)])
+def test_a_little_growth_of_the_host_fills_nothing_where_a_pod_came_back(rate: int, *, fills: bool) -> None:
+    """The host grew by 3Mi in a minute after a pod had come back with 1200Mi: that was all that filled memory."""
+    records = returning_pod(rate)
+    evictions = evictions_of(records)
+    first, event = evictions[:2]
+    assert (first.pod, event.owner, event.pod != first.pod) == ("default/ledger", first.owner, True)
+    number = next(n for n, each in enumerate(records) if each.wall == event.at)
+    assert fills_host(who_filled(records[number]))
+    assert incident_of(records, evictions, event.pod).host_filled == fills
+    until = records[: number + 1]
+    assert pods_filled_again(until, evictions, event) != fills
+    assert not pods_filled_again(until, evictions[1:], event), "no eviction before it"
+    assert not pods_filled_again((), evictions, event)
+    blind = [changed(each, findings=()) if each.wall == first.at else each for each in until]
+    assert not pods_filled_again(blind, evictions, event), "what filled it before is not known"
+    assert not pods_filled_again([*until[:-1], changed(until[-1], findings=())], evictions, event)

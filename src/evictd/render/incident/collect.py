@@ -30,7 +30,7 @@ from evictd.render.incident.arrivals import arrivals_after
 from evictd.render.incident.condition_end import clear_text
 from evictd.render.incident.earlier import earlier_evictions, is_for
 from evictd.render.incident.events import events_written
-from evictd.render.incident.filled import fills_host, outside_pods_held, who_filled
+from evictd.render.incident.filled import fills_host, outside_pods_held, pods_filled_again, who_filled
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.pause import pause_clause
 from evictd.render.incident.readings import (
@@ -95,7 +95,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         siblings=siblings_of(record, event),
         of_owner=_of_owner(evictions, event),
         min_reclaim=min_reclaim(event, seen.capacity),
-        host_filled=fills_host(held),
+        host_filled=fills_host(held) and not pods_filled_again(records[: number + 1], evictions, event),
         outside=outside_pods_held(held, event),
         elsewhere=None if held is None else held.elsewhere.held,
         unallocatable=record.observation.unallocatable,

@@ -50,7 +50,9 @@ def earlier_evictions(
     same = [each for each in evictions if _counts(each, SIGNALS[signal].resource) and (each.at, each.uid) in places]
     ended = {each.uid: places[each.at, each.uid] for each in same if each.uid != event.uid}
     others = [each for each in same if each.uid in ended]
-    usages = {each: [_usages(record, each) for record in records] for each in {*map(signal_of, others)} - {None}}
+    usages = {
+        each: [recorded_usages(record, each) for record in records] for each in {*map(signal_of, others)} - {None}
+    }
     found = [
         _Grown(records=records, usages=usages[signal_of(each)], place=places[each.at, each.uid], ended=ended).earlier(
             each
@@ -135,7 +137,7 @@ def _names(record: JournalRecord) -> dict[str, str]:
     return {each.metadata.uid: clean(each.full_name) for each in record.observation.pods}
 
 
-def _usages(record: JournalRecord, signal: Signal | None) -> dict[str, int]:
+def recorded_usages(record: JournalRecord, signal: Signal | None) -> dict[str, int]:
     """Return what the pods held in a record by uid: the ranking has the first twenty, and of memory the record has all."""
     rows = ranking_of(record, signal).get("rows", ())
     ranked = {str(row.get("uid")): row["usage"] for row in rows if isinstance(row.get("usage"), int)}

@@ -1,9 +1,17 @@
 """Reads from the record of an eviction who filled what was short: pods, or what belongs to no pod."""
 
+from collections.abc import Iterable, Sequence
+
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.attribution import Attribution
+from evictd.core.model.signal import SIGNALS
 from evictd.render.attribution import little_grew, recorded_attribution
+from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import HistoryEvent
+from evictd.render.incident.aftermath import time_of
+from evictd.render.incident.earlier import is_for, recorded_usages
+from evictd.render.incident.readings import BEFORE
+from evictd.render.little_growth import is_little_growth
 
 
 def who_filled(record: JournalRecord) -> Attribution | None:
@@ -30,3 +38,26 @@ def is_unknown(held: Attribution | None) -> bool:
 def outside_pods_held(held: Attribution | None, event: HistoryEvent) -> int | None:
     """Return what belonged to no pod, where what grew is little beside what was missing."""
     return held.elsewhere.held if held is not None and little_grew(held, event.evidence.get("because", {})) else None
+
+
+def pods_filled_again(records: Sequence[JournalRecord], evictions: Iterable[HistoryEvent], event: HistoryEvent) -> bool:
+    """Whether pods filled the supply at an eviction shortly before, and pods that came since fill it again.
+
+    The attribution of `event`, whose cycle is the last of `records`, has only its last minute: a little growth of the host after
+    they came back is all that grew in it.
+    """
+    signal, held = signal_of(event), who_filled(records[-1]) if records else None
+    if signal is None or held is None or held.elsewhere.held is None:
+        return False
+    used, resource, at = recorded_usages(records[-1], signal), SIGNALS[signal].resource, time_of(event.at)
+    times = {each.at for each in evictions if is_for(each, resource) and not each.dry_run and each.uid != event.uid}
+    for record in records[:-1]:
+        then = who_filled(record) if record.wall in times and at - time_of(record.wall) <= BEFORE else None
+        if then is None or then.signal is not held.signal or then.of_pods * 2 <= then.filled:
+            continue
+        there = {each.metadata.uid for each in record.observation.pods}
+        came = sum(amount for uid, amount in used.items() if uid not in there)
+        grown = max(held.elsewhere.held - (then.elsewhere.held or 0), held.grown_elsewhere)
+        if is_little_growth(grown, came):
+            return True
+    return False
