@@ -4,7 +4,7 @@ from evictd.commands.source import own_config
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Signal
-from evictd.render.node_view import NodeView, node_view
+from evictd.render.node_view import NodeView, explanation_document, next_reasons, node_view
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
 from tests.stories import played
@@ -58,3 +58,14 @@ def test_the_only_pod_that_may_be_evicted_is_first_for_that_reason() -> None:
     alone = page(incident_snapshot("13-pinned-deployment", 618), 0)
     assert "Why that pod is first: it is the only pod that may be evicted." in alone
     assert "974Mi within its request" in alone, "its place in the order says what it uses"
+
+
+def test_the_reason_of_the_next_pod_is_the_one_that_explain_gives() -> None:
+    """It is written without the reasons of the pods behind it."""
+    for name, step in (("ten-minutes", 0), ("memory-with-priorities", 0), ("memory-with-priorities", 3)):
+        explained = _explain(name, step)
+        queues = explanation_document(explained, rows=None)["queues"]
+        assert {each.value: why for each, why in next_reasons(explained).items()} == {
+            signal: queue["nextWhy"] for queue in queues for signal in queue["signals"]
+        }
+        assert any(next_reasons(explained).values())

@@ -248,11 +248,15 @@ def _usage_ages(queue: Queue, explained: NodeView) -> dict[str, float]:
 
 
 def next_reasons(explained: NodeView) -> dict[Signal, str]:
-    """Return for each signal why its next pod goes and no other one; empty where that is not known."""
+    """Return for each signal why its next pod goes and no other one; empty where that is not known.
+
+    Reasons are written up to that pod's place only: `/statusz` is read every few seconds, also with hundreds of pods.
+    """
     found = {}
     for queue in explained.queues:
-        why = _next_why(queue, placed_rows(queue.rows, queue.resource, explained.config, None), explained.config)
-        found.update(dict.fromkeys(queue.signals, why))
+        place = next((n for n, row in enumerate(queue.rows, 1) if queue.victim and row.uid == queue.victim.uid), 0)
+        placed = placed_rows(queue.rows, queue.resource, explained.config, place)
+        found.update(dict.fromkeys(queue.signals, _next_why(queue, placed, explained.config)))
     return found
 
 
