@@ -11,7 +11,7 @@ from evictd.commands.world_journal import journal_lines
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import MINUTE
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.earlier import Earlier, earlier_evictions, is_for, of_one_owner
+from evictd.render.incident.earlier import Earlier, earlier_evictions, evicted_for, of_one_owner
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from tests.playbook import config
@@ -112,8 +112,8 @@ def _until(records: tuple[JournalRecord, ...], at: str) -> tuple[JournalRecord, 
 
 def test_only_evictions_of_other_owners_for_the_resource_count(slow_leak: tuple[JournalRecord, ...]) -> None:
     event, *_ = evictions_of(slow_leak)
-    assert is_for(event, Resource.MEMORY)
-    assert not is_for(event, Resource.INODES)
+    assert evicted_for(event, Resource.MEMORY)
+    assert not evicted_for(event, Resource.INODES)
     owned = replace(event, owner="Job/a")
     assert not of_one_owner(event, event)
     assert of_one_owner(owned, owned)

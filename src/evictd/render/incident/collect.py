@@ -28,7 +28,7 @@ from evictd.render.incident.aftermath import (
 )
 from evictd.render.incident.arrivals import arrivals_after
 from evictd.render.incident.condition_end import clear_text
-from evictd.render.incident.earlier import earlier_evictions, is_for
+from evictd.render.incident.earlier import earlier_evictions, evicted_for
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, pods_filled_again, who_filled
 from evictd.render.incident.incident import Incident
@@ -132,5 +132,5 @@ def _evicted_later(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> tu
     signal, end = signal_of(event), time_of(event.at) + AFTER
     resource = None if signal is None else SIGNALS[signal].resource
     return tuple(
-        each for each in evictions if resource is not None and time_of(each.at) > end and is_for(each, resource)
+        each for each in evictions if resource is not None and time_of(each.at) > end and evicted_for(each, resource)
     )

@@ -47,7 +47,7 @@ def earlier_evictions(
     if signal is None or not records:
         return ()
     places = {(record.wall, uid_of(each)): n for n, record in enumerate(records) for each in record.decisions}
-    same = [each for each in evictions if _counts(each, SIGNALS[signal].resource) and (each.at, each.uid) in places]
+    same = [each for each in evictions if evicted_for(each, SIGNALS[signal].resource) and (each.at, each.uid) in places]
     ended = {each.uid: places[each.at, each.uid] for each in same if each.uid != event.uid}
     others = [each for each in same if each.uid in ended]
     usages = {
@@ -70,12 +70,10 @@ def _of_others(found: Earlier, event: HistoryEvent, kin: Collection[str]) -> Ear
     return replace(found, held={pod: held for pod, held in found.held.items() if pod not in kin})
 
 
-def _counts(event: HistoryEvent, resource: Resource) -> bool:
-    return event.kind is EventKind.EVICTED and not event.dry_run and is_for(event, resource)
-
-
-def is_for(event: HistoryEvent, resource: Resource | None) -> bool:
-    """Whether a pod was evicted because a resource of the node was short."""
+def evicted_for(event: HistoryEvent, resource: Resource | None) -> bool:
+    """Whether a pod was evicted, not in a dry run, because a resource of the node was short."""
+    if event.kind is not EventKind.EVICTED or event.dry_run:
+        return False
     signal = signal_of(event)
     return signal is not None and SIGNALS[signal].resource is resource
 

@@ -9,7 +9,7 @@ from evictd.render.attribution import little_grew, recorded_attribution
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.earlier import is_for, recorded_usages
+from evictd.render.incident.earlier import evicted_for, recorded_usages
 from evictd.render.incident.readings import BEFORE
 from evictd.render.little_growth import is_little_growth
 
@@ -50,7 +50,7 @@ def pods_filled_again(records: Sequence[JournalRecord], evictions: Iterable[Hist
     if signal is None or held is None or held.elsewhere.held is None:
         return False
     used, resource, at = recorded_usages(records[-1], signal), SIGNALS[signal].resource, time_of(event.at)
-    times = {each.at for each in evictions if is_for(each, resource) and not each.dry_run and each.uid != event.uid}
+    times = {each.at for each in evictions if evicted_for(each, resource) and each.uid != event.uid}
     for record in records[:-1]:
         then = who_filled(record) if record.wall in times and at - time_of(record.wall) <= BEFORE else None
         if then is None or then.signal is not held.signal or then.of_pods * 2 <= then.filled:

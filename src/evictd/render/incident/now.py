@@ -149,8 +149,8 @@ def _relieved_later(found: Incident) -> str:
 
 
 def _evicted_later(found: Incident) -> list[HistoryEvent]:
-    later = (*found.after, *found.evicted_later)
-    return [each for each in later if each.kind is EventKind.EVICTED and not each.dry_run]
+    soon = (each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run)
+    return [*soon, *found.evicted_later]
 
 
 def _grower_later(found: Incident) -> HistoryEvent | None:

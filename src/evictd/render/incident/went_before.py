@@ -6,8 +6,8 @@ A limit that bounds only what the last pod held leaves the first of them to go a
 from typing import NamedTuple
 
 from evictd.core.units.quantity import parse_quantity
-from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.earlier import is_for, of_one_owner
+from evictd.render.history.history import HistoryEvent
+from evictd.render.incident.earlier import evicted_for, of_one_owner
 from evictd.render.incident.incident import Incident
 
 
@@ -34,6 +34,5 @@ def went_before(found: Incident) -> WentBefore:
 
 def _is_for(event: HistoryEvent, found: Incident) -> bool:
     """Whether an event is an eviction of another owner's pod for the resource of the incident."""
-    if event.kind is not EventKind.EVICTED or event.dry_run or event.uid == found.event.uid:
-        return False
-    return is_for(event, found.resource) and not of_one_owner(event, found.event)
+    other = event.uid != found.event.uid and not of_one_owner(event, found.event)
+    return other and evicted_for(event, found.resource)
