@@ -163,6 +163,12 @@ def limit_on(threshold: Threshold, capacities: Mapping[Signal, Quantity]) -> Qua
     return None if capacity is None else threshold.value.resolve(capacity)
 
 
+def highest_limit(thresholds: Sequence[Threshold], signal: Signal, around: Surroundings) -> Quantity | None:
+    """Return the greatest amount of these thresholds of a signal on this node; `None` without one, or if none is known."""
+    limits = [limit_on(one, around.capacities) for one in thresholds if one.signal is signal]
+    return max((limit for limit in limits if limit is not None), default=None)
+
+
 def at_most(one: Threshold, other: Threshold, around: Surroundings) -> bool:
     """Whether one is certainly not above the other: both as percentages, else by their amounts on this node."""
     if one.value.quantity is None and other.value.quantity is None:

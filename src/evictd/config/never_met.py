@@ -34,7 +34,7 @@ def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> I
         unallocatable = _hides(threshold, around)
         if unallocatable is not None:
             other = MemoryFormula.LOWEST if around.formula is MemoryFormula.AUTO else MemoryFormula.AUTO
-            remedy = f"set it to {_useful(unallocatable)}, or memory.formula: {other.value}"
+            remedy = f"set it to {useful_text(unallocatable)}, or memory.formula: {other.value}"
             hard = around.formula is MemoryFormula.AUTO and any(_is_hard_on_memory(one) for one in thresholds)
             yield _finding(f"{threshold.value} cannot be met", unallocatable, remedy, _HARD_ACTS if hard else _OOM)
 
@@ -44,7 +44,7 @@ def kubelet_never_acts(thresholds: Sequence[Threshold], around: Surroundings) ->
     for threshold in around.kubelet or ():
         unallocatable = _hides(threshold, around)
         if unallocatable is not None and threshold.origin is not Origin.DERIVED and thresholds:
-            remedy = f"set evictionHard of the kubelet to {_useful(unallocatable)}, else it never acts"
+            remedy = f"set evictionHard of the kubelet to {useful_text(unallocatable)}, else it never acts"
             yield _finding(f"the kubelet's {threshold.value} cannot be met", unallocatable, remedy)
 
 
@@ -73,7 +73,8 @@ def _finding(what: str, unallocatable: int, remedy: str, result: str = _OOM) -> 
     )
 
 
-def _useful(unallocatable: int) -> str:
+def useful_text(unallocatable: int) -> str:
+    """Write `useful_threshold` in Mi."""
     return f"{useful_threshold(unallocatable) // _MI}Mi"
 
 

@@ -6,7 +6,7 @@ limits all pods together to capacity minus the reservations alone, which is its 
 
 from collections.abc import Iterator, Sequence
 
-from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, limit_on
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, highest_limit
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import ZERO, Quantity
@@ -18,8 +18,8 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
     """Return a finding for the node's memory and one for that of all pods, if their highest threshold is not reserved."""
     if around.kubelet is None or around.kubelet_reserved is None:
         return
-    hard = _highest([one for one in around.kubelet if one.hard], Signal.MEMORY_AVAILABLE, around) or ZERO
-    ours = _highest(thresholds, Signal.MEMORY_AVAILABLE, around)
+    hard = highest_limit([one for one in around.kubelet if one.hard], Signal.MEMORY_AVAILABLE, around) or ZERO
+    ours = highest_limit(thresholds, Signal.MEMORY_AVAILABLE, around)
     reserved = hard + around.kubelet_reserved
     if ours is not None and reserved < ours:
         yield LintFinding(
@@ -28,7 +28,7 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
             message=f"pods within their requests may meet {ours}: the kubelet keeps {_mi(reserved)} from them",
             remedy=f"raise systemReserved of the kubelet by {_mi(ours - reserved)}, and by what daemons use",
         )
-    ours = _highest(thresholds, Signal.ALLOCATABLE_MEMORY_AVAILABLE, around)
+    ours = highest_limit(thresholds, Signal.ALLOCATABLE_MEMORY_AVAILABLE, around)
     if ours is not None and hard < ours and around.kubelet_limits_pods:
         yield LintFinding(
             lint=Lint.REQUESTS_MEET_THRESHOLD,
@@ -42,7 +42,7 @@ def reserved_beyond(thresholds: Sequence[Threshold], reserved: Quantity, around:
     """Warn if the reservations and the hard threshold leave no memory of this node to pods."""
     signal = Signal.MEMORY_AVAILABLE
     capacity = around.capacities.get(signal)
-    hard = _highest([one for one in thresholds if one.hard], signal, around) or ZERO
+    hard = highest_limit([one for one in thresholds if one.hard], signal, around) or ZERO
     if capacity is not None and reserved.sign > 0 and reserved + hard > capacity:
         yield (
             f"kubeReserved, systemReserved and the hard threshold are {amount_on(reserved + hard, signal)} of memory, and this "
@@ -60,11 +60,6 @@ def _without_limit(hard: Quantity) -> str:
             "set enforceNodeAllocatable: [none] in the kubelet's configuration, as its limit on all pods is Allocatable"
         )
     return f"set enforceNodeAllocatable: [none], and evictionHard on allocatableMemory.available: {_mi(hard)}"
-
-
-def _highest(thresholds: Sequence[Threshold], signal: Signal, around: Surroundings) -> Quantity | None:
-    limits = [limit_on(one, around.capacities) for one in thresholds if one.signal is signal]
-    return max((limit for limit in limits if limit is not None), default=None)
 
 
 def _mi(quantity: Quantity) -> str:

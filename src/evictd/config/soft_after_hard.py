@@ -8,8 +8,8 @@ kubelet's formula, and the pod gets no grace period of its own.
 from collections.abc import Iterator, Sequence
 
 from evictd.config.kernel_share import KernelShare, kernel_share
-from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, limit_on
-from evictd.config.never_met import memory_never_met, useful_threshold
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, at_most, highest_limit, limit_on
+from evictd.config.never_met import memory_never_met, useful_text
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin, Threshold
@@ -23,11 +23,10 @@ def soft_after_hard(thresholds: Sequence[Threshold], around: Surroundings) -> It
     """Return a finding for each soft threshold of `memory.available` that is above the hard one by less than that memory."""
     unallocatable = _unallocatable(around)
     own = [each for each in thresholds if each.signal is _SIGNAL and each.origin is not Origin.DERIVED]
-    limits = [limit_on(each, around.capacities) for each in own if each.hard]
-    hard = max((limit for limit in limits if limit is not None), default=None)
+    hard = highest_limit([each for each in own if each.hard], _SIGNAL, around)
     if around.formula is not MemoryFormula.AUTO or unallocatable is None or hard is None:
         return
-    acts_at = hard.value() + unallocatable.busy
+    acts_at, useful = hard.value() + unallocatable.busy, useful_text(hard.value() + unallocatable.idle)
     for soft in (each for each in own if not each.hard):
         limit = limit_on(soft, around.capacities)
         if limit is None or limit.value() > acts_at or any(memory_never_met([soft], around)):
@@ -41,7 +40,7 @@ def soft_after_hard(thresholds: Sequence[Threshold], around: Surroundings) -> It
                     f"what no process can allocate ({_range(unallocatable)}) and so acts at up to {acts_at // _MI}Mi by the soft "
                     "one's count: pods get no grace period of their own then"
                 ),
-                remedy=f"set it to {_useful(hard, unallocatable)} or more, or memory.formula: {MemoryFormula.LOWEST.value}",
+                remedy=f"set it to {useful} or more, or memory.formula: {MemoryFormula.LOWEST.value}",
             )
 
 
@@ -52,10 +51,6 @@ def _when(soft: Quantity, hard: Quantity, unallocatable: KernelShare) -> str:
 
 def _range(unallocatable: KernelShare) -> str:
     return f"{unallocatable.idle // _MI}Mi" if unallocatable.idle == unallocatable.busy else unallocatable.text
-
-
-def _useful(hard: Quantity, unallocatable: KernelShare) -> str:
-    return f"{useful_threshold(hard.value() + unallocatable.idle) // _MI}Mi"
 
 
 def _unallocatable(around: Surroundings) -> KernelShare | None:
