@@ -12,7 +12,7 @@ from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.status.timing import FORESEEN_SECONDS
+from evictd.render.status.timing import FORESEEN_SECONDS, acts_in
 
 _COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}) | {
     signal for signal in Signal if SIGNALS[signal].filesystem is not None
@@ -34,8 +34,11 @@ def goes_if_growth_lasts(
         return None
     if any(each.met and not each.grace_left for each in findings) or not rate or not held.growing:
         return None
-    acts = zip(map(_acts_in, stated["thresholds"]), findings, strict=True)
-    times = [(seconds, finding) for seconds, finding in acts if seconds is not None]
+    times = [
+        (seconds, finding)
+        for each, finding in zip(stated["thresholds"], findings, strict=True)
+        if (each["secondsToThreshold"] or 0) <= FORESEEN_SECONDS and (seconds := acts_in(each)) is not None
+    ]
     if not times:
         return None
     seconds, finding = min(times, key=lambda each: each[0])
@@ -53,14 +56,6 @@ def goes_if_growth_lasts(
     if row is None or row.uid == answer.victim.uid:
         return None
     return {"pod": row.pod.full_name, "usage": row.usage, "grows": bool(grown.get(row.uid))}
-
-
-def _acts_in(threshold: Mapping[str, Any]) -> float | None:
-    """Return in how many seconds a threshold acts, after its grace period; `None` where that is not foreseen."""
-    if threshold["met"]:
-        return float(threshold["graceLeftSeconds"])
-    seconds = threshold["secondsToThreshold"]
-    return None if seconds is None or seconds > FORESEEN_SECONDS else float(seconds + threshold["gracePeriodSeconds"])
 
 
 def _grown_holdings(held: SupplyHoldings, grown: Mapping[str, int], at: int, passed: int) -> SupplyHoldings:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.render.status.timing import FORESEEN_SECONDS, in_text, slowed
+from evictd.render.status.timing import FORESEEN_SECONDS, acts_in, in_text, slowed
 
 Document = Mapping[str, Any]
 
@@ -70,17 +70,10 @@ def _soft_acts(entry: Document) -> float:
         (
             left
             for each in entry["thresholds"]
-            if each["kind"] == "soft" and each["origin"] != "derived" and (left := _acts_in(each)) is not None
+            if each["kind"] == "soft" and each["origin"] != "derived" and (left := acts_in(each)) is not None
         ),
         default=0.0,
     )
-
-
-def _acts_in(soft: Document) -> float | None:
-    if soft["met"]:
-        return float(soft["graceLeftSeconds"] or 0)
-    seconds, grace = soft["secondsToThreshold"], soft.get("gracePeriodSeconds") or 0  # an older daemon does not say it
-    return None if seconds is None else float(seconds + grace)
 
 
 def _hard(row: Document, status: Document) -> list[Document]:

@@ -114,6 +114,17 @@ class Approach(NamedTuple):
         return f", and acts {acts}" if (acts := self.acts) not in {"", "then"} else ""
 
 
+def acts_in(threshold: Document) -> float | None:
+    """Return in how many seconds a threshold acts, after its grace period; `None` where it is not foreseen to be met."""
+    if threshold["met"]:
+        return float(threshold["graceLeftSeconds"] or 0)
+    seconds, grace = (
+        threshold["secondsToThreshold"],
+        threshold.get("gracePeriodSeconds") or 0,
+    )  # an older daemon does not say it
+    return None if seconds is None else float(seconds + grace)
+
+
 def in_text(seconds: float) -> str:
     """Write in how many seconds something will be; `at any moment` where nothing is left of them."""
     return f"in {seconds_text(seconds)}" if seconds >= _AT_ONCE else "at any moment"
