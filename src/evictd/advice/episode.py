@@ -35,7 +35,7 @@ QUICK = 5 * SECOND
 MEASURED_EVERY = 10 * SECOND
 """How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait.
 
-So long is also the wait for the next cycle, by the default of `housekeepingInterval`."""
+The wait for the next cycle is as long, by the default of `housekeepingInterval`."""
 NOTICED_WITHIN = 3 * SECOND
 """A crossing that begins a cycle is decided on in less, also where the growth comes in steps."""
 _WAITED_FOR = (Resource.EPHEMERAL_STORAGE, Resource.INODES)

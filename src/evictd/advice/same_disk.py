@@ -1,7 +1,7 @@
 """Finds the threshold of another signal on the same disk that acts before one that would be proposed.
 
-On most nodes images lie on nodefs: a lower threshold for imagefs is never met beside that of nodefs, which a node keeps. So is
-a lower one for the memory of all pods beside that of `memory.available`, of which the kubelet has a copy for them.
+On most nodes images lie on nodefs: a lower threshold for imagefs is never met beside that of nodefs, which a node keeps.
+Neither is a lower one for the memory of all pods beside that of `memory.available`, of which the kubelet has a copy for them.
 """
 
 from collections.abc import Collection, Sequence

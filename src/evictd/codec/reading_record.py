@@ -343,8 +343,8 @@ def _chosen(wire: _Line) -> list[Chosen]:
             fill_rate=each.because.fill_rate or 0,
             stays=wire.extra.dry_run,
             fitted=each.because.grace_fitted,
-            next_uid=uid_behind(_ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
-            overtaken=overtaken(_ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
+            next_uid=uid_behind(rows := _ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
+            overtaken=overtaken(rows, each.pod.uid),
             owner=_owner_of(wire.observation.pods, each.pod),
         )
         for each in wire.decisions

@@ -294,7 +294,7 @@ def _grown(
 ) -> tuple[int, Mapping[str, int], int | None, Collection[str]]:
     """Return since when pods and the rest grew, by how much each pod and the rest, and the pods that were there by then.
 
-    Over about the last minute where less is known. So it is where less grew since the fall began, or the pod that grew the most
+    Over about the last minute where less is known, where less grew since the fall began, or where the pod that grew the most
     since then grows no more and others do: then it is no single fall.
     """
     trends = snapshot.trends
@@ -325,7 +325,7 @@ def _within_request(row: RankedPod | None, answer: NextUp) -> bool | None:
 def _without_returned(grown: dict[str, int], answer: NextUp, supply: Signal, snapshot: Snapshot) -> dict[str, int]:
     """Return the growth of pods without what those only took again that the kernel killed lately.
 
-    A pod that exceeds its request may leak again: so it is only where it held a steady amount before.
+    A pod that exceeds its request may leak again: it counts as such a pod only if it held a steady amount before.
     """
     within = {row.uid for row in answer.rows if _within_request(row, answer)}
     used, samples = snapshot.state.holdings[supply].used, snapshot.trends.usage.get(supply, ())

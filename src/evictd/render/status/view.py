@@ -324,10 +324,8 @@ def _leaving(document: Document) -> Iterator[Text]:
 
 def _awaited(row: Document) -> str:
     """Write how much of what an ended pod held is awaited, and for how long."""
-    signal, most = (
-        signal_named(row["signal"]),
-        waits_at_most(row.get("awaitedForSeconds") or 0),
-    )  # an older daemon does not say it
+    most = waits_at_most(row.get("awaitedForSeconds") or 0)  # an older daemon does not say it
+    signal = signal_named(row["signal"])
     held = "" if signal is None or not row.get("held") else f" ({gap_text(row['held'], signal)})"
     return f"ended, what it held{held} is awaited{f' {most}' if most else ''}"
 
