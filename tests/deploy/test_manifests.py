@@ -103,6 +103,13 @@ def test_every_component_is_built_and_fits(name: str, tmp_path: Path) -> None:
         assert {mount["name"] for mount in each["volumeMounts"]} <= volumes
 
 
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_component_keeps_every_flag_of_the_daemon(name: str, tmp_path: Path) -> None:
+    """A list of a patch replaces that of the base: `k3s` and `crio` left out the socket of the probes, so no pod was ready."""
+    made = {each["name"]: each for each in pod_of(with_components(tmp_path, [name]))["containers"]}
+    assert [flag for flag in container()["args"] if flag not in made["evictd"]["args"]] == []
+
+
 def test_components_change_what_they_say(tmp_path: Path) -> None:
     pod = pod_of(with_components(tmp_path, ["no-host-pid", "apparmor", "crio"]))
     assert pod["hostPID"] is False
