@@ -101,6 +101,17 @@ def test_the_kubelet_of_k3s_gets_the_threshold_on_memory_that_tuning_counts_on(
     assert found == {0: True, 1: False}
 
 
+def test_the_services_of_rke2_are_named() -> None:
+    """The page had "`rke2` in each name", which for `k3s` and `k3s-agent` gives a service that RKE2 does not have."""
+    assert "`rke2-server` or `rke2-agent`" in row("k3s, RKE2")
+    assert "`systemctl restart kubelet`" not in row("k3s, RKE2")
+
+
+def test_nodes_of_several_sizes_do_not_take_one_reservation_of_kubeadm() -> None:
+    """One ConfigMap is written over the file of each node: 924Mi for a large one leave a node of 1 GiB nothing."""
+    assert "with nodes of several sizes, in a drop-in of each" in row("kubeadm")
+
+
 @pytest.mark.parametrize("name", ["k3s", "crio"])
 def test_the_values_of_a_runtime_are_merged_into_the_file_that_every_upgrade_takes(name: str) -> None:
     """The template, the installation and the upgrades of rollout.md have one file: an upgrade took the socket away."""
