@@ -48,6 +48,18 @@ def test_prometheus_without_the_operator_reads_what_the_pod_monitor_reads() -> N
     assert {api for each in without.values() if "monitoring.coreos.com" in (api := each["apiVersion"])} == set()
 
 
+def test_each_release_has_a_job_of_its_own_for_its_proxies() -> None:
+    """One job read the pods of both releases with the names of the first: the second's certificate did not fit, `up` was 0."""
+    (relabeling,) = re.findall(r"^      # - (\{source_labels.*\})$", PAGE, re.MULTILINE)
+    rule = yaml.safe_load(relabeling)
+    (source,) = rule.pop("source_labels")
+    assert rule == {"regex": "evictd", "action": "keep"}
+    label = "app.kubernetes.io/instance"
+    assert source == "__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", label)
+    found = rendered(merged(VALUES, {"metrics": {"enabled": True}}))
+    assert found["DaemonSet", "evictd"]["spec"]["template"]["metadata"]["labels"][label] == "evictd"
+
+
 @pytest.mark.parametrize("job", jobs(), ids=["unit", "proxies"])
 def test_the_alert_of_a_target_that_does_not_answer_knows_the_job(job: Any) -> None:
     rules = (DOCS.parent / "deploy/chart/evictd/files/alerts.yaml").read_text(encoding="utf-8")
