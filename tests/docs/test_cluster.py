@@ -35,6 +35,15 @@ def test_the_value_that_removes_a_rule_leaves_the_configuration_and_the_page_say
     assert "Soft evictions then ignore budgets." in rights
 
 
+@pytest.mark.parametrize(
+    ("name", "begin"), [("cluster.md", "## Removing it"), ("getting-started.md", "**5. Uninstall.**")]
+)
+def test_evictd_is_removed_only_after_the_kubelet_has_its_thresholds_back(name: str, begin: str) -> None:
+    """Both had `helm uninstall` or `apt purge` alone, which left each node after step 5 of the rollout without any eviction."""
+    first = text_of(name).partition(begin)[2].partition("uninstall`")[0].partition("`cleanup`")[0]
+    assert "[step 5](rollout.md#back-to-the-kubelet)" in first
+
+
 def test_what_the_job_deleted_is_no_error_of_the_next_command() -> None:
     """The Job deletes the DaemonSet, and `kubectl delete -k mine` then ended with NotFound."""
     deleted = re.findall(r"kubectl delete (?:.* )?-k \S+", (DOCS / "cluster.md").read_text(encoding="utf-8"))
