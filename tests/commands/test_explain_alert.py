@@ -97,7 +97,7 @@ def test_links_name_the_page_as_a_file() -> None:
     """A terminal showed `([Rollout](rollout.md))`, later `(docs/rollout.md)`, a long page without the heading."""
     books = explain_alert.runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))
     assert (
-        "`systemReserved` first (docs/rollout.md#3-a-canary-pool-beside-the-kubelet): without"
+        "`systemReserved` first (docs/rollout.md#3-a-canary-pool-beside-the-kubelet).\nThen"
         in books["EvictdDryRunForLong"]
     )
     assert books["EvictdDryRunForLong"].startswith("Meaning. A dry run has lasted a week.")

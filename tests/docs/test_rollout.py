@@ -78,20 +78,21 @@ def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
     assert found == ["kubectl label node NODE pool-", "evictd cleanup --expired --all"]
 
 
-def test_nodes_of_two_sizes_take_two_releases_that_share_no_object(tmp_path: Path) -> None:
-    """One file had the amounts for every node: 500Mi and 1Gi evict healthy pods on 2 GiB."""
+def test_nodes_of_each_size_take_a_release_of_their_own_that_shares_no_object(tmp_path: Path) -> None:
+    """One file had the amounts for every node: 500Mi and 1Gi evict healthy pods on 2 GiB, 350Mi on 512 MiB."""
     helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
     (block,) = VALUES
     (kubelet,) = re.findall(r"^    kubelet:\n(?:    .*\n)*", PAGE, re.MULTILINE)
-    commands = re.findall(r"^    (sed .*memory: large.*)$", PAGE, re.MULTILINE)
-    assert len(commands) == 2
+    commands = re.findall(r"^    (sed .*memory: (?:large|tiny).*)$", PAGE, re.MULTILINE)
+    assert len(commands) == 3
     (tmp_path / "my-values.yaml").write_text(dedent(block) + dedent(kubelet))
     for each in commands:
         subprocess.run(["sh", "-ec", each], cwd=tmp_path, check=True)
     seen: set[tuple[str, str]] = set()
     selectors, thresholds = [], []
     with helm.Chart.load(str(CHART)) as chart:
-        for release, file in (("evictd", "my-values.yaml"), ("evictd-small", "small-values.yaml")):
+        releases = {"evictd": "my-values.yaml", "evictd-small": "small-values.yaml", "evictd-tiny": "tiny-values.yaml"}
+        for release, file in releases.items():
             given = yaml.safe_load((tmp_path / file).read_text())
             values = merged(documents(CHART / "values.yaml")[0], given)
             texts = chart.render(values, name=release, namespace="evictd").items()
@@ -106,8 +107,11 @@ def test_nodes_of_two_sizes_take_two_releases_that_share_no_object(tmp_path: Pat
             selectors.append(daemon_set["spec"]["template"]["spec"]["nodeSelector"])
             kubelet_values = values["kubelet"]
             thresholds.append([kubelet_values[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")])
-    assert [(each["memory"], each["pool"]) for each in selectors] == [("large", "canary"), ("small", "canary")]
-    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "350Mi"]]
+    assert [(each["memory"], each["pool"]) for each in selectors] == [
+        (size, "canary") for size in ("large", "small", "tiny")
+    ]
+    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "350Mi"], ["150Mi", "200Mi"]]
+    assert "each command that has `my-values.yaml` or names the release, ConfigMap or DaemonSet" in PAGE, "`sed -i` too"
 
 
 def test_the_file_alone_makes_each_step_as_safe_as_the_page_says(tmp_path: Path) -> None:
@@ -230,6 +234,9 @@ def test_the_alert_without_which_a_node_has_no_eviction_is_raised_before_that_st
         ("delete quota", "no-new-pod"),
         ("annotate daemonset", "evictd"),
     ]
+    assert "--overwrite alert=$(date +%s)" in before, (
+        "the same value again changes nothing, and the controller waits on"
+    )
     (row,) = re.findall(r"^\| 5 \| (.*?) \|", PAGE.partition("## With the systemd unit")[2], re.MULTILINE)
     assert "`sudo systemctl stop evictd` for ten minutes" in row
     assert minutes["EvictdDown"] < 10

@@ -227,7 +227,7 @@ def test_kustomize_gives_nodes_of_each_size_the_thresholds_of_tuning(overlay: st
 def test_each_command_for_large_nodes_has_the_edit_for_small_ones(name: str) -> None:
     """Two of the three pages had small nodes keep 200Mi."""
     (line,) = re.findall(r"""^    .*sed .*s/"150Mi"/"500Mi"/; s/"200Mi"/"1Gi"/.*$""", text_of(name), re.MULTILINE)
-    assert """below 4 GiB only 's/"200Mi"/"350Mi"/'""" in line.partition(" # ")[2]
+    assert """below 4 GiB only 's/"200Mi"/"350Mi"/', below 1 GiB none""" in line.partition(" # ")[2]
 
 
 def test_the_scrape_configuration_of_a_unit_has_the_labels_of_the_rules() -> None:

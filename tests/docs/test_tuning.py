@@ -133,6 +133,20 @@ def test_the_file_for_one_gib_without_a_kubelet_has_the_thresholds_of_the_table(
     assert_dry_run_without_a_finding(json.loads(capsys.readouterr().out))
 
 
+@pytest.mark.parametrize(("soft", "too_high"), [("200Mi", False), ("350Mi", True)])
+def test_a_node_below_1_gib_keeps_the_amounts_of_the_samples(
+    soft: str, too_high: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each page had 350Mi for all nodes below 4 GiB: on 512 MiB more than half, so that pods were evicted always."""
+    assert "Below 1 GiB" in PAGE
+    assert "from 512 MiB on keep the 150Mi and 200Mi" in PAGE
+    text = (ROOT / "config/beside-a-kubelet.yaml").read_text(encoding="utf-8")
+    assert text.count('"200Mi"') == 1
+    (path := tmp_path / "config.yaml").write_text(text.replace('"200Mi"', f'"{soft}"'))
+    main(["check", str(path), "--memory-capacity", "512Mi", "--root", str(tmp_path)])
+    assert ("AboveHalfOfCapacity" in "".join(capsys.readouterr())) == too_high
+
+
 def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The page listed ways to protect a pod, and not that an ordinary one cannot be excluded."""
     path = tmp_path / "config.yaml"
