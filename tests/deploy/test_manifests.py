@@ -225,10 +225,15 @@ def test_every_default_beside_a_kubelet_has_the_thresholds_of_the_base(tmp_path:
 
 
 def test_the_kubelets_own_eviction_is_switched_off_signal_by_signal() -> None:
-    """A map replaces the defaults as a whole, so each is named. At a limit of all pods the OOM killer would act first."""
+    """Each default is named, and `pid.available`, which the file of a node may have and a drop-in is merged into.
+
+    At a limit of all pods the OOM killer would act first.
+    """
     (kubelet,) = documents(DEPLOY / "overlays" / "instead-of-kubelet-eviction" / "kubelet-config.yaml")
     defaults = {"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"}
-    assert {signal for signal, value in kubelet["evictionHard"].items() if value == "0%"} == defaults
+    assert {signal for signal, value in kubelet["evictionHard"].items() if value == "0%"} == defaults | {
+        "pid.available"
+    }
     assert kubelet["enforceNodeAllocatable"] == ["none"]
 
 
