@@ -109,7 +109,7 @@ def test_the_services_of_rke2_are_named() -> None:
 
 def test_nodes_of_several_sizes_do_not_take_one_reservation_of_kubeadm() -> None:
     """One ConfigMap is written over the file of each node: 924Mi for a large one leave a node of 1 GiB nothing."""
-    assert "with nodes of several sizes, in a drop-in of each" in row("kubeadm")
+    assert "with nodes of several sizes, in a drop-in (`--config-dir`) of each" in row("kubeadm")
 
 
 @pytest.mark.parametrize("name", ["k3s", "crio"])
