@@ -139,7 +139,7 @@ def test_a_node_below_1_gib_keeps_the_amounts_of_the_samples(
 ) -> None:
     """Each page had 350Mi for all nodes below 4 GiB: on 512 MiB more than half, so that pods were evicted always."""
     assert "Below 1 GiB" in PAGE
-    assert "from 512 MiB on keep the 150Mi and 200Mi" in PAGE
+    assert "from 512 MiB on keep the chart's 150Mi and 200Mi" in PAGE
     text = (ROOT / "config/beside-a-kubelet.yaml").read_text(encoding="utf-8")
     assert text.count('"200Mi"') == 1
     (path := tmp_path / "config.yaml").write_text(text.replace('"200Mi"', f'"{soft}"'))
