@@ -273,6 +273,19 @@ def test_a_full_disk_behind_standard_output_is_one_clear_error() -> None:
     assert (ended.returncode, ended.stderr) == (3, b"evictd: standard output: No space left on device\n")
 
 
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+@pytest.mark.parametrize(("words", "status"), [("explain-alert EvictdDown", 0), ("check --config nowhere", 2)])
+def test_a_closed_descriptor_does_not_change_the_exit_status(words: str, status: int, closed: str) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m evictd {words} {closed}"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (ended.returncode, b"Traceback" in ended.stderr) == (status, False)
+
+
 def test_a_name_that_is_too_long_is_one_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--directory", "x" * 5000]) == ExitCode.UNREACHABLE
     shown = capsys.readouterr().err

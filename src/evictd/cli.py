@@ -61,12 +61,12 @@ _MOST_MEANT = 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status (`ExitCode`; 130 after Ctrl-C)."""
+    _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # no error for characters outside the terminal's encoding
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
-        if sys.stdout is not None:  # None if the descriptor was closed at the start
-            sys.stdout.flush()
+        sys.stdout.flush()
     except EvictdError as error:
         _report_error(error)
         return error.exit_code
@@ -85,6 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     return status
+
+
+def _replace_closed_streams() -> None:
+    """Discard what is written to a stream whose descriptor was closed at the start: Python has `None` for it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the program ends
 
 
 def _discard_output() -> None:
