@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from evictd.codec.config.evictd_config import (
+    ClusterSettings,
     ConditionTypes,
     EvictdConfiguration,
     Journal,
@@ -75,6 +76,7 @@ def test_every_other_address_is_refused(address: str) -> None:
         (EvictdConfiguration(housekeeping_interval=Duration(0)), "housekeepingInterval"),
         (EvictdConfiguration(housekeeping_interval=Duration(-SECOND)), "housekeepingInterval"),
         (EvictdConfiguration(root_dir=Path("kubelet")), "rootDir"),
+        (EvictdConfiguration(cluster=ClusterSettings(kubeconfig="/a\0b")), "cluster.kubeconfig"),
         (EvictdConfiguration(state_directory=Path()), "stateDirectory"),
         (EvictdConfiguration(journal=Journal(max_file_size=Size(1000))), "journal.maxFileSize"),
         (EvictdConfiguration(journal=Journal(max_file_size=Size(1))), "journal.maxFileSize"),

@@ -138,6 +138,9 @@ def test_the_defaults_are_valid() -> None:
             "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified",
         ),
         ({"static_pod_path": "manifests"}, "must be an absolute path"),
+        ({"static_pod_path": "/a\0b"}, "must be an absolute path"),
+        ({"image_service_endpoint": "unix:///a\0b"}, "only unix sockets are supported"),
+        ({"pod_logs_dir": "/a\0b"}, 'podLogsDir "/a\\x00b" must be an absolute, clean ASCII path'),
     ],
 )
 def test_each_fault_has_the_kubelets_text(fields: dict[str, Any], wrong: str) -> None:

@@ -354,6 +354,9 @@ def _paths(config: EvictdConfiguration) -> Iterator[ConfigProblem]:
             yield ConfigProblem(
                 path=path, value=quoted(str(value)), wrong="is not an absolute path", remedy="begin it with /"
             )
+    if "\0" in config.cluster.kubeconfig:
+        written, wrong = quoted(config.cluster.kubeconfig), "has a NUL character, which no path can have"
+        yield ConfigProblem(path="cluster.kubeconfig", value=written, wrong=wrong, remedy="write it without")
 
 
 def _hooks(hooks: HookSettings) -> Iterator[ConfigProblem]:

@@ -170,7 +170,7 @@ def _reserved_fault(resource: str, text: str) -> str:
 
 def _places(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
     logs = config.pod_logs_dir
-    if not logs.startswith("/") or not logs.isascii() or "/../" in f"{logs}/" or "//" in logs:
+    if not _is_path(logs) or not logs.isascii() or "/../" in f"{logs}/" or "//" in logs:
         yield _invalid("podLogsDir", quoted(logs), f"podLogsDir {quoted(logs)} must be an absolute, clean ASCII path")
     if not config.container_runtime_endpoint:
         wrong = "the containerRuntimeEndpoint was not specified or empty"
@@ -179,12 +179,17 @@ def _places(config: KubeletConfiguration) -> Iterator[ConfigProblem]:
         ("containerRuntimeEndpoint", config.container_runtime_endpoint),
         ("imageServiceEndpoint", config.image_service_endpoint),
     ):
-        if endpoint and not endpoint.startswith(("unix:///", "/")):
+        if endpoint and not _is_path(endpoint.removeprefix("unix://")):
             yield _invalid(path, quoted(endpoint), "only unix sockets are supported", "give unix:///path/to/socket")
     if config.cgroup_driver not in _DRIVERS:
         yield _invalid("cgroupDriver", quoted(config.cgroup_driver), "must be cgroupfs or systemd")
     if config.system_cgroups and not config.cgroup_root:
         wrong = "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified"
         yield _invalid("systemCgroups", quoted(config.system_cgroups), wrong)
-    if config.static_pod_path and not config.static_pod_path.startswith("/"):
+    if config.static_pod_path and not _is_path(config.static_pod_path):
         yield _invalid("staticPodPath", quoted(config.static_pod_path), "must be an absolute path")
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text is an absolute path that the kernel takes."""
+    return text.startswith("/") and "\0" not in text
