@@ -98,9 +98,7 @@ def test_no_step_follows_a_symlink(tmp_path: Path, where: str) -> None:
     assert found.volumes == {}
 
 
-def test_a_volume_that_cannot_be_read_is_absent_and_the_others_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_read_hides_nothing_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.lstat
 
     def lstat(name: str, *, dir_fd: int) -> os.stat_result:
@@ -112,9 +110,12 @@ def test_a_volume_that_cannot_be_read_is_absent_and_the_others_are_there(
     found = measure(
         tmp_path,
         request(("kubernetes.io~empty-dir", "a"), ("kubernetes.io~empty-dir", "b")),
-        kubelet={"pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"a": {"bad": "x"}, "b": {"good": "y"}}}}}},
+        kubelet={
+            "pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"a": {"bad": "x", "c": "z"}, "b": {"good": "y"}}}}}
+        },
     )
-    assert found.volumes == {"b": DiskUsage(2 * BLOCK, 2)}
+    assert found.volumes == {"a": DiskUsage(2 * BLOCK, 2), "b": DiskUsage(2 * BLOCK, 2)}
+    assert found.at_least
     assert [problem.source for problem in found.problems] == ["volume a of ns/web"]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 import threading
 import tracemalloc
@@ -18,7 +19,7 @@ from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe.disk_usage import levels, tree_walk
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import FilesWalk, InodeSet, TooLargeError, TreeWalk, measure, measure_file
+from evictd.observe.disk_usage.tree_walk import FilesWalk, InodeSet, PartlyCountedError, TreeWalk, measure, measure_file
 from tests import mounted
 from tests.act.test_trees import dig
 from tests.trees import HOSTILE_NAMES, Device, Fifo, Hard, Link, Socket, Sparse, Tree, plant
@@ -35,7 +36,10 @@ def test_hard_links_that_are_not_remembered_count_for_a_share(tmp_path: Path, mo
         walk = TreeWalk(folder, RateLimiter())
         walk._linked.add(1 << 60)
         assert [*walk.steps()]
-    assert (walk.complete, walk.counted) == (False, DiskUsage(whole.used_bytes - 2048, whole.inodes_used - 1))
+    assert (walk.fault, walk.counted) == (
+        tree_walk.TOO_LARGE,
+        DiskUsage(whole.used_bytes - 2048, whole.inodes_used - 1),
+    )
 
 
 def test_a_walk_that_is_given_up_closes_what_it_had_opened(tmp_path: Path) -> None:
@@ -245,11 +249,10 @@ def test_a_folder_mounted_below_itself_is_not_walked_twice(tmp_path: Path) -> No
 # --- errors and races -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [5, 13, 116])  # EIO, EACCES, ESTALE
-def test_an_entry_that_cannot_be_read_fails_the_measurement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    top = plant(tmp_path / "top", {"a": "x", "b": {"c": "y"}})
+@pytest.mark.parametrize("number", [5, 13, 107, 116])  # EIO, EACCES, ENOTCONN, ESTALE
+def test_an_entry_that_cannot_be_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """107: a FUSE filesystem that was mounted into the volume, and whose program has ended."""
+    top = plant(tmp_path / "top", {"a": "x", "b": {"c": "y", "d": "z" * 5000}})
     real = os.lstat
 
     def lstat(name: str, *, dir_fd: int) -> os.stat_result:
@@ -259,9 +262,25 @@ def test_an_entry_that_cannot_be_read_fails_the_measurement(
 
     monkeypatch.setattr(os, "lstat", lstat)
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
-    with pytest.raises(NodeError, match="disk usage"):
+    with pytest.raises(PartlyCountedError, match=re.escape(os.strerror(number))) as raised:
         usage(top)
+    assert raised.value.counted.inodes_used == 4
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+
+
+def test_a_directory_that_may_not_be_opened_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top = plant(tmp_path / "top", {"a": {"b": "x"}, "c": {"d": "y"}})
+    real = os.open
+
+    def refuse(name: str | bytes, flags: int, *, dir_fd: int | None = None) -> int:
+        if name == b"a":
+            raise PermissionError(13, "Permission denied")
+        return real(name, flags, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(PartlyCountedError, match="Permission denied") as raised:
+        usage(top)
+    assert raised.value.counted.inodes_used == 4
 
 
 def test_what_is_deleted_while_it_is_read_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,7 +435,7 @@ def test_a_tree_with_too_many_full_paths_is_not_counted_to_its_end(
     """The error holds what was counted, a lower bound."""
     monkeypatch.setattr(levels, "_MAX_PATH_BYTES", levels._LEVEL_BYTES)
     top = plant(tmp_path / "top", {f"{number:03}": {"inside": "x"} for number in range(100)})
-    with pytest.raises(TooLargeError, match=r"at least .* bytes and 117 inodes") as raised:
+    with pytest.raises(PartlyCountedError, match=r"at least .* bytes and 117 inodes") as raised:
         usage(top)
     assert raised.value.counted.inodes_used == 1 + 100 + tree_walk._MAX_LATER
 

@@ -22,7 +22,7 @@ from evictd.observe.disk_usage.disk_requests import layer_steps
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.quota import quota_usage
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, FilesWalk, TooLargeError, TreeWalk, measure_file
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, FilesWalk, PartlyCountedError, TreeWalk, measure_file
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 
@@ -35,7 +35,8 @@ _MAX_LOG_FOLDERS = 1000
 class Walk(Protocol):
     """Counts what is in one directory."""
 
-    complete: bool
+    fault: str
+    """Why the usage is a lower bound also at the end; empty where it is none."""
 
     @property
     def counted(self) -> DiskUsage:
@@ -204,9 +205,9 @@ class PodMeasurement:
 
     def _add(self, part: _Part, source: str, walk: Walk) -> None:
         part.column[part.name] = walk.counted
-        if not walk.complete:  # a lower bound; without it a pod could hide its usage in a tree too large to walk
+        if walk.fault:  # without the lower bound a pod could hide its usage in a tree too large to walk
             self._at_least = True
-            self._problems.add(source, TooLargeError(walk.counted))
+            self._problems.add(source, PartlyCountedError(walk.counted, walk.fault))
 
     def _files(self, folder: int) -> Walk:
         return FilesWalk(folder, self._meter.limiter)

@@ -12,7 +12,10 @@ memory is bounded whatever the tree (`levels`, `InodeSet`), and a bound changes 
 
 * Where the path is full, the directory below is kept open and walked later, as a top of its own, with an empty path.
 * Where the set of hard-linked files is full, each link of a further file counts for its share of the file.
-* Only a tree that has more than `_MAX_LATER` directories to be walked later is not walked to its end; `complete` is then false.
+* Only a tree that has more than `_MAX_LATER` directories to be walked later is not walked to its end.
+
+An entry that the kernel refuses to show is left out, such as a mount point whose program or server is gone, or a damaged inode:
+else one of them would hide the whole volume. In both cases `fault` says why the amounts are lower bounds.
 
 Moving back up is the difficult part, because only `_OPEN_LEVELS` ancestors are open and the pod may rename directories meanwhile.
 `..` is accepted only if it has the device and inode of the level above (`_is_level`). Otherwise the walk goes down again from the
@@ -64,8 +67,8 @@ class TreeWalk:
         """`directory` is open and stays open until the walk has ended; raises `NodeError` if it cannot be read."""
         with as_node_errors():
             top = os.fstat(directory)
-        self.complete = True
-        """Whether everything was counted so far; else `counted` is a lower bound also at the end."""
+        self.fault = ""
+        """Why `counted` is a lower bound also at the end; empty where everything was counted so far."""
         self._blocks = top.st_blocks
         self._inodes = 1
         self._shared_blocks = self._shared_inodes = 0
@@ -112,7 +115,11 @@ class TreeWalk:
                 self._leave()
 
     def _descend(self, name: bytes) -> Iterator[None]:
-        fd = _open_below(self._open[self._levels.depth], name)
+        try:
+            fd = _open_below(self._open[self._levels.depth], name)
+        except OSError as error:
+            self._leave_out(error)
+            return
         if fd is None:
             return
         status = os.fstat(fd)
@@ -130,7 +137,7 @@ class TreeWalk:
             self._later_left -= 1
             self._later.append(fd)
         else:
-            self.complete = False
+            self.fault = TOO_LARGE
             os.close(fd)
 
     def _enter(self, name: bytes, fd: int, inode: int) -> Iterator[None]:
@@ -225,6 +232,9 @@ class TreeWalk:
                 status = lstat(entry.name, dir_fd=directory)
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                self._leave_out(error)
+                continue
             if status.st_dev != device:
                 continue
             if status.st_mode & _KIND == _DIRECTORY:
@@ -245,8 +255,11 @@ class TreeWalk:
         except NodeError:
             self._shared_blocks += file.st_blocks * _SHARE // file.st_nlink
             self._shared_inodes += _SHARE // file.st_nlink
-            self.complete = False  # its other links may be outside
+            self.fault = TOO_LARGE  # its other links may be outside
             return False
+
+    def _leave_out(self, error: OSError) -> None:
+        self.fault = self.fault or f"without what cannot be read ({os.strerror(error.errno or 0)})"
 
 
 @contextmanager
@@ -313,14 +326,14 @@ class InodeSet:
         return bool(self._rows.get(inode >> _ROW_BITS, 0) >> (inode & _MASK) & 1)
 
 
-class TooLargeError(NodeError):
-    """The tree cannot be counted to its end in bounded memory."""
+TOO_LARGE = "too large to be counted to its end in bounded memory"
 
-    def __init__(self, counted: DiskUsage) -> None:
-        super().__init__(
-            "disk usage: too large to be counted to its end in bounded memory: "
-            f"at least {counted.used_bytes} bytes and {counted.inodes_used} inodes"
-        )
+
+class PartlyCountedError(NodeError):
+    """The tree was not counted to its end, for the reason `fault`."""
+
+    def __init__(self, counted: DiskUsage, fault: str) -> None:
+        super().__init__(f"disk usage: {fault}: at least {counted.used_bytes} bytes and {counted.inodes_used} inodes")
         self.counted = counted
         """A lower bound of the tree's usage."""
 
@@ -328,20 +341,20 @@ class TooLargeError(NodeError):
 def measure(directory: int, limiter: RateLimiter | None = None) -> DiskUsage:
     """Measure the tree at an open directory, the directory included.
 
-    Raises `NodeError` if any part of it cannot be read, and `TooLargeError` if a part of it was not counted.
+    Raises `NodeError` if a directory of it cannot be read, and `PartlyCountedError` if a part of it was not counted.
     """
     walk = TreeWalk(directory, limiter or RateLimiter())
     for _ in walk.steps():
         pass
-    if not walk.complete:
-        raise TooLargeError(walk.counted)
+    if walk.fault:
+        raise PartlyCountedError(walk.counted, walk.fault)
     return walk.counted
 
 
 class FilesWalk:
     """Counts the regular files directly in an open directory; subdirectories and the directory itself do not count."""
 
-    complete = True
+    fault = ""
 
     def __init__(self, directory: int, limiter: RateLimiter) -> None:
         self._directory = directory
