@@ -199,17 +199,18 @@ def test_a_mount_that_hangs_does_not_stop_the_observation(tmp_path: Path, clock:
 
     plain = observer(tmp_path, clock)
     plain.close()
-    plant(tmp_path / "kubelet", ORPHAN)
+    plant(tmp_path / "kubelet", {**ORPHAN, "allocated_pods_state": "not read"})
     roots = Roots(proc=tmp_path / "proc", cgroup=tmp_path / "cgroup", kubelet_dir=tmp_path / "kubelet")
     slow = FilesystemReader(statvfs=hang, timeout=20 * MILLISECOND)
     with NodeStatsReader(roots, ObserveOptions(), clock=clock, filesystems=slow) as node:
         for _ in range(3):
-            found = node.observe()
+            found = node.observe([replace(POD, spec_known=False, volumes_known=False)])
             assert [row.source for row in found.problems] == ["nodefs"]
             assert found.node is not None
             assert found.node.fs is None
             assert found.node.memory is not None
             assert found.removed_pods == {}, "the directories of a disk that does not answer are not opened"
+            assert not found.pods[0].volumes_known
         free.set()
 
 

@@ -42,16 +42,18 @@ class VolumeFolders:
         self._pods = kubelet_dir / "pods"
         self._known: dict[str, tuple[Volume, ...]] = {}
 
-    def complete(self, pods: Collection[Pod], problems: Problems) -> tuple[Pod, ...]:
+    def complete(self, pods: Collection[Pod], problems: Problems, *, anew: bool = True) -> tuple[Pod, ...]:
         """Return all pods, those of unknown volumes with the volumes that they have a directory for.
 
-        Where that cannot be read, a problem is added, and the volumes stay unknown.
+        Where that cannot be read, a problem is added, and the volumes stay unknown; so do they without `anew`, which opens nothing.
         """
         unknown = {pod.uid for pod in pods if not pod.volumes_known}
         self._known = {uid: volumes for uid, volumes in self._known.items() if uid in unknown}
-        return tuple(self._completed(pod, problems) if pod.uid in unknown else pod for pod in pods)
+        return tuple(self._completed(pod, problems, anew=anew) if pod.uid in unknown else pod for pod in pods)
 
-    def _completed(self, pod: Pod, problems: Problems) -> Pod:
+    def _completed(self, pod: Pod, problems: Problems, *, anew: bool) -> Pod:
+        if pod.uid not in self._known and not anew:
+            return pod
         if pod.uid not in self._known:
             try:
                 self._known[pod.uid] = tuple(sorted(volumes_in(self._pods, pod.uid), key=lambda each: each.name))
@@ -110,15 +112,17 @@ class AllocatedPods:
         self._version: tuple[int, ...] | None = None
         self._known: Mapping[str, Allocation] = {}
 
-    def complete(self, pods: Collection[Pod], problems: Problems) -> tuple[Pod, ...]:
+    def complete(self, pods: Collection[Pod], problems: Problems, *, anew: bool = True) -> tuple[Pod, ...]:
         """Return all pods, those without a known spec with the requests and limits that were allocated to them.
 
         Where the file cannot be read a problem is added, and the pods stay as they are; without a file there is no problem.
+        Without `anew` nothing is opened, and what was read last counts.
         """
         if all(pod.spec_known for pod in pods):
             return tuple(pods)
         try:
-            self._refresh()
+            if anew:
+                self._refresh()
         except VanishedError:
             self._version, self._known = None, {}  # no kubelet ran here, or one before 1.33
         except EvictdError as error:

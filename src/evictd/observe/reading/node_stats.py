@@ -162,13 +162,14 @@ class NodeStatsReader:
         one of them is not zero. Without `disks_anew` the filesystems are those read last. `formula`: that of `memory.available`.
         """
         problems = self._begin(runtime, formula)
-        pods = self._allocated.complete(self._volumes.complete(pods, problems), problems)
         with self._walks_paused():
             read = partial(self._node, runtime, problems, has_runtime=has_runtime, stalls=stalls)
             node, filesystems, absent = read(disks_anew=disks_anew)
+            seen_now = disks_anew and node.fs is not None  # else the disk may hang
+            pods = self._volumes.complete(pods, problems, anew=seen_now)
+            pods = self._allocated.complete(pods, problems, anew=seen_now)
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
-            seen_now = disks_anew and node.fs is not None  # else the disk may hang
             removed = self._removed_pods(pods, runtime, problems) if seen_now else {}
             # Of a shortage that began or ended while the pods were read, their numbers do not tell whose it is.
             again, *_ = read(disks_anew=seen_now and bool(near))
