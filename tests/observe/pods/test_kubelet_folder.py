@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,33 @@ def test_volumes_are_read_once_for_each_pod(tmp_path: Path) -> None:
     assert folders.complete([POD], Problems()) == (first,)
     folders.complete([], Problems())
     assert folders.complete([POD], Problems()) == (replace(POD, volumes_known=True),)
+
+
+class Silent:
+    """An entry of a directory whose filesystem does not answer: a mount point of FUSE whose program hangs or has ended."""
+
+    def __init__(self, entry: os.DirEntry[str]) -> None:
+        self.name, self._entry = entry.name, entry
+
+    def is_dir(self, *, follow_symlinks: bool) -> bool:
+        return self._entry.is_dir(follow_symlinks=follow_symlinks)
+
+    def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+        raise OSError(107, "Transport endpoint is not connected")
+
+
+def test_no_filesystem_of_a_volume_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(tmp_path / "pods", {"u1": {"volumes": VOLUMES}})
+    real = os.scandir
+
+    @contextmanager
+    def scandir(folder: int) -> Iterator[Iterator[Silent]]:
+        with real(folder) as entries:
+            yield map(Silent, entries)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    (pod,), problems = complete(tmp_path, POD)
+    assert (len(pod.volumes), problems) == (4, [])
 
 
 @pytest.mark.root

@@ -8,7 +8,8 @@ pod.
 The kubelet also keeps the allocated requests and limits of every pod in `allocated_pods_state`, to restore them after a restart
 (kubelet `pkg/kubelet/allocation/state`, since Kubernetes 1.33). It replaces the file at each change, and then it is read again.
 
-No symlink is followed, and no volume is opened: only the directories above the volumes, which belong to the kubelet, are.
+No symlink is followed, and no volume is opened: only the directories above the volumes, which belong to the kubelet, are. Nor is
+a volume's filesystem asked for anything: a pod may mount one there that never answers.
 """
 
 import os
@@ -17,15 +18,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from evictd.codec.pod import Allocation, decode_allocations
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import EvictdError, NodeError, SourceKind
-from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
+from evictd.observe.cgroups.file_descriptor_cache import VanishedError, read_whole_lines, unreadable
 from evictd.observe.disk_usage.pod_disk import PLUGINS
 from evictd.observe.disk_usage.pod_meter import open_below
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
 from evictd.observe.reading.problems import Problems
 
 _KINDS = {plugin: kind for kind, plugin in PLUGINS.items()} | {"kubernetes.io~git-repo": VolumeKind.GIT_REPO}
@@ -45,7 +46,7 @@ class VolumeFolders:
     def complete(self, pods: Collection[Pod], problems: Problems, *, anew: bool = True) -> tuple[Pod, ...]:
         """Return all pods, those of unknown volumes with the volumes that they have a directory for.
 
-        Where that cannot be read, a problem is added, and the volumes stay unknown; so do they without `anew`, which opens nothing.
+        Where that cannot be read, a problem is added, and the volumes stay unknown. Without `anew` nothing is opened.
         """
         unknown = {pod.uid for pod in pods if not pod.volumes_known}
         self._known = {uid: volumes for uid, volumes in self._known.items() if uid in unknown}
@@ -66,37 +67,46 @@ class VolumeFolders:
 def volumes_in(pods: Path, uid: str) -> Iterator[Volume]:
     """Yield the volumes of one pod that have a directory below `pods`; raises `NodeError` where one cannot be read."""
     for plugin in list_folders(pods, (uid, "volumes")):
-        if (kind := _KINDS.get(plugin.name)) is not None:
-            for entry in list_folders(pods, (uid, "volumes", plugin.name)):
-                yield _volume(entry.name, kind, mounted=entry.device != plugin.device)
+        if (kind := _KINDS.get(plugin)) is not None:
+            steps = (uid, "volumes", plugin)
+            for name in list_folders(pods, steps):
+                # An emptyDir that is a mount is on tmpfs or in huge pages, which does not count as disk usage.
+                in_memory = kind is VolumeKind.EMPTY_DIR and _is_mount(pods, steps, name)
+                yield Volume(name=name, kind=kind, medium=IN_MEMORY if in_memory else "")
 
 
-class Folder(NamedTuple):
-    """A directory in a directory, and the device that it is on."""
-
-    name: str
-    device: int
-
-
-def list_folders(base: Path, steps: tuple[str, ...]) -> tuple[Folder, ...]:
-    """List the directories in one; none where it does not exist: no kubelet made it."""
+def list_folders(base: Path, steps: tuple[str, ...]) -> tuple[str, ...]:
+    """List the names of the directories in one; none where it does not exist: no kubelet made it."""
     try:
         folder = open_below(base, steps)
     except VanishedError:
         return ()
     try:
         with os.scandir(folder) as entries:
-            found = (e for e in islice(entries, _MAX_ENTRIES) if e.is_dir(follow_symlinks=False))
-            return tuple(Folder(e.name, e.stat(follow_symlinks=False).st_dev) for e in found)
+            return tuple(e.name for e in islice(entries, _MAX_ENTRIES) if e.is_dir(follow_symlinks=False))
     except OSError as error:
         raise unreadable("/".join((str(base), *steps)), error) from error
     finally:
         os.close(folder)
 
 
-def _volume(name: str, kind: VolumeKind, *, mounted: bool) -> Volume:
-    """Describe one volume: an emptyDir that is a mount is on tmpfs or in huge pages, which does not count as disk usage."""
-    return Volume(name=name, kind=kind, medium=IN_MEMORY if mounted and kind is VolumeKind.EMPTY_DIR else "")
+def _is_mount(base: Path, steps: tuple[str, ...], name: str) -> bool:
+    """Whether a directory below `base` is a mount point. Unlike `stat` this asks nothing of what is mounted there."""
+    above = open_below(base, steps)
+    try:
+        folder = os.open(name, OPEN_DIRECTORY | os.O_PATH, dir_fd=above)
+        try:
+            return _mount_number(folder) != _mount_number(above)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise unreadable("/".join((str(base), *steps, name)), error) from error
+    finally:
+        os.close(above)
+
+
+def _mount_number(folder: int) -> bytes:
+    return read_whole_lines(f"/proc/self/fdinfo/{folder}").partition(b"mnt_id:")[2].partition(b"\n")[0]
 
 
 CHECKPOINT = "allocated_pods_state"

@@ -57,7 +57,7 @@ class RemovedPods:
 
     def _with_volumes(self, listed: Collection[str], problems: Problems) -> set[str]:
         try:
-            unlisted = {folder.name for folder in list_folders(self._pods, ())} - set(listed)
+            unlisted = set(list_folders(self._pods, ())) - set(listed)
         except NodeError as error:
             problems.add(_PROBLEM, error)
             return set()
