@@ -31,7 +31,7 @@ class ContainerState(Enum):
     @property
     def may_run(self) -> bool:
         """Whether one of its processes may be running."""
-        return self in {ContainerState.RUNNING, ContainerState.UNKNOWN}
+        return self is ContainerState.RUNNING or self is ContainerState.UNKNOWN
 
 
 class PodLifecycle(Enum):
