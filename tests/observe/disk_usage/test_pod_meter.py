@@ -11,7 +11,9 @@ from evictd.observe.cgroups.file_descriptor_cache import VanishedError
 from evictd.observe.disk_usage import levels, tree_walk
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter, open_below
+from evictd.observe.filesystems.mounts import mount_number
 from evictd.observe.reading.roots import Roots
+from tests.observe.disk_usage.test_tree_walk import opened
 from tests.trees import Link, Tree, plant
 
 BLOCK = 4096
@@ -136,6 +138,19 @@ def test_a_volume_that_is_too_large_to_be_walked_counts_with_what_was_seen_of_it
     (problem,) = found.problems
     assert problem.source == "volume data of ns/web"
     assert "at least" in problem.detail
+
+
+def test_a_subvolume_of_btrfs_has_the_number_of_its_mount_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mount tables and `maps` have the filesystem's number, by which deleted files are counted; `stat` has the subvolume's."""
+    number = tmp_path.stat().st_dev
+    with opened(tmp_path) as folder:
+        line = f"{mount_number(folder)} 1 0:77 /root / rw - btrfs /dev/vda rw\n"
+    proc = plant(tmp_path / "proc", {"self": {"mountinfo": line}})
+    meter = PodDiskMeter(Roots(proc=proc, kubelet_dir=tmp_path, pod_logs_dir=tmp_path / "none"), lambda: 42)
+    monkeypatch.setattr(os, "major", lambda _: 0)
+    assert meter.disks() == {number, os.makedev(0, 77)}
+    monkeypatch.setattr(os, "major", lambda _: 8)
+    assert meter.disks() == {number}, "the table of a node has thousands of lines"
 
 
 def test_a_missing_folder_has_vanished_and_a_file_in_its_place_too(tmp_path: Path) -> None:

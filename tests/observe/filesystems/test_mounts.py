@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evictd.errors import NodeError
-from evictd.observe.filesystems.mounts import Mount, MountTable, parse_mountinfo
+from evictd.observe.filesystems.mounts import Mount, MountTable, mount_number, parse_mountinfo
 from tests import mounted
 from tests.trees import MOUNTINFO, plant
 
@@ -95,6 +95,17 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     mounts.close()
     with pytest.raises(NodeError):
         MountTable(tmp_path)
+
+
+def test_a_directory_has_the_number_of_the_mount_that_it_is_on() -> None:
+    """This mount namespace has both."""
+    numbers = {}
+    for point in (b"/", b"/proc"):
+        folder = os.open(point, os.O_PATH)
+        numbers[point] = mount_number(folder)
+        os.close(folder)
+    table = parse_mountinfo(Path("/proc/self/mountinfo").read_bytes())
+    assert numbers == {each.point: each.number for each in table if each.point in numbers}
 
 
 def test_the_table_is_not_read_again_without_changes(monkeypatch: pytest.MonkeyPatch) -> None:

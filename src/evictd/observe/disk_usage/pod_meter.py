@@ -16,13 +16,14 @@ from typing import Protocol
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup import is_safe_name
-from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
+from evictd.observe.cgroups.file_descriptor_cache import VanishedError, read_whole_lines, unreadable
 from evictd.observe.disk_usage.deleted_files import DeletedFiles
 from evictd.observe.disk_usage.disk_requests import layer_steps
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.quota import quota_usage
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, FilesWalk, PartlyCountedError, TreeWalk, measure_file
+from evictd.observe.filesystems.mounts import mount_number, parse_mountinfo
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 
@@ -72,12 +73,26 @@ class PodDiskMeter:
         self.limiter = limiter or RateLimiter()
 
     def disks(self) -> frozenset[int]:
-        """Return the device numbers of the disks where volumes and logs are."""
+        """Return the device numbers of the disks where volumes and logs are.
+
+        A subvolume of btrfs has a number of its own, with major 0, which no mount table has. With it comes that of its mount.
+        """
         found = set()
-        for folder in (self.pods.parent, self.logs):
-            with suppress(OSError):
-                found.add(folder.stat().st_dev)
+        for base in (self.pods.parent, self.logs):
+            with suppress(OSError, NodeError):
+                folder = open_below(base, ())
+                try:
+                    found.add(number := os.fstat(folder).st_dev)
+                    if os.major(number) == 0:
+                        found |= self._of_mount(mount_number(folder))
+                finally:
+                    os.close(folder)
         return frozenset(found)
+
+    def _of_mount(self, number: str) -> set[int]:
+        table = parse_mountinfo(read_whole_lines(f"{self.proc}/self/mountinfo"))
+        devices = (each.device.partition(":") for each in table if each.number == number)
+        return {os.makedev(int(major), int(minor)) for major, _, minor in devices}
 
     def begin(self, request: DiskRequest) -> "PodMeasurement":
         """Return a measurement of all parts of a pod, of which nothing is done yet."""

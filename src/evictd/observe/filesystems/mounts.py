@@ -65,6 +65,12 @@ def _unescape(text: bytes) -> bytes:
     return _OCTAL.sub(lambda match: bytes([int(match[1], 8)]), text)
 
 
+def mount_number(folder: int) -> str:
+    """Return the number of the mount that an open directory is on; raises `OSError`."""
+    info = Path(f"/proc/self/fdinfo/{folder}").read_text(encoding="ascii", errors="replace")
+    return info.partition("mnt_id:")[2].partition("\n")[0].strip()
+
+
 class MountTable:
     """The mounts in this process's mount namespace. Raises `NodeError` if mountinfo cannot be opened."""
 

@@ -23,10 +23,11 @@ from evictd.codec.pod import Allocation, decode_allocations
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import EvictdError, NodeError, SourceKind
-from evictd.observe.cgroups.file_descriptor_cache import VanishedError, read_whole_lines, unreadable
+from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
 from evictd.observe.disk_usage.pod_disk import PLUGINS
 from evictd.observe.disk_usage.pod_meter import open_below
 from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.filesystems.mounts import mount_number
 from evictd.observe.reading.problems import Problems
 
 _KINDS = {plugin: kind for kind, plugin in PLUGINS.items()} | {"kubernetes.io~git-repo": VolumeKind.GIT_REPO}
@@ -96,17 +97,13 @@ def _is_mount(base: Path, steps: tuple[str, ...], name: str) -> bool:
     try:
         folder = os.open(name, OPEN_DIRECTORY | os.O_PATH, dir_fd=above)
         try:
-            return _mount_number(folder) != _mount_number(above)
+            return mount_number(folder) != mount_number(above)
         finally:
             os.close(folder)
     except OSError as error:
         raise unreadable("/".join((str(base), *steps, name)), error) from error
     finally:
         os.close(above)
-
-
-def _mount_number(folder: int) -> bytes:
-    return read_whole_lines(f"/proc/self/fdinfo/{folder}").partition(b"mnt_id:")[2].partition(b"\n")[0]
 
 
 CHECKPOINT = "allocated_pods_state"
