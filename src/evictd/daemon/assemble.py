@@ -178,6 +178,7 @@ class Assembly:
             self._stats.cgroups,
             boot_clock,
             self._telemetry,
+            pods=lambda: self._stats.kubepods.path,
             recent=self._stats.recent_fill,
             disk_paths=lambda: self._stats.disk_paths,
             formula=lambda: self._stats.memory_formula,

@@ -12,8 +12,9 @@ import pytest
 from evictd.core.model.config import FastFill, MemoryFormula, Policy
 from evictd.core.model.finding import Finding
 from evictd.core.model.signal import Signal
-from evictd.observe.cgroups.cgroup import find_hierarchy
+from evictd.observe.cgroups.cgroup import PodsCgroup, find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
+from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 from evictd.observe.threshold_watch.disk_watch import DiskWatch
 from evictd.observe.threshold_watch.kernel_notifiers import MemcgNotifier
@@ -47,17 +48,14 @@ class Named(WatchedCgroups):
     """Has the test choose the name of the cgroup of all pods."""
 
     def __init__(self, root: Path, pods: str | None) -> None:
-        super().__init__(find_hierarchy(tree(root, 0, 0), FileDescriptorCache()))
+        super().__init__(find_hierarchy(tree(root, 0, 0), FileDescriptorCache()), lambda: self.pods)
         self.pods = pods
-
-    def name(self, signal: Signal) -> str | None:
-        return self.pods if signal is Signal.ALLOCATABLE_MEMORY_AVAILABLE else "/"
 
 
 def cheap(
     tmp_path: Path, *, meminfo: Path | None = None, formula: MemoryFormula = MemoryFormula.MEM_AVAILABLE
 ) -> CheapMemory:
-    cgroups = WatchedCgroups(find_hierarchy(tmp_path, FileDescriptorCache()))
+    cgroups = WatchedCgroups(find_hierarchy(tmp_path, FileDescriptorCache()), lambda: None)
     used = formula if meminfo is not None else MemoryFormula.WORKING_SET
     return CheapMemory(cgroups, MEMORY, meminfo=meminfo, formula=lambda: used)
 
@@ -240,7 +238,8 @@ def parent() -> Iterator[str]:
 @pytest.mark.root
 def test_on_v1_the_pods_cgroup_is_notified_of_when_it_comes_and_when_it_comes_again(parent: str) -> None:
     reader = find_hierarchy(MEMCG_V1.parent, FileDescriptorCache())
-    cgroups = WatchedCgroups(reader, cgroup_root=parent)
+    kubepods = PodsCgroup(reader, parent)
+    cgroups = WatchedCgroups(reader, lambda: kubepods.find(Problems()))
     kept = notifiers_v1(MEMCG_V1, cgroups, NoErrors())[Signal.ALLOCATABLE_MEMORY_AVAILABLE]
     pods = MEMCG_V1 / parent / "kubepods"
     armed: list[MemcgNotifier] = []
@@ -268,6 +267,16 @@ def arm(kept: RenewingNotifier[MemcgNotifier]) -> MemcgNotifier:
     assert notifier is not None
     assert notifier.set_level(1 << 40)  # the kernel takes a level only for a cgroup that is there
     return notifier
+
+
+def test_pods_that_are_not_below_cgroup_root_are_watched_where_the_runtime_has_them(tmp_path: Path) -> None:
+    reader = find_hierarchy(tree(tmp_path, GI, 0), FileDescriptorCache())
+    (tmp_path / "memory/other/kubepods").mkdir(parents=True)
+    kubepods = PodsCgroup(reader, "/")
+    kubepods.note(["/other/kubepods/burstable/poduid"])
+    assert kubepods.find(Problems()) == "/other/kubepods"
+    cgroups = WatchedCgroups(reader, lambda: kubepods.path)
+    assert cgroups.name(Signal.ALLOCATABLE_MEMORY_AVAILABLE) == "/other/kubepods"
 
 
 def test_a_cgroup_that_is_not_there_yet_is_nothing_to_read(tmp_path: Path) -> None:

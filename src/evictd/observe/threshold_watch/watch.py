@@ -15,7 +15,6 @@ from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Filesystem, Signal
 from evictd.core.model.stats import MemoryStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import find_pods_cgroup
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.kernel_text import parse_tasks
 from evictd.observe.cgroups.memory import parse_meminfo
@@ -45,16 +44,16 @@ def limits_to_watch(findings: Iterable[Finding]) -> dict[Signal, int]:
 
 
 class WatchedCgroups:
-    """Names the cgroup of each memory signal; searched at each call, since the cgroup of all pods may appear after the daemon."""
+    """Names the cgroup of each memory signal; `pods` gives that of all pods, which may appear after the daemon."""
 
-    def __init__(self, reader: CgroupReader, *, node: str = "/", cgroup_root: str = "/") -> None:
+    def __init__(self, reader: CgroupReader, pods: Callable[[], str | None], *, node: str = "/") -> None:
         self.reader = reader
+        self._pods = pods
         self._node = node
-        self._cgroup_root = cgroup_root
 
     def name(self, signal: Signal) -> str | None:
         """Return the cgroup whose memory the signal measures; `None` while it does not exist."""
-        return self._node if signal is NODE else find_pods_cgroup(self.reader, self._cgroup_root)
+        return self._node if signal is NODE else self._pods()
 
     def finder(self, root: Path, signal: Signal, file: str = "") -> Callable[[], Path | None]:
         """Return a function that gives the path of the cgroup, or of a file of it, below a hierarchy."""
@@ -169,15 +168,17 @@ def build_threshold_watch(
     clock: Callable[[], int],
     errors: ErrorReporter,
     *,
+    pods: Callable[[], str | None],
     recent: RecentFill,
     disk_paths: Callable[[], Mapping[Filesystem, Path]],
     formula: Callable[[], MemoryFormula],
 ) -> ThresholdWatch:
     """Build the watch that the settings ask for; without any it only waits. Its `memory` is to be closed; it adds to `recent`.
 
-    `formula` gives that of `memory.available` at present, which a reload may change.
+    `pods` gives the cgroup of all pods as the last reading found it. `formula` gives that of `memory.available` at present,
+    which a reload may change.
     """
-    cgroups = WatchedCgroups(reader, node=roots.node_cgroup, cgroup_root=settings.kubelet.parent_cgroup)
+    cgroups = WatchedCgroups(reader, pods, node=roots.node_cgroup)
     sources = cheap_sources(settings, roots, cgroups, formula)
     disks = None
     if settings.evictd.memory.watch:
