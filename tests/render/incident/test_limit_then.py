@@ -1,16 +1,25 @@
 """A limit that spares the pods which growth of the same pod evicted long before."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from evictd.commands.incident_decided import read_incident
+from evictd.commands.world_journal import write_world_journal
+from evictd.core.units.duration import MINUTE
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.limit_then import grower_limit, limit_then
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.world.behaviours import Usage
+from evictd.world.loop import play
+from evictd.world.model import World
+from tests.daemon.world import NOW
+from tests.playbook import config
 from tests.render.recorded_incident import incident
-from tests.world.worlds import GI, MI
+from tests.world.worlds import GI, MI, hog, holder, world
 
 POD = "default/hog-old"
 
@@ -73,3 +82,27 @@ def test_a_pod_that_went_for_the_growth_of_another_one_names_its_limit() -> None
     ):
         assert grower_limit(other, web) == ""
     assert grower_limit(found, replace(web, rate=20 << 20)) == ""
+
+
+def proposed_for_api(of: World, journal: Path) -> str:
+    """The limit that is proposed for a pod where the hard threshold is 500Mi."""
+    played = play(of, config(hard={"memory.available": "500Mi"}))
+    found = read_incident([write_world_journal(played, journal, end=NOW)], "api")
+    return next(each for each in avoidance(found).by if "limit of at most" in each)
+
+
+def test_a_pod_whose_own_growth_evicted_it_before_lowers_no_limit(tmp_path: Path) -> None:
+    """The second of two leaks was given a limit of 1.6Gi: what it held less what the first one had held."""
+    fast, slow = hog(rate=40 * MI, name="fast", memory="1Gi"), hog(rate=8 * MI, name="api", memory="1Gi")
+    leaks = world(fast, slow, memory=8 * GI, duration=30 * MINUTE)
+    assert proposed_for_api(leaks, tmp_path).startswith("a limit of at most 7.47Gi of memory: ")
+
+
+def test_a_pod_that_the_same_growth_evicted_before_lowers_it(tmp_path: Path) -> None:
+    """A batch job of low priority went before the leak; a limit of what the leak held at last lets it go again."""
+    leak = hog(rate=8 * MI, name="api", memory="1Gi")
+    job = holder("nightly", 1500 * MI, Usage.MEMORY, priority=-10, memory="512Mi")
+    rest = holder("rest", 1900 * MI, Usage.MEMORY, memory="2Gi")
+    proposed = proposed_for_api(world(leak, job, rest, memory=8 * GI, duration=15 * MINUTE), tmp_path)
+    assert "that it held when default/nightly was evicted at " in proposed
+    assert proposed.startswith("a limit of at most 4.17Gi of memory: ")

@@ -30,7 +30,6 @@ from evictd.render.incident.same_choice import why_the_same
 from evictd.render.incident.smaller_soft import smaller_soft_text
 from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Need
-from evictd.render.incident.went_before import went_before
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
 from evictd.render.text import amount_text, counted, enough_text, first_of, rounded_below, seconds_text, signal_amount
@@ -253,8 +252,8 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
     held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage - found.swapped
-    before, growth = went_before(found), 0
-    enough = held - found.missing - before.held
+    growth = 0
+    enough = held - found.missing
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
         own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
@@ -265,7 +264,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if enough <= 0:
         return Avoidance(by=by)
     lower = limit_then(found, (victim.pod,), enough, growth)
-    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0, before=before)
+    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0)
     enough, how = (enough, how) if lower is None else lower
     most = amount_text(rounded_below(enough), resource)
     # A limit below the request is not valid.
@@ -302,7 +301,7 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
         return Avoidance(not_by=not_by)
     on_disk = resource is Resource.EPHEMERAL_STORAGE
     checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
-    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked - went_before(found).held
+    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked
     if enough <= 0:
         return Avoidance(not_by=not_by)
     lower = limit_then(found, {victim.pod, *names}, enough, checked)

@@ -11,7 +11,6 @@ from evictd.render.incident.incident import Incident
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, sum_text
 from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.verdict import Grower
-from evictd.render.incident.went_before import went_before
 from evictd.render.text import amount_text, rounded_below
 
 _LOWER = 100
@@ -68,7 +67,7 @@ def grower_limit(found: Incident, grower: Grower) -> str:
     if grower.rate * 2 < (found.rate or 0):
         return ""  # something else made the signal fall as well
     growth = grower_rate(found, grower) * LIMITS_CHECKED if resource is Resource.EPHEMERAL_STORAGE else 0
-    enough = row.usage - found.missing - went_before(found).held - growth
+    enough = row.usage - found.missing - growth
     lower = limit_then(found, (grower.pod,), enough, growth)
     enough = enough if lower is None else lower.enough
     if enough < max(row.request, 1):
