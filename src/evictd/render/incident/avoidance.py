@@ -27,7 +27,7 @@ from evictd.render.incident.priority_remedy import priority_text
 from evictd.render.incident.requested import requested_with
 from evictd.render.incident.resize import resize_in_vain, resize_remedy
 from evictd.render.incident.same_choice import why_the_same
-from evictd.render.incident.smaller_soft import smaller_soft_text
+from evictd.render.incident.smaller_soft import hidden_from_soft, smaller_soft_text
 from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Need
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
@@ -374,8 +374,7 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     mean = ""
     if isinstance(decided, int) and decided > 2 * rate:
         mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
-    # Memory that no process can allocate lowers a soft threshold.
-    hidden = max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0)
+    hidden = hidden_from_soft(found)
     configured = limit + hidden
     fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
     went = "and the pod would have gone then, with a grace period"
