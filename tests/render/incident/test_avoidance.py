@@ -353,6 +353,9 @@ def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
     victims = replace(incident(), of_owner=3, verdict=verdict, successors=())
     assert not any("mended or kept off" in each for each in avoidance(victims).by), "another pod grew"
+    assert "mended or kept off" in avoidance(replace(incident(), host_filled=False, of_owner=3)).by[0]
+    host = replace(incident(), host_filled=True, of_owner=3)
+    assert not any("mended or kept off" in each for each in avoidance(host).by), "the host grew"
 
 
 @pytest.mark.parametrize(

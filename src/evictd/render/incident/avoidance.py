@@ -192,7 +192,7 @@ def formula_remedy(found: Incident) -> Avoidance:
 
 def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
-    if found.of_owner < AGAIN or only_others_grew(found) or grew_together(found):
+    if found.of_owner < AGAIN or found.host_filled or only_others_grew(found) or grew_together(found):
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
     return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
