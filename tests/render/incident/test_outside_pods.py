@@ -5,10 +5,13 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
 from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.now import now_text
 from evictd.render.incident.outside_pods import outside_pods_text, reserve_text
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 
@@ -53,3 +56,24 @@ def test_what_belongs_to_no_pod_is_to_be_reserved() -> None:
     reserve = "let systemReserved and kubeReserved of the kubelet cover the 2Gi that belongs to no pod"
     assert reserve_text(OUTSIDE) == reserve
     assert now_text(OUTSIDE).endswith(reserve)
+
+
+def test_nothing_is_to_be_reserved_for_the_leak_of_one_pod() -> None:
+    """Beside "mend or limit" of the only pod that grew it was said to let systemReserved cover what the host held."""
+    pod = OUTSIDE.event.pod
+    verdict = EvictionVerdict(
+        need=Need.NEEDED, pod=pod, fewest=(pod,), growers=(Grower(pod=pod, rate=1),), played=MINUTE
+    )
+    found = replace(OUTSIDE, verdict=verdict)
+    assert outside_pods_text(found)
+    assert reserve_text(found) == ""
+    within = tuple(replace(row, request=row.usage or 0) for row in found.ranking)
+    assert reserve_text(replace(found, ranking=within)), "it grew within its request"
+    two = replace(verdict, growers=(*verdict.growers, Grower(pod="", rate=1)))
+    assert reserve_text(replace(found, verdict=two)), "it made no more than half of the growth"
+
+
+def test_what_still_grows_outside_pods_is_not_to_be_reserved() -> None:
+    """Beside "what belongs to no pod still grows" it was said to let systemReserved cover what that held."""
+    on = GrowsOn(growers=(Grower(pod="", rate=1),), short_at="00:09:00")
+    assert reserve_text(replace(OUTSIDE, grows_on=on)) == ""
