@@ -273,6 +273,19 @@ def test_it_begins_with_the_state_of_the_node() -> None:
     assert now_text(replace(incident(dry_run=True), clear_text=ended)) == ended
 
 
+def test_an_earlier_eviction_without_advice_names_the_last_one_while_the_node_is_short() -> None:
+    """Of the first of three evictions "the node is still short" was all that was said; the last one named the host."""
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, met=MetAfter(again=30.0), still_met=True, after=())
+    later = replace(found.event, pod="default/web", uid="uid-web", at="2026-01-01T00:16:30Z")
+    shows = "the node is still short; `evictd incident default/web` shows the last eviction for it"
+    assert now_text(replace(found, evicted_later=(later,))) == shows
+    assert now_text(found) == "the node is still short"
+    assert now_text(replace(found, still_met=False, evicted_later=(later,))) == ""
+    disk = replace(later, evidence={"because": {"signal": "nodefs.available"}})
+    assert now_text(replace(found, evicted_later=(disk,))) == "the node is still short", "for another supply"
+
+
 def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_if_it_returns() -> None:
     """A burst of the host ended, and nothing said which service to look for, or that there was nothing to do."""
     found = replace(incident(), host_filled=False, verdict=None)

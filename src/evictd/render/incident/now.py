@@ -2,6 +2,7 @@
 
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.avoidance import avoidance, held_by_page_cache
@@ -70,8 +71,16 @@ def now_text(found: Incident) -> str:
     state = settling or ("the node is still short" if found.still_met else found.clear_text)
     if settling:
         to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
+    elif not to_do and found.still_met:
+        to_do = _see_last(found)
     told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, to_do)
     return "; ".join(filter(None, (*told, found.paused)))
+
+
+def _see_last(found: Incident) -> str:
+    """Write where it is said what is short now: at the last eviction for the same signal, if that is a later one."""
+    pods = [each.pod for each in _evicted_later(found) if signal_of(each) is found.signal]
+    return f"`evictd incident {pods[-1]}` shows the last eviction for it" if pods else ""
 
 
 def _to_do(found: Incident) -> str:
