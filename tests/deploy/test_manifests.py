@@ -101,6 +101,8 @@ def test_every_component_is_built_and_fits(name: str, tmp_path: Path) -> None:
     volumes = {volume["name"] for volume in pod["volumes"]}
     for each in pod["containers"]:
         assert {mount["name"] for mount in each["volumeMounts"]} <= volumes
+    (evictd,) = (each for each in pod["containers"] if each["name"] == "evictd")
+    assert set(container()["args"]) <= set(evictd["args"]), "a patch replaces the whole list"
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
