@@ -8,13 +8,14 @@ runs this file's text with `python -c`, so it imports nothing of the tests.
 import argparse
 import http.server
 import json
+import os
 import ssl
 import urllib.request
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def main() -> None:
@@ -24,24 +25,22 @@ def main() -> None:
         "secure-listen-address",
         "upstream",
         "allow-paths",
-        "kubeconfig",
         "tls-cert-file",
         "tls-private-key-file",
     ):
         parser.add_argument(f"--{name}", required=True)
     args = parser.parse_args()
-    config = yaml.safe_load(Path(args.kubeconfig).read_text())
-    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    trusted = ssl.create_default_context(cafile=cluster["certificate-authority"])
+    server = "https://{KUBERNETES_SERVICE_HOST}:{KUBERNETES_SERVICE_PORT}".format_map(os.environ)
+    trusted = ssl.create_default_context(cafile=ACCOUNT / "ca.crt")
 
     def review(path: str, spec: dict[str, Any]) -> dict[str, Any]:
         headers = {
-            "Authorization": "Bearer " + Path(user["tokenFile"]).read_text(),
+            "Authorization": "Bearer " + (ACCOUNT / "token").read_text(),
             "Content-Type": "application/json",
         }
         group, _, kind = path.partition(" ")
         body = json.dumps({"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}).encode()
-        url = f"{cluster['server']}/apis/{group}/v1/{kind.lower()}s"
+        url = f"{server}/apis/{group}/v1/{kind.lower()}s"
         with urllib.request.urlopen(urllib.request.Request(url, body, headers), context=trusted) as answer:
             return dict(json.load(answer)["status"])
 
@@ -70,11 +69,11 @@ def main() -> None:
             self.wfile.write(body)
 
     host, _, port = args.secure_listen_address.rpartition(":")
-    server = http.server.ThreadingHTTPServer((host, int(port)), Handler)
+    listener = http.server.ThreadingHTTPServer((host, int(port)), Handler)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(args.tls_cert_file, args.tls_private_key_file)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    server.serve_forever()
+    listener.socket = context.wrap_socket(listener.socket, server_side=True)
+    listener.serve_forever()
 
 
 if __name__ == "__main__":

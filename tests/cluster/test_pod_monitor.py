@@ -62,14 +62,13 @@ def tls_secret(node: RealNode) -> Json:
     }
 
 
-def with_network(node: RealNode, items: list[Json]) -> list[Json]:
+def with_network(items: list[Json]) -> list[Json]:
     """Let the proxy listen and speak on loopback, and run the stand-in; its limits are those of another program."""
     for item in items:
-        if item["kind"] == "ConfigMap" and "kubeconfig" in item["data"]:
-            text = item["data"]["kubeconfig"]
-            item["data"]["kubeconfig"] = text.replace("https://kubernetes.default.svc", node.plane.url)
         if item["kind"] == "DaemonSet":
-            (proxy,) = (each for each in item["spec"]["template"]["spec"]["containers"] if each["name"] == "metrics")
+            containers = {each["name"]: each for each in item["spec"]["template"]["spec"]["containers"]}
+            proxy, evictd = containers["metrics"], containers["evictd"]
+            proxy["env"] = [each for each in evictd["env"] if each["name"].startswith("KUBERNETES_")]
             replaced = {"0.0.0.0:10278": f"127.0.0.1:{PROXY_PORT}", "127.0.0.1:10277": ADDRESS}
             for old, new in replaced.items():
                 assert any(old in arg for arg in proxy["args"])
@@ -87,9 +86,7 @@ def monitored(image_node: RealNode) -> Iterator[Json]:
     (monitor,) = (item for item in items if item["kind"] == "PodMonitor")
     known = [item for item in items if item["kind"] in PATHS]
     assert {item["kind"] for item in items if item not in known} == {"PodMonitor", "Certificate", "Issuer"}
-    own = [item for item in known if item["metadata"]["name"] != "evictd-metrics" or item["kind"] != "ConfigMap"]
-    proxys = [item for item in known if item not in own]
-    ready = with_network(image_node, [*for_node(image_node, own), *proxys, tls_secret(image_node)])
+    ready = with_network([*for_node(image_node, known), tls_secret(image_node)])
     with applied(image_node, sorted(ready, key=lambda item: item["kind"] == "DaemonSet")):
         yield monitor
 

@@ -248,6 +248,9 @@ def test_every_value_reaches_the_pod() -> None:
     assert evictd["livenessProbe"]["exec"] == {"command": ["evictd-probe", "/healthz"]}
     assert evictd["readinessProbe"]["exec"] == {"command": ["evictd-probe", "/readyz"]}
     assert "--upstream=http://127.0.0.1:4711/" in metrics["args"]
+    (component,) = documents(DEPLOY / "components" / "metrics" / "proxy.yaml")
+    (proxy,) = component["spec"]["template"]["spec"]["containers"]
+    assert metrics["volumeMounts"] == proxy["volumeMounts"]
     policy = made[("ValidatingAdmissionPolicy", "evictd-agent-own-node")]
     assert "system:serviceaccount:evictd:evictor" in policy["spec"]["matchConditions"][0]["expression"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from evictd.clients.kube.service_account import SERVICE_ACCOUNT
 from evictd.config.file import load
 from evictd.config.lint import lint
 from evictd.config.lint_model import Lint, Surroundings
@@ -156,6 +157,10 @@ def test_the_metrics_component_fits_the_daemon_set(tmp_path: Path) -> None:
     (port,) = proxy["ports"]
     assert port["name"] == endpoint["port"]
     assert "--upstream=http://127.0.0.1:10277/" in proxy["args"]
+    # With the node's name servers (`dnsPolicy: Default`) no name of the cluster is found: the address is that of the environment.
+    assert not any(each.startswith("--kubeconfig") for each in proxy["args"])
+    paths = {mount["name"]: mount["mountPath"] for mount in proxy["volumeMounts"]}
+    assert paths["metrics-token"] == str(SERVICE_ACCOUNT)
     assert "token" not in {mount["name"] for mount in proxy["volumeMounts"]}
     assert "insecureSkipVerify" not in endpoint["tlsConfig"]
     certificate = next(item for item in made if item["kind"] == "Certificate")["spec"]

@@ -98,24 +98,6 @@ relabelings:
   {{- end }}
 {{- end }}
 
-{{- /* The proxy's own identity, which may review tokens and access and nothing else. */ -}}
-{{- define "evictd.proxyKubeconfig" -}}
-apiVersion: v1
-kind: Config
-current-context: default
-clusters:
-  - name: default
-    cluster:
-      server: https://kubernetes.default.svc
-      certificate-authority: /var/run/metrics-token/ca.crt
-contexts:
-  - name: default
-    context: {cluster: default, user: default}
-users:
-  - name: default
-    user: {tokenFile: /var/run/metrics-token/token}
-{{- end }}
-
 {{- define "evictd.metricsIngress" -}}
 ingress:
 {{- if .Values.metrics.enabled }}
