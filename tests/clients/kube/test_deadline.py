@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from evictd.clients.kube.deadline import Deadline
 from evictd.clients.kube.transport import Transport
 from evictd.errors import ApiUnavailableError
 from tests.kube.api_server import ApiServer
+from tests.kube.raw import FixedCredentials
 from tests.kube.waiting import eventually
 
 NODE = "/api/v1/nodes/n1"
@@ -37,6 +39,27 @@ def test_an_answer_that_drips_is_ended_and_the_next_request_works(
     with pytest.raises(ApiUnavailableError, match=r"GET /api/v1/nodes/n1: no complete response within 3 s"):
         impatient.request("GET", NODE)
     assert impatient.request("GET", NODE).status == 200
+
+
+@pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 500 x\r\nContent-Length: 9\r\n\r\n{"])
+def test_a_watch_that_the_server_does_not_open_or_refuse_is_ended(begin: bytes) -> None:
+    """Its bound from byte to byte is minutes, for a node on which nothing happens; meanwhile the pods would be old ones."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        credentials: Any = FixedCredentials(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        hasty = Transport(credentials, whole_seconds=0.5)
+        accepted: list[socket.socket] = []
+
+        def serve() -> None:
+            accepted.append(listening.accept()[0])
+            accepted[0].sendall(begin)
+
+        server = threading.Thread(target=serve)
+        server.start()
+        with pytest.raises(ApiUnavailableError, match=r"GET /api/v1/pods: no complete response within 0.5 s"):
+            hasty.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
+        server.join()
+        accepted[0].close()
+        hasty.close()
 
 
 def test_an_answer_that_only_the_end_of_its_connection_ends_is_not_taken_for_whole(tmp_path: Path) -> None:

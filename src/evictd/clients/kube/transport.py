@@ -9,6 +9,7 @@ Types of `kubernetes` and `urllib3` do not leave this module.
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -24,7 +25,7 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
 """The greatest time between two reads from the socket."""
 WHOLE_SECONDS = 60.0
-"""The greatest time of a request with its response; a watch has no such bound."""
+"""The greatest time of a request with its response; of a watch, until it is open."""
 MAX_BODY = 24 * 2**20
 """Bytes of a response, which takes twice as many of memory; a list of pods is a few MiB, and a longer one is read in pages."""
 LONGEST_RETRY_AFTER = 300
@@ -135,17 +136,18 @@ class Transport:
         """Open a watch. Without data for `idle_seconds` the connection counts as lost."""
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=idle_seconds)
         request = _Request(method="GET", path=path, query=query)
-        response = self._open(request, timeout)
-        if response.status < 300:
-            return LineStream(response)
-        try:
-            if response.status == 401:
-                self._credentials.reload()
-            raise error_of(_reply(response), str(request))
-        except _FAULTS as error:
-            raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE]) from error
-        finally:
-            response.close()
+        with self._bounded(request):
+            response = self._open(request, timeout)
+            if response.status < 300:
+                return LineStream(response)
+            try:
+                if response.status == 401:
+                    self._credentials.reload()
+                raise error_of(_reply(response), str(request))
+            except _FAULTS as error:
+                raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE]) from error
+            finally:
+                response.close()
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -153,28 +155,30 @@ class Transport:
             if self._pool is not None:
                 self._pool.clear()
 
-    def _send(self, request: _Request) -> Reply:
+    @contextmanager
+    def _bounded(self, request: _Request) -> Iterator[None]:
+        """Bound the time of a request with its response; of a watch, the time until the server has opened or refused it."""
+        late = f"{request}: no complete response within {self._whole_seconds:g} s"
         with Deadline(self._whole_seconds) as deadline:
-            late = f"{request}: no complete response within {self._whole_seconds:g} s"
             try:
-                reply = self._receive(request)
+                yield
             except ApiUnavailableError as error:
                 if deadline.over:
                     raise ApiUnavailableError(late, reached=True) from error
                 raise
             if deadline.over:  # a response without a Content-Length ends with its connection, and looks complete
                 raise ApiUnavailableError(late, reached=True)
-            return reply
 
-    def _receive(self, request: _Request) -> Reply:
-        response = self._open(request, self._timeout)
-        try:
-            return _reply(response)
-        except _FAULTS as error:
-            response.close()
-            raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE]) from error
-        finally:
-            response.release_conn()
+    def _send(self, request: _Request) -> Reply:
+        with self._bounded(request):
+            response = self._open(request, self._timeout)
+            try:
+                return _reply(response)
+            except _FAULTS as error:
+                response.close()
+                raise ApiUnavailableError(f"{request}: {error}"[:_MESSAGE]) from error
+            finally:
+                response.release_conn()
 
     def _open(self, request: _Request, timeout: urllib3.Timeout) -> Any:
         manager, access = self._manager(), self._credentials.access
