@@ -1,5 +1,6 @@
 """Order and pace of what goes to the API server."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -195,6 +196,27 @@ def test_the_thread_sends_drains_and_ends() -> None:
     assert log == ["a", "b", "c"]
     queue.close()
     assert not queue._thread.is_alive()
+
+
+def test_a_request_that_hangs_does_not_keep_the_queue_from_closing() -> None:
+    """What was not sent is dropped; the thread ends with its request."""
+    sent, answered = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        sent.set()
+        answered.wait(20)
+
+    class Hanging(Names):
+        def call(self, _now: int, /) -> Call | None:
+            return None if sent.is_set() else hang
+
+    queue = queue_of(Hanging([]))
+    queue.start()
+    assert sent.wait(10)
+    queue.close()
+    assert queue._thread.is_alive()
+    answered.set()
+    queue._thread.join()
 
 
 def test_what_the_server_cannot_do_for_one_source_delays_no_other() -> None:

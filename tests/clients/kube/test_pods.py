@@ -342,6 +342,15 @@ def test_closing_ends_a_watch_that_waits(api: Api, transport: Transport) -> None
     assert not watch._thread.is_alive()
 
 
+def test_closing_does_not_wait_for_a_server_that_does_not_open_a_watch(api: ApiServer, transport: Transport) -> None:
+    """The daemon has fifteen seconds to end, and a node without it evicts nothing."""
+    api.fault(verb="watch", delay=20)
+    with watching(transport) as watch:
+        eventually(lambda: watch.snapshot.synced)
+        begun = clock()
+    assert clock() - begun < 10 * SECOND
+
+
 def test_at_rest_only_the_watch_is_open(api: Api, transport: Transport) -> None:
     """Changes cost the server nothing but the watch it already has."""
     with watching(transport) as watch:

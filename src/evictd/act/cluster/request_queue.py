@@ -23,6 +23,7 @@ from evictd.errors import ApiRefusedError, ApiUnavailableError
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 PER_SECOND = 5
+_CLOSE_SECONDS = 1.0
 CONFLICT = 409
 
 Call = Callable[[], None]
@@ -142,10 +143,10 @@ class RequestQueue:
         self._changed.set()
 
     def close(self) -> None:
-        """End the thread, and wait for that."""
+        """End the thread; one that waits for an answer ends with the process: a request may take a minute."""
         self.stop()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_CLOSE_SECONDS)
 
     def drain(self, seconds: float, finished: Callable[[], bool] = lambda: True) -> None:
         """Wait until no source has a request due and `finished` is true, at most `seconds`; for a clean stop."""

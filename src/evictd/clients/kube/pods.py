@@ -34,6 +34,7 @@ _GONE = 410
 _TOO_NEW = "Too large resource version"
 """Message of a server whose store was restored from a backup: it would reach the requested version only much later."""
 _SHORT = 1 * SECOND
+_CLOSE_SECONDS = 1.0
 _ANY_VERSION, _LATEST = "0", ""
 """Versions of a list: whatever the server's cache has, and what etcd has (as client-go's reflector asks)."""
 
@@ -107,13 +108,13 @@ class PodWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """End the watch and its thread."""
+        """End the watch and its thread; one whose request has no answer yet ends with the process."""
         self._stop.set()
         with self._lock:
             if self._stream is not None:
                 self._stream.abort()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_CLOSE_SECONDS)
 
     def _run(self) -> None:
         while not self._stop.is_set():
