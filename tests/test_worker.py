@@ -1,11 +1,12 @@
 """Bounded queues with their threads, and the back-off of work that fails."""
 
+import linecache
 import threading
 
 import pytest
 
 from evictd.core.units.duration import SECOND
-from evictd.worker import FIRST_REST, LAST_REST, STDERR, ErrorBackoff, JobQueue, WorkQueue
+from evictd.worker import FIRST_REST, LAST_REST, STDERR, ErrorBackoff, JobQueue, WorkQueue, describe
 from tests.recorded_errors import RecordedErrors
 
 
@@ -34,6 +35,19 @@ def test_a_failure_is_reported_once_and_rests_longer_each_time() -> None:
     ((source, detail),) = errors
     assert source == "thread"
     assert detail.startswith("unforeseen: KeyError: 'lost' (test_worker.py:")
+
+
+def test_an_error_is_described_without_reading_a_source_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop describes errors too, and a disk that hangs may have the file."""
+    read, described = list[object](), ""
+    with monkeypatch.context() as patched:
+        patched.setattr(linecache, "checkcache", read.append)
+        try:
+            boom()
+        except KeyError as error:
+            described = describe(error)
+    assert described.startswith("unforeseen: KeyError: 'lost' (test_worker.py:")
+    assert read == []
 
 
 def test_each_piece_has_its_own_back_off_and_success_ends_it() -> None:

@@ -204,6 +204,7 @@ def describe(error: Exception) -> str:
     """Describe an exception in one line; an unforeseen one with its type and place."""
     if isinstance(error, EvictdError):
         return str(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    # Not `extract_tb`, which reads the source files: their disk may hang.
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    place = f" ({frames[-1][0].rpartition('/')[2]}:{frames[-1][1]})" if frames else ""
     return f"unforeseen: {type(error).__name__}: {str(error)[:_MOST_TEXT]}{place}"
