@@ -1,5 +1,6 @@
 """Events are counted and bounded, and delay nothing else."""
 
+import re
 from dataclasses import replace
 from typing import ClassVar
 
@@ -115,6 +116,19 @@ def test_what_happened_before_the_first_answer_is_counted(rig: DoubleRig) -> Non
     rig.driver.run(rig.queue, 180)
     (found,) = rig.events()
     assert found["series"]["count"] == 50
+
+
+def test_the_event_of_a_pod_with_a_long_name_is_valid(rig: Rig) -> None:
+    """The API takes no name of an event in which a part between dots ends with a hyphen, or is empty."""
+    for ending in ("-", "."):
+        long = replace(VICTIM, name=f"{'a' * 60}.{'b' * 60}.{'c' * 60}.{'d' * 16}{ending}{'e' * 20}")
+        rig.recorder.record(MET, rig.driver.now, about=pod_reference(long), identity=ending)
+    rig.driver.settle(rig.queue)
+    for each in rig.events():
+        assert re.fullmatch(
+            r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", each["metadata"]["name"]
+        )
+    assert len(rig.events()) == 2
 
 
 def test_the_queue_is_bounded(rig: Rig) -> None:

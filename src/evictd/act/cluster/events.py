@@ -145,7 +145,7 @@ class EventRecorder:
                 )
                 # As client-go's: the object's name and a time; the number keeps two of the same moment apart.
                 ending = _digest(f"{event.reason} {identity}") if identity else f"{wall:x}{next(self._numbers):x}"
-                name = f"{cut(about.name, _NAME_BYTES)}.{ending}"
+                name = f"{cut(about.name, _NAME_BYTES).rstrip('-.')}.{ending}"
                 self._series[key] = _Series(event=made, name=name, seen=1, last_at=now, last_wall=wall)
             else:
                 series.seen += 1
