@@ -109,9 +109,9 @@ class JobQueue:
         self._failing: dict[str, str] = {}
         self._queue: WorkQueue[tuple[str, Job]] = WorkQueue("evictd-writer", self._run, capacity=capacity)
 
-    def submit(self, source: str, job: Job) -> bool:
-        """Queue a job; False, and an error of its source, if the queue is full."""
-        queued = self._queue.put((source, job))
+    def submit(self, source: str, job: Job, *, size: int = 1) -> bool:
+        """Queue a job, which takes `size` places; False, and an error of its source, if the queue is full."""
+        queued = self._queue.put((source, job), size)
         if not queued:
             self._report(source, "the disk is too slow: a record was dropped")
         return queued

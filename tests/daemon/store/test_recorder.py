@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.store.journal import JournalFile
-from evictd.daemon.store.recorder import MOST_CONTAINERS, MOST_LOG_BYTES, Cycle, Recorder, log_tails
+from evictd.daemon.store.recorder import MOST_CONTAINERS, MOST_LOG_BYTES, MOST_UNWRITTEN, Cycle, Recorder, log_tails
 from evictd.daemon.store.state_file import StateFile
 from evictd.worker import JobQueue
 from tests.daemon.world import CONFIG, GI, HOG, MEMORY_OF_NOTHING, NOW, WALL, observe, step
@@ -35,6 +36,15 @@ def recorder(tmp_path: Path, errors: RecordedErrors) -> Recorder:
         logs_dir=tmp_path / "logs",
         memory=MEMORY_OF_NOTHING,
     )
+
+
+def hang(jobs: JobQueue, over: threading.Event) -> None:
+    """Let the disk hang until `over` is set."""
+
+    def wait() -> None:
+        over.wait(20)
+
+    jobs.submit("test", wait)
 
 
 def pressed() -> Cycle:
@@ -100,6 +110,38 @@ def test_the_state_is_written_when_something_worth_keeping_changed(recorder: Rec
     again.close()
     assert (tmp_path / "state.json").stat().st_mtime_ns >= written
     assert json.loads((tmp_path / "state.json").read_text())["remembered"]["state"]["lastSeen"]
+
+
+def test_a_state_that_the_queue_refused_is_written_by_a_later_save(tmp_path: Path, errors: RecordedErrors) -> None:
+    """The disk hung for long, and the state is the same since."""
+    jobs, over = JobQueue(errors), threading.Event()
+    hang(jobs, over)
+    recorder = Recorder(
+        jobs,
+        state_file=StateFile(tmp_path / "state.json", "boot"),
+        journal=JournalFile(tmp_path / "journal.jsonl"),
+        logs_dir=None,
+        memory=MEMORY_OF_NOTHING,
+    )
+    while jobs.submit("test", lambda: None):
+        pass
+    recorder.save(State())
+    over.set()
+    eventually((tmp_path / ".emergency").exists)
+    recorder.save(State())
+    assert recorder.close()
+    assert (tmp_path / "state.json").exists()
+
+
+def test_few_records_wait_for_a_disk_that_hangs(recorder: Recorder, tmp_path: Path) -> None:
+    """Each holds a whole observation, and evictd's memory is bounded."""
+    over = threading.Event()
+    hang(recorder._jobs, over)
+    for _ in range(3 * MOST_UNWRITTEN):
+        recorder.journal(pressed())
+    over.set()
+    assert recorder.close()
+    assert 0 < len((tmp_path / "journal.jsonl").read_bytes().splitlines()) <= MOST_UNWRITTEN
 
 
 def test_a_disk_that_refuses_is_reported(recorder: Recorder, tmp_path: Path, errors: RecordedErrors) -> None:

@@ -36,7 +36,7 @@ from evictd.daemon.store.reserved_file import EmergencyFile, ReservedFile
 from evictd.daemon.store.state_file import StateFile
 from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
-from evictd.worker import JobQueue
+from evictd.worker import QUEUED_JOBS, JobQueue
 
 
 @frozen
@@ -67,7 +67,9 @@ Readings = Mapping[str, list[tuple[float, int]]]
 """By signal: how many seconds before a cycle, and what was available."""
 
 MOST_UNWRITTEN = 32
-"""Journal records that wait while the disk is full; some 100 KB each on a node with a hundred pods."""
+"""Journal records that wait while the disk is full, some 100 KB each on a node with a hundred pods, or while it hangs."""
+_RECORD_SIZE = QUEUED_JOBS // MOST_UNWRITTEN
+"""Places of the queue that a record takes: each holds its whole observation, some 400 KB."""
 
 SMALL_BYTES = 4096
 """Reserved for a small file; conditions.json has less than a thousand."""
@@ -123,7 +125,7 @@ class Recorder:
         That is the `refusals`, what `others` ended, and the readings of what is short in the minutes before.
         """
         self._last = LastRecord.of(cycle.observation, cycle.step)
-        self._jobs.submit("journal", partial(self._append, cycle, refusals, others, trend))
+        self._jobs.submit("journal", partial(self._append, cycle, refusals, others, trend), size=_RECORD_SIZE)
 
     def _append(
         self,
@@ -181,7 +183,8 @@ class Recorder:
         comparable = replace(checkpoint, state=replace(state, last_seen={}, holdings={}, last_cycle_at=None))
         if always or comparable != self._saved or self._is_outdated(state):
             self._saved, self._saved_cycle = comparable, state.last_cycle_at
-            self._jobs.submit("state", partial(self._write_state, checkpoint))
+            if not self._jobs.submit("state", partial(self._write_state, checkpoint)):
+                self._saved = None  # the next cycle tries again
 
     def _is_outdated(self, state: State) -> bool:
         """Whether something is waited for, and a start would take the time since the cycle in the file for an absence."""
