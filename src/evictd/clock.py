@@ -8,6 +8,11 @@ def boot_clock() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
+def thread_clock() -> int:
+    """Return the nanoseconds of processor time that the calling thread has used."""
+    return time.thread_time_ns()
+
+
 def wall_clock() -> int:
     """Return nanoseconds since the epoch; for people, logs and the runtime's time stamps only."""
     return time.time_ns()

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from evictd.daemon.telemetry.accept import BURST, PER_SECOND, newest_of_each_source
+import pytest
+
+from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.accept import BURST, LOAD, PER_SECOND, newest_of_each_source
 from evictd.daemon.telemetry.http import HttpServer, Page, oldest_of_the_most
 from tests.recorded_errors import NoErrors
 
@@ -85,3 +88,22 @@ def test_a_flood_is_served_at_a_bounded_rate_and_a_probe_beside_it() -> None:
         assert by_then <= BURST + PER_SECOND * (took + 1) + 1
     finally:
         ours.close()
+
+
+def test_pages_that_are_dear_are_served_within_a_part_of_a_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One page of a large node takes as long as a hundred connections, and a cycle waits for the interpreter meanwhile."""
+    each, made = 0.5, [0]
+    monkeypatch.setattr("evictd.daemon.telemetry.http.thread_clock", lambda: int(made[0] * each * SECOND))
+
+    def dear() -> Page:
+        made[0] += 1
+        return Page(body=b"dear\n")
+
+    server = HttpServer("127.0.0.1:0", {"/healthz": dear}, NoErrors())
+    begun = time.monotonic()
+    try:
+        while time.monotonic() - begun < 1:
+            answered(server.port)
+    finally:
+        server.close()
+    assert 0 < made[0] * each <= (BURST / PER_SECOND + time.monotonic() - begun) * LOAD + each

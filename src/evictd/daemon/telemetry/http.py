@@ -4,7 +4,7 @@ On loopback; the health pages also at an address for a kubelet's probes, which i
 One thread, started before any pressure, with an event loop of asyncio: a client that is slow or silent costs a descriptor and
 no worker, so the next request is answered at once. Each connection serves one request, within one time limit from its acceptance
 to the last byte of the answer. Above `MOST_CLIENTS` connections the oldest of the source that has most of them is closed, as the
-new one may be the liveness probe. `accept` bounds how many are served in a second.
+new one may be the liveness probe. `accept` bounds how many are served in a second, and what their pages cost.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from evictd.clock import thread_clock
 from evictd.core.frozen import frozen
+from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.accept import BACKLOG, Acceptor
 from evictd.errors import NodeError
 from evictd.worker import ErrorReporter
@@ -126,7 +128,9 @@ class HttpServer:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(_END_OF_HEAD)
         writer.transport.set_write_buffer_limits(high=0)  # so that drain() waits for the last byte
+        begun = thread_clock()
         writer.write(answer(head, self._pages, self._errors))
+        self._acceptor.spend((thread_clock() - begun) / SECOND)
         await writer.drain()
         writer.write_eof()
         await reader.read(1)  # the client closes when it has read everything; an abort before that would discard it
