@@ -37,6 +37,16 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
     assert [record["n"] for record in records(journal.path)] == [0, 1, 2, 3]
 
 
+def test_a_single_file_begins_anew_when_it_is_full(tmp_path: Path) -> None:
+    """`journal.maxFiles: 1`."""
+    journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=100, kept=1)
+    for number in range(9):
+        journal.append(b'{"number":%d,"text":"%s"}\n' % (number, b"x" * 20))
+    journal.close()
+    assert [json.loads(line)["number"] for line in (tmp_path / "journal.jsonl").read_text().splitlines()] == [8]
+    assert [path.name for path in tmp_path.iterdir()] == ["journal.jsonl"]
+
+
 def test_a_full_file_makes_room_for_a_new_one_and_only_so_many_are_kept(tmp_path: Path) -> None:
     journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=100, kept=3)
     for number in range(100):

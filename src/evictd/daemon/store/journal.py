@@ -96,6 +96,7 @@ class JournalFile:
             older = self._numbered(number - 1)
             if older.exists():
                 older.replace(self._numbered(number))
+        self.path.unlink(missing_ok=True)  # it is there if no older file is kept
         self._open()
 
     def _keep_evictions(self) -> None:
