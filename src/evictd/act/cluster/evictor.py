@@ -77,9 +77,10 @@ class ClusterEvictor:
         self._evictions: dict[str, PodEviction] = {}
         self._backoffs: dict[str, RetryBackoff] = {}
         """By uid, of the pods whose last request the server could not do for now."""
-        self._sending: tuple[PodEviction, Stage] | None = None
-        self._asking: PodEviction | None = None
-        """The eviction whose request is being sent."""
+        self._last_sent: tuple[PodEviction, Stage] | None = None
+        """The eviction of the last `call`, and its stage then, for `refused`."""
+        self._being_sent: PodEviction | None = None
+        """The eviction whose request waits for its answer."""
         self._evicted: deque[EvictPod] = deque(maxlen=UNREAD)
         self._problems: deque[tuple[str, str]] = deque(maxlen=20)
 
@@ -123,7 +124,7 @@ class ClusterEvictor:
             known = self._evictions.get(uid)
             if known is None:
                 return
-            if self._asking is known:
+            if self._being_sent is known:
                 known.withdrawing = True
             else:
                 self._perform(known, known.withdraw(now), now)
@@ -217,7 +218,7 @@ class ClusterEvictor:
             if not ready:
                 return None
             chosen = min(ready, key=lambda each: (not each.hard, each.begun_at))
-            self._sending = chosen, chosen.stage
+            self._last_sent = chosen, chosen.stage
             return lambda: self._send(chosen, now)
 
     def due_at(self, now: int) -> int | None:
@@ -230,9 +231,9 @@ class ClusterEvictor:
     def refused(self, error: ApiRefusedError, now: int) -> None:
         """Take note that the last request was refused for good."""
         with self._lock:
-            if self._sending is None:
+            if self._last_sent is None:
                 return
-            eviction, sent = self._sending
+            eviction, sent = self._last_sent
             self._answered(eviction)
             self._problems.append((eviction.uid, str(error)))
             if eviction.stage is not sent:  # it was shortened meanwhile, and its next request was not refused
@@ -305,7 +306,7 @@ class ClusterEvictor:
             decision, stage = eviction.decision, eviction.stage
             if stage not in REQUEST_OF:  # withdrawn a moment ago
                 return
-            self._asking = eviction
+            self._being_sent = eviction
         try:
             outcome = self._request(REQUEST_OF[stage], decision)
         except ApiUnavailableError as error:
@@ -320,7 +321,7 @@ class ClusterEvictor:
             self._receive(eviction, stage, outcome, now)
         finally:
             with self._lock:
-                self._asking = None
+                self._being_sent = None
                 if eviction.withdrawing:
                     self._perform(eviction, eviction.withdraw(now), now)
 
