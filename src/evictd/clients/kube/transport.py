@@ -2,7 +2,9 @@
 
 `ApiUnavailableError`: no response, or a temporary one (408, 429, 5xx, 401); may be retried. `ApiRefusedError`: any other status,
 which a retry would not change. Where the request reached the server (a status other than 401, or no response in time),
-`ApiUnavailableError.reached` is true. Retries are up to the callers, except that a 401 is retried once with reloaded credentials.
+`ApiUnavailableError.reached` is true. Retries are up to the callers, except that a 401 is retried once with reloaded credentials;
+that of a watch only reloads them. `deadline` bounds a request as a whole.
+
 Types of `kubernetes` and `urllib3` do not leave this module.
 """
 

@@ -60,8 +60,10 @@ _ABSENT = "signal has a threshold but does not exist on this node"
 _UNOBSERVED = "signal has a threshold but no observation"
 _OBSERVED = "signal is observed again"
 _UNREADABLE = "cannot be read"
-_NOT_LOOKED = {NoActionReason.WAITING_FOR_VICTIM}
-_OF_A_LOOK = {"met", "unobserved"}
+_WITHOUT_THRESHOLDS = {NoActionReason.WAITING_FOR_VICTIM}
+"""Reasons for no action of a cycle that compares no threshold."""
+_OF_THRESHOLDS = {"met", "unobserved"}
+"""First parts of the keys of topics that only a cycle which compares thresholds has."""
 
 
 class Line(NamedTuple):
@@ -123,12 +125,12 @@ def topics(
 ) -> dict[tuple[str, ...], Topic]:
     """Return the topics of a cycle, by a key that is the same as long as the topic lasts.
 
-    While policy Kubelet waits for its victim it looks at no threshold: what was so `before` still is.
+    While policy Kubelet waits for its victim it compares no threshold: the topics of thresholds `before` that still last.
     """
     seen = tuple(findings)
     found: dict[tuple[str, ...], Topic] = {}
-    if before and seen and all(isinstance(each, NoAction) and each.why in _NOT_LOOKED for each in seen):
-        found.update((key, topic) for key, topic in before.items() if key[0] in _OF_A_LOOK)
+    if before and seen and all(isinstance(each, NoAction) and each.why in _WITHOUT_THRESHOLDS for each in seen):
+        found.update((key, topic) for key, topic in before.items() if key[0] in _OF_THRESHOLDS)
     for finding in _without_repetitions(seen):
         found.update(_of_finding(finding))
     for problem in problems:

@@ -1,9 +1,8 @@
 """Keeps the daemon's Prometheus metrics.
 
 Gauges are made from the latest snapshot when the page is read, so a signal that is not observed has no stale gauge; counters and
-histograms are fed by the loop. `evictd_evictions_total` and
-`evictd_eviction_stats_age_seconds` correspond to the kubelet's `kubelet_evictions` and `kubelet_eviction_stats_age_seconds`.
-docs/reference/metrics.md lists all of them.
+histograms are fed by the loop. `evictd_evictions_total` and `evictd_eviction_stats_age_seconds` correspond to the kubelet's
+`kubelet_evictions` and `kubelet_eviction_stats_age_seconds`. docs/reference/metrics.md lists all of them.
 """
 
 from collections.abc import Iterable, Iterator
