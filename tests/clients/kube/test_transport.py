@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+from dataclasses import replace
 
 import pytest
 import urllib3
@@ -155,6 +156,22 @@ def test_a_retry_after_of_thousands_of_digits_is_the_longest(after: bytes) -> No
         with pytest.raises(ApiUnavailableError) as caught:
             transport.request("GET", NODE)
         assert caught.value.retry_after_seconds == LONGEST_RETRY_AFTER
+        with pytest.raises(ApiUnavailableError):
+            transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
+
+
+def test_a_credential_plugin_that_fails_is_unavailable() -> None:
+    """It runs again when its token has expired, and raises what it likes."""
+
+    def refresh() -> dict[str, str]:
+        raise KeyError("id-token")
+
+    with raw_server(b"HTTP/1.1 200 x\r\nContent-Length: 0\r\n\r\n") as transport:
+        transport._credentials.access = replace(transport._credentials.access, headers=refresh)
+        with pytest.raises(
+            ApiUnavailableError, match=r"GET /api/v1/nodes/n1: the credential cannot be renewed: .*id-token"
+        ):
+            transport.request("GET", NODE)
         with pytest.raises(ApiUnavailableError):
             transport.stream("/api/v1/pods", query={"watch": "1"}, idle_seconds=5)
 

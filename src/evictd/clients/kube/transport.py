@@ -184,7 +184,11 @@ class Transport:
 
     def _open(self, request: _Request, timeout: urllib3.Timeout) -> Any:
         manager, access = self._manager(), self._credentials.access
-        headers = {"Accept": JSON, "User-Agent": FIELD_MANAGER, **access.headers()}
+        try:
+            headers = {"Accept": JSON, "User-Agent": FIELD_MANAGER, **access.headers()}
+        except Exception as error:  # whatever a credential plugin of a kubeconfig raises
+            text = f"{request}: the credential cannot be renewed: {error!r}"
+            raise ApiUnavailableError(text[:_MESSAGE]) from error
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         url = access.host + request.path + ("?" + urlencode(request.query) if request.query else "")
