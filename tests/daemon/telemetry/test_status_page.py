@@ -144,6 +144,21 @@ def test_a_pod_that_holds_again_what_it_held_before_a_kill_did_not_grow() -> Non
     assert (entry["growing"]["pods"], entry["growing"]["elsewhere"]) == ([], 20 * MI)
 
 
+@pytest.mark.parametrize(("used", "grown", "said"), [(65, 700, 65), (900, 800, 800), (-10, 790, 790)])
+def test_what_belongs_to_no_pod_did_not_grow_by_more_than_it_holds(used: int, grown: int, said: int) -> None:
+    """A pod freed bytes that the disk showed before its usage was read again: the advice was to free space outside pods."""
+    of = world(hog(rate=2 * MI, memory="1Mi"), memory=GI, duration=3 * MINUTE)
+    near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), 30)
+    held = near.state.holdings[Signal.MEMORY_AVAILABLE]
+    assert held.elsewhere is not None
+    lowest = (used - grown) * MI
+    rest = held.elsewhere._replace(used=used * MI, lowest=lowest, lowest_before=lowest)
+    holdings = {Signal.MEMORY_AVAILABLE: replace(held, elsewhere=rest)}
+    seen = replace(near, state=replace(near.state, holdings=holdings), trends=replace(near.trends, usage={}))
+    memory = next(each for each in status_of(seen, seen.at)["signals"] if each["signal"] == "memory.available")
+    assert memory["growing"]["elsewhere"] == said * MI
+
+
 @pytest.mark.parametrize("seconds", [300, 400, 500])
 def test_a_pod_that_grows_no_more_is_not_the_one_that_fills_memory(seconds: int) -> None:
     """The advice was to end a pod that had stopped to grow minutes ago, while another one filled memory."""

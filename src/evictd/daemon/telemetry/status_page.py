@@ -285,8 +285,17 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
         ],
         "ofPods": sum(each for each, _ in grew),
         "arrived": {"pods": len(arrived), "grown": sum(arrived)},
-        "elsewhere": elsewhere if whole else None,
+        "elsewhere": _at_most_held(elsewhere, holdings) if whole else None,
     }
+
+
+def _at_most_held(grown: int | None, holdings: SupplyHoldings) -> int | None:
+    """Return the growth of what belongs to no pod, which is no more than that holds.
+
+    While a disk shows freed bytes before the pod's usage is read again, less than nothing seems to belong to no pod.
+    """
+    rest = holdings.elsewhere
+    return grown if grown is None or rest is None or rest.used < 0 else min(grown, rest.used)
 
 
 def _grown(
