@@ -107,6 +107,22 @@ def test_before_a_threshold_is_met_the_remedy_is_for_what_grows() -> None:
     assert outside_pods({"signal": "nodefs.available"}).startswith("free disk space outside pods")
 
 
+def test_pods_that_were_not_measured_may_hold_what_is_missing() -> None:
+    """Where the readings of pods failed, the advice was to free memory outside pods, and a pod filled it."""
+    near = approaching()
+    status = status_of(near, near.at)
+    (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
+    none = {"held": 0, "grown": 0, "pods": 0}
+    held = {**memory["attribution"], "evictable": none, "protected": none, "unmeasured": {**none, "pods": 3}}
+    entry = {**memory, "next": None, "stopReason": "NoPodMeasured", "growing": None, "attribution": held}
+    blind = {**status, "signals": [entry]}
+    assert remedies(blind)[0].startswith(
+        "end, move or limit one of the largest pods that may be evicted, or free memory"
+    )
+    failed = [{"source": "runtime", "detail": "ListPodSandboxStats: UNAVAILABLE"}]
+    assert remedies({**blind, "problems": failed}) == [REMEDIES["NoPodMeasured"]]
+
+
 def test_a_node_without_pods_has_none_to_end() -> None:
     near = approaching()
     status = status_of(near, near.at)

@@ -49,6 +49,7 @@ _OVERDUE = (
 )
 _KEEP_BUDGET = "to keep the pod, set `podTermination: EvictionAPI`, with which the budget holds"
 _RECLAIMING = "Reclaiming"
+_NO_POD_MEASURED = "NoPodMeasured"
 _NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
 _MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
 _END_DRY_RUN = (
@@ -204,7 +205,8 @@ def _is_beyond_pods(entry: Document) -> bool:
     """Whether all pods together hold less than is missing, so that moving them does not help; False where it is not known."""
     held = entry.get("attribution") or {}
     amounts = [held[kind]["held"] for kind in ("evictable", "protected", "leaving", "unmeasured") if kind in held]
-    return bool(amounts) and None not in amounts and sum(amounts) < missing(entry)
+    unknown = None in amounts or bool(held and held["unmeasured"]["pods"])
+    return bool(amounts) and not unknown and sum(amounts) < missing(entry)
 
 
 def _stands_still(entry: Document) -> bool:
@@ -221,6 +223,8 @@ def _before(entry: Document, status: Document) -> str:
     """
     if entry["stopReason"] == PAGE_CACHE or fills_with_pages(entry):
         return REMEDIES[PAGE_CACHE]
+    if entry["stopReason"] == _NO_POD_MEASURED and status["problems"]:
+        return REMEDIES[_NO_POD_MEASURED]
     if entry.get("leavesFirst"):
         return ""  # the end of a pod that was deleted relieves the node
     keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
@@ -242,8 +246,9 @@ def _before(entry: Document, status: Document) -> str:
     if not grower and entry.get("stopPod"):
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
-        evictable = (entry.get("attribution") or {}).get("evictable")
-        may_help = (status["pods"] if evictable is None else evictable["pods"]) != 0 and not _is_beyond_pods(entry)
+        held = entry.get("attribution") or {}
+        pods = held["evictable"]["pods"] + held["unmeasured"]["pods"] if held else status["pods"]
+        may_help = pods != 0 and not _is_beyond_pods(entry)
         largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
         return f"{largest}{outside}{keeps}"
     if protected:
