@@ -91,6 +91,15 @@ def test_a_node_whose_memory_has_a_threshold_says_nothing() -> None:
     assert (status["unguardedMemory"], unguarded_text(status), unguarded_remedy(status)) == (None, "", ())
 
 
+def test_memory_that_cannot_be_read_has_a_threshold() -> None:
+    """After a kill the page said that memory has no threshold, and advised to set one that the file has."""
+    status, kills = status_of(calm(), calm().at), at(300)["kernelKills"]
+    unread = {"signal": "memory.available", "observed": False, "absent": False, "thresholds": []}
+    blind = {**status, "signals": [unread], "kernelKills": kills}
+    assert (guards_memory(blind), unguarded_remedy(blind)) == (True, ())
+    assert not guards_memory({**blind, "signals": [{**unread, "signal": "nodefs.available"}]})
+
+
 def test_without_any_threshold_the_page_and_the_terminal_say_so() -> None:
     """The table was empty, and the page called the node calm; the warning stood in the log alone."""
     status = {**status_of(calm(), calm().at), "signals": []}

@@ -70,6 +70,9 @@ def unguarded_remedy(status: Document) -> tuple[str, ...]:
 
 
 def guards_memory(status: Document) -> bool:
-    """Whether memory has a threshold."""
+    """Whether memory has a threshold; one that cannot be read has one, and no limit of it is known."""
     guarded = {each.value for each in MEMORY_SIGNALS}
-    return any(entry["signal"] in guarded and entry["thresholds"] for entry in status["signals"])
+    return any(
+        entry["signal"] in guarded and (entry["thresholds"] or not (entry["observed"] or entry.get("absent")))
+        for entry in status["signals"]
+    )
