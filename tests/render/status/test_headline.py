@@ -218,6 +218,20 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
     )
 
 
+def test_a_signal_that_cannot_be_read_stands_beside_the_condition_and_the_last_eviction() -> None:
+    """While a condition was reported the headline was `Calm again: ... no threshold is met`, and memory was not tested."""
+    evicted = recovered()
+    status = status_of(evicted, evicted.at)
+    memory = {"signal": "memory.available", "observed": False, "absent": False, "thresholds": []}
+    pressed_now = [{"type": "MemoryPressure", "status": "True", "staysSeconds": 200.0, "why": ""}]
+    text = headline({**status, "signals": [memory], "conditions": pressed_now}).text
+    assert text.startswith("default/hog was evicted ")
+    assert text.endswith(
+        "; no threshold that can be tested is met; memory.available cannot be read; MemoryPressure is reported for at least "
+        "3m20s more."
+    )
+
+
 def test_between_two_evictions_the_headline_has_the_last_and_the_next_pod() -> None:
     """Below a hard threshold it said neither that a pod had gone three seconds before nor that another one would go."""
     between = incident_snapshot("06-collection-frees-nothing", 663)

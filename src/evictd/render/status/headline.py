@@ -265,19 +265,23 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     untold = "" if acted is None else _untold(status, acted.get("signal", ""))  # of an older daemon a reclaim has none
     killed = kernel_killed_text(status)
     done = killed or (reclaimed if last is None else last_eviction_text(status, last))
-    begins = "" if killed or untold or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
+    signals = unread(status)
+    begins = (
+        "" if killed or untold or signals or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
+    )
     again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no
+    met = f"{no} threshold {'that can be tested ' if signals else ''}is met"
+    blind = f"; {first_of(signals, 3)} cannot be read" if signals else ""
     if pressed:
         more = f" for at least {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
-            text=f"{prefix}{again}{no} threshold is met{untold}; {pressed[0]['type']} {verb} reported{more}.",
+            text=f"{prefix}{again}{met}{blind or untold}; {pressed[0]['type']} {verb} reported{more}.",
             level="soft",
         )
-    if signals := unread(status):
-        text = f"{prefix}{again}{no} threshold that can be tested is met; {first_of(signals, 3)} cannot be read."
-        return Headline(text=text, level="soft")
+    if signals:
+        return Headline(text=f"{prefix}{again}{met}{blind}.", level="soft")
     if killed and not guards_memory(status):
         level = "hard" if status["kernelKills"][-1]["agoSeconds"] < _LATELY else "soft"
         return Headline(text=f"{prefix}{capital(killed)}.", level=level)
