@@ -1,9 +1,11 @@
 """Which pods were evicted last."""
 
+from dataclasses import replace
+
 import pytest
 
 from evictd.render.status.headline import after_eviction, headline, look_back
-from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
+from evictd.render.status.last_eviction import avoided_text, evicted_together, last_eviction, last_eviction_text
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, pressed, recovered, rehearsed
 from tests.render.snapshots import incident_snapshot
@@ -72,3 +74,15 @@ def test_the_pod_that_filled_the_node_is_to_be_mended(world: str, seconds: int, 
     owned = [{**last, "owner": "default/Deployment/app"}]
     assert look_back({**status, "decisions": owned}).startswith("mend") is bool(advice)
     assert ("what Deployment/app runs" in look_back({**status, "decisions": owned})) is bool(advice)
+
+
+def test_a_pod_whose_name_begins_that_of_the_grower_is_not_to_be_mended() -> None:
+    """The words `of it default/job` stand in `of it default/job-2` too."""
+    snapshot = incident_snapshot("17-daemon-sets-a-little-over", 600)
+    recent = [replace(each, filled=each.filled.replace(each.pod, f"{each.pod}-2")) for each in snapshot.recent]
+    status = status_of(replace(snapshot, recent=tuple(recent)), snapshot.at)
+    last = last_eviction(status)
+    assert last is not None
+    assert "-2" in last["filled"]
+    assert avoided_text(status, last).startswith("`evictd incident ")
+    assert avoided_text(status, {**last, "incident": ""}) == ""

@@ -61,6 +61,11 @@ class Decided:
     refused_why: str = ""
     """A refusal: the API server's message, where it names no budget."""
 
+    @property
+    def took_most(self) -> bool:
+        """Whether the evicted pod took most of what filled the supply, and no pod of a longer name did."""
+        return any(f"of it {self.pod}{end}" in self.filled for end in "),")
+
 
 @frozen
 class Snapshot:

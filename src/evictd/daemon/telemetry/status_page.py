@@ -96,6 +96,7 @@ def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
         "text": decided.text,
         "why": decided.why,
         "filled": decided.filled,
+        "tookMost": decided.took_most,
         "pod": decided.pod,
         "owner": decided.owner,
         "signal": decided.signal,
@@ -134,7 +135,7 @@ def _owners(snapshot: Snapshot, asked: frozenset[str]) -> list[dict[str, Any]]:
                 "last": rfc3339(decided.wall),
                 "lastPod": decided.pod,
                 "dryRun": decided.dry_run,
-                "filled": f"of it {decided.pod}" in decided.filled,
+                "filled": decided.took_most,
                 "newPods": new,
             }
         )

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 from evictd.core.frozen import frozen
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
-from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal, signal_named
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
 from evictd.render.status.file_pages import goes_despite_pages
 from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
-from evictd.render.status.last_eviction import evicted_together, last_eviction, last_eviction_text
+from evictd.render.status.last_eviction import avoided_text, last_eviction, last_eviction_text
 from evictd.render.status.last_reclaim import last_reclaim, last_reclaim_text
 from evictd.render.status.leaving_pods import is_overdue, refused
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
-from evictd.render.status.owners import mend_evicted, nth_text
-from evictd.render.status.page_chart import eviction_marks, seconds_ago
+from evictd.render.status.owners import nth_text, seconds_ago
+from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.remedy_texts import PAGE_CACHE
 from evictd.render.status.signal_entry import is_pressed, shown_entries
@@ -40,7 +40,7 @@ from evictd.render.status.timing import (
     slowed,
 )
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
-from evictd.render.text import capital, clean, first_of, seconds_text, signal_amount
+from evictd.render.text import capital, first_of, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 _LATELY = 60
@@ -155,23 +155,7 @@ def look_back(status: Document) -> str:
     Empty without an eviction, and without an incident.
     """
     last = last_eviction(status) if after_eviction(status) else None
-    if last is None or not (incident := clean(last.get("incident", ""))):
-        return ""
-    together = len(evicted_together(status, last)) > 1
-    avoided = f"`evictd incident {incident}` says what would have avoided"
-    if together:
-        return f"{avoided} the last of these evictions"
-    return "; ".join(filter(None, (_mend(last), f"{avoided} that eviction")))
-
-
-def _mend(last: Document) -> str:
-    """Return what to do about an evicted pod that filled the supply; empty where it did not, or page cache did."""
-    pod, owner = clean(last["pod"]), clean(last.get("owner", ""))  # an older daemon does not say it
-    signal = signal_named(last["signal"])
-    if signal is None or f"of it {pod}" not in last["filled"] or last.get("forPages"):
-        return ""
-    resource = SIGNALS[signal].resource
-    return mend_evicted(pod, owner.partition("/")[2], resource, limits=resource in WITH_REQUEST)
+    return "" if last is None else avoided_text(status, last)
 
 
 def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evictd.render.status.owners import nth_text
-from evictd.render.status.page_chart import seconds_ago
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, signal_named
+from evictd.render.status.owners import mend_evicted, nth_text, seconds_ago
 from evictd.render.status.timing import FORESEEN_SECONDS
 from evictd.render.text import clean, first_of, seconds_text
 
@@ -46,6 +46,25 @@ def last_eviction_text(status: Document, last: Document) -> str:
     return (
         f"{len(pods)} pods {'would have been' if status['dryRun'] else 'were'} evicted {ago} ({first_of(pods, _NAMED)})"
     )
+
+
+def avoided_text(status: Document, last: Document) -> str:
+    """Return what to do about an evicted pod that filled the supply, and how to learn from that; empty without an incident."""
+    if not (incident := clean(last.get("incident", ""))):
+        return ""
+    avoided = f"`evictd incident {incident}` says what would have avoided"
+    if len(evicted_together(status, last)) > 1:
+        return f"{avoided} the last of these evictions"
+    return "; ".join(filter(None, (_mend(last), f"{avoided} that eviction")))
+
+
+def _mend(last: Document) -> str:
+    """Return what to do about an evicted pod that filled the supply; empty where it did not, or page cache did."""
+    signal = signal_named(last["signal"])
+    if signal is None or not last.get("tookMost") or last.get("forPages"):  # an older daemon does not say it
+        return ""
+    resource, owner = SIGNALS[signal].resource, clean(last.get("owner", ""))
+    return mend_evicted(clean(last["pod"]), owner.partition("/")[2], resource, limits=resource in WITH_REQUEST)
 
 
 def _backwards(status: Document, last: Document) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.render.status.page_chart import seconds_ago
+from evictd.render.status.owners import seconds_ago
 from evictd.render.status.timing import FORESEEN_SECONDS
 from evictd.render.text import clean, seconds_text
 

@@ -106,6 +106,16 @@ def _since(status: Document, owner: Document) -> str:
 
 
 def _ago(status: Document, at: str) -> str:
-    """Write how long ago a time of the node's clock was; `evictd.codec` would take `status` long to import."""
-    passed = (datetime.fromisoformat(status["at"]) - datetime.fromisoformat(at)).total_seconds()
-    return seconds_text(max(passed + status["ageSeconds"], 0))
+    return seconds_text(seconds_ago(status, at) or 0)
+
+
+def seconds_ago(status: Document, at: str) -> float | None:
+    """Return how long ago an RFC 3339 time of the node was when `/statusz` was made; `None` if it is not one.
+
+    `evictd.codec` would take `status` long to import.
+    """
+    try:
+        passed = (datetime.fromisoformat(status["at"]) - datetime.fromisoformat(at)).total_seconds()
+    except (TypeError, ValueError):
+        return None
+    return float(max(status["ageSeconds"] + passed, 0))

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any
 
-from evictd.codec.times import parse_time, rfc3339
+from evictd.codec.times import rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.errors import InvalidValueError
 from evictd.render.axis import axis_top
+from evictd.render.status.owners import seconds_ago
 from evictd.render.text import clean, seconds_text, signal_amount
 
 WIDTH, HEIGHT = 120, 24
@@ -153,14 +153,6 @@ def _labels(limits: Sequence[int], top: int, signal: Signal) -> tuple[tuple[str,
     edges = ((signal_amount(top, signal), 0.0), (signal_amount(0, signal), 100.0))
     free = [edge for edge in edges if all(abs(edge[1] - place) >= _LABEL for _, place in placed)]
     return tuple(sorted((*placed, *free), key=lambda each: each[1]))
-
-
-def seconds_ago(status: Mapping[str, Any], at: str) -> float | None:
-    """Return how long ago an RFC 3339 time of the node was when `/statusz` was made; `None` if it is not one."""
-    try:
-        return float(max(status["ageSeconds"] + (parse_time(status["at"]) - parse_time(at)) / SECOND, 0))
-    except InvalidValueError:
-        return None
 
 
 def eviction_marks(status: Mapping[str, Any]) -> dict[str, list[EvictionMark]]:

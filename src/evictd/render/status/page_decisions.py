@@ -7,7 +7,7 @@ from typing import Any
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.approximate import bytes_text
-from evictd.render.status.page_chart import seconds_ago
+from evictd.render.status.owners import seconds_ago
 from evictd.render.text import clean, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
