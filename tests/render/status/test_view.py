@@ -228,3 +228,14 @@ def test_the_next_pod_of_a_signal_that_is_near_or_short_has_its_reason_once() ->
     assert " ".join(shown(status).split()).count(memory["next"]["why"]) == 1
     memory["next"].pop("why")
     assert shown({**status, "signals": [memory]}), "of an older daemon"
+
+
+def test_after_an_eviction_the_advice_and_the_incident_stand_in_the_terminal_as_on_the_page() -> None:
+    """The page named them, and `evictd status` showed the decision alone."""
+    over = incident_snapshot("17-daemon-sets-a-little-over", 600)
+    status = status_of(over, over.at)
+    advice = " ago for memory.available: mend or limit default/job before it runs again; evictd incident "
+    assert advice in shown(status, 200)
+    assert advice not in shown({**status, "dryRun": True}, 200)
+    unknown = [{**each, "incident": ""} for each in status["decisions"]]
+    assert advice not in shown({**status, "decisions": unknown}, 200), "an older daemon"

@@ -17,6 +17,7 @@ from evictd.render.status.awaited import awaited_measurement, waits_at_most
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
+from evictd.render.status.last_eviction import avoided_text, last_eviction, last_eviction_text
 from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.order_then import goes_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
@@ -263,8 +264,17 @@ def _next_to_go(document: Document) -> Iterator[Text]:
     yield from _filled(document)
     if text := to_do(document).replace("`", ""):
         yield Text(f"what you can do: {text}", style="yellow")
+    elif text := _look_back(document).replace("`", ""):
+        yield Text(text, style="yellow")
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
+
+
+def _look_back(document: Document) -> str:
+    """Return which pod was evicted last, what to do about it, and the command that says what would have avoided that."""
+    last = None if document["dryRun"] or document.get("asked") else last_eviction(document)
+    text = "" if last is None else avoided_text(document, last)
+    return f"{last_eviction_text(document, last)}: {text}" if last and text else ""
 
 
 def _why_next(row: Document, said: set[str]) -> str:
