@@ -2,11 +2,11 @@
 
 import pytest
 
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.account import account_of
 from evictd.world.behaviours import Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import Disk, NodeSpec
+from evictd.world.model import Disk, NodeSpec, Owner
 from tests.playbook import config
 from tests.world.worlds import GI, MI, evicted, hog, holder, jobs_beside_a_database, world
 
@@ -46,4 +46,15 @@ def test_a_large_database_stays_where_the_end_of_the_jobs_is_the_end_of_all_grow
     database = holder("db", 3 * GI, memory="1Gi", priority=1000)
     played = play(world(database, *jobs, memory=6 * GI), config(hard={"memory.available": threshold}))
     assert "db" not in evicted(played)
+    assert account_of(played).relieved_at is not None
+
+
+@pytest.mark.parametrize("delay", [0, 2 * SECOND, 10 * SECOND])
+def test_a_pod_whose_owner_creates_it_again_goes_once_and_then_the_leak(delay: int) -> None:
+    """The new pod took the bytes back at once, and was evicted as well before the leak went."""
+    web = holder("web", GI, memory="1000Mi", priority=-10, owner="ReplicaSet/web")
+    leak = hog(rate=5 * MI, priority=100)
+    owner = Owner(name="ReplicaSet/web", delay=delay, tolerates=True)
+    played = play(world(web, leak, memory=2 * GI, owners=(owner,)), config(hard={"memory.available": "500Mi"}))
+    assert evicted(played) == ["web", "hog"]
     assert account_of(played).relieved_at is not None

@@ -154,3 +154,30 @@ def test_what_an_owner_creates_again_counts_for_nothing() -> None:
     held = {"hog": 600, "other": 200}
     rows = [row(name, used) for name, used in held.items()]
     assert needed(rows, shortage(held, missing=100, recreated=("hog",)))[0].name == "hog"
+
+
+@pytest.mark.parametrize(
+    ("used", "recreated", "grown", "victim"),
+    [
+        (600, True, {"leak": 60}, "leak"),
+        (600, False, {"leak": 60}, "again"),
+        (1000, True, {"leak": 60}, "again"),
+        (600, True, {"again": 60, "leak": 60}, "again"),
+        (600, True, {"other": 60}, "again"),
+    ],
+    ids=[
+        "a little over its request",
+        "not created again",
+        "twice its request",
+        "it leaks as well",
+        "the other is no leak",
+    ],
+)
+def test_a_leak_goes_before_a_pod_that_its_owner_creates_again(
+    used: int, recreated: bool, grown: dict[str, int], victim: str
+) -> None:
+    """The owner of a first victim created it again at once, and it went once more before the leak."""
+    held = {"again": used, "leak": 200, "other": 10}
+    rows = [row("again", used, request=500), row("leak", 200, priority=100), row("other", 10, priority=100)]
+    short = shortage(held, missing=100, rate=1, grown=grown, recreated=("again",) if recreated else ())
+    assert needed(rows, short)[0].name == victim

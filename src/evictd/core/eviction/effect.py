@@ -55,7 +55,6 @@ from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State, Victim, with_fields
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import HOUR, MINUTE
-from evictd.core.units.quantity import NANO
 
 COMPARED = 10 * MINUTE
 """Only victims within this time are compared: a shortage that returns later is another incident."""
@@ -80,9 +79,6 @@ NO_NOISE = 2
 LEAK = 8
 """A pod that grew by an eighth of what it holds within about a minute leaks, or has just begun. Without this bound all pods
 over their requests went beside a host that grows slowly, one a minute, because each had grown a little."""
-MOSTLY_OVER = 2
-"""A pod with twice its request is the cause again when its owner creates it again. One slightly over its request was evicted 60
-times in 70 s beside a pod that grew within its request."""
 LARGER_THAN_LAST = 2
 """Twice what the last victims held is another attempt, an equal one is the same attempt (with 1 or 4 no incident ends
 differently)."""
@@ -348,8 +344,7 @@ def _is_the_cause_again(row: RankedPod, shortage: Shortage) -> bool:
     """Whether a pod that was created again stands out, and not by a little while enough is left."""
     available = shortage.seen.available.value()
     used_up = _is_nearly_used_up(available, available + shortage.missing)
-    by_little = shortage.has_requests and (row.usage or 0) * NANO < row.request * MOSTLY_OVER
-    return shortage.stands_out(row) and (used_up or not by_little)
+    return shortage.is_far_over(row) or (used_up and shortage.stands_out(row))
 
 
 def _leaks_as_well(row: RankedPod, shortage: Shortage) -> bool:
