@@ -12,10 +12,12 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of
+from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.collect import incident_of
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))
@@ -60,3 +62,10 @@ def incident(*, dry_run: bool = False) -> Incident:
     found = incident_of(records, evictions_of(records), "last")
     assert dry_run or found.freed == 11 * GI // 2
     return replace(found, freed=0)
+
+
+def judged(need: Need, *growers: Grower) -> Incident:
+    """The incident with a verdict, whose threshold was met again."""
+    verdict = EvictionVerdict(need=need, pod="default/hog-old", growers=growers, played=5 * MINUTE)
+    met = MetAfter(again=9.0)
+    return replace(incident(), host_filled=False, with_request="default/web", verdict=verdict, met=met)

@@ -21,15 +21,8 @@ from evictd.commands.world_journal import journal_lines
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.console import make_console
-from evictd.render.history.history import (
-    EventKind,
-    HistoryEvent,
-    condition_spans,
-    event_line,
-    history,
-    history_document,
-    killed_of,
-)
+from evictd.render.history.document import history_document
+from evictd.render.history.history import EventKind, HistoryEvent, condition_spans, event_line, history, killed_of
 from evictd.render.history.table import print_history, totals_text
 from evictd.render.replay.replayed import recorded_text
 from tests.daemon.world import GI, NOW

@@ -9,12 +9,9 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import Signal
-from evictd.core.model.threshold import Origin
-from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.recorded_ranking import IncidentRow
-from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
@@ -22,6 +19,7 @@ from evictd.render.incident.view import row_text
 from evictd.world.loop import play
 from evictd.world.model import World, WorldPod
 from tests.render.recorded_incident import incident as recorded_incident
+from tests.render.recorded_incident import judged
 from tests.stories import GI
 from tools.incidents import incident_files, play_incident
 
@@ -172,12 +170,6 @@ def test_a_request_with_which_the_pod_that_grew_goes_avoids_the_eviction_of_this
     assert not any(request in each for each in said.not_by)
 
 
-def judged(need: Need, *growers: Grower) -> Incident:
-    """The incident with a verdict, whose threshold was met again."""
-    verdict = EvictionVerdict(need=need, pod="default/hog-old", growers=growers, played=5 * MINUTE)
-    return replace(with_request("default/web"), verdict=verdict, met=MetAfter(again=9.0))
-
-
 def test_a_request_keeps_no_pod_that_grows() -> None:
     """The node was said to stay short, where the pod went a second later (world 01)."""
     found = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=GI)), with_request="")
@@ -264,45 +256,6 @@ def test_the_pod_that_grew_is_named_and_no_limit_is_proposed_for_one_that_did_no
     assert found.by[0].startswith("a limit of at most 4.48Gi")
 
 
-def of_page_cache() -> Incident:
-    """A pod that grew and holds 5Gi of clean file pages."""
-    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
-    because = {**found.event.evidence["because"], "filePages": 5 * GI}
-    return replace(found, event=replace(found.event, evidence={**found.event.evidence, "because": because}))
-
-
-def test_a_pod_of_page_cache_is_answered_with_the_formula() -> None:
-    """A limit was proposed, at which the kernel would have dropped the pages."""
-    found = of_page_cache()
-    assert avoidance(found).by[0] == (
-        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, which the kernel can drop"
-    )
-    assert not any("limit" in each for each in avoidance(found).by)
-    thrashing = avoidance(replace(found, stalled=2500))
-    assert not any("MemAvailable" in each or "limit" in each for each in thrashing.by)
-    assert thrashing.not_by[0].endswith(
-        "but tasks stalled for memory 25% of the time, so they are in use (docs/tuning.md)"
-    )
-
-
-def test_the_formula_alone_is_no_remedy_where_the_limit_of_all_pods_was_met_as_well() -> None:
-    """`memory.formula: MemAvailable` was proposed, with which the pod goes in the same second for allocatable memory."""
-    found = of_page_cache()
-    said = avoidance(replace(found, allocatable_met=Origin.DERIVED))
-    assert said.by[0] == (
-        "memory.formula: MemAvailable and enforceNodeAllocatable: [none] in evictd's configuration: 5Gi of what it held are "
-        "clean file pages, which the kernel can drop; with the formula alone it would have gone for "
-        "allocatableMemory.available, which counts them always"
-    )
-    assert not any("less use" in each or "limit" in each for each in said.by)
-    said = avoidance(replace(found, allocatable_met=Origin.SET))
-    assert not any("MemAvailable" in each or "limit" in each for each in said.by)
-    assert said.not_by[0] == (
-        "memory.formula: MemAvailable: 5Gi of what it held are clean file pages, but allocatableMemory.available was met as "
-        "well, and counts them by every formula"
-    )
-
-
 def test_a_protected_pod_that_grew_is_named_instead_of_the_host() -> None:
     """The logs of a static pod filled the disk, and hostPath volumes were proposed and no log rotation."""
     found = replace(judged(Need.NO_POD_HELPS, Grower(pod="default/etcd", rate=40 << 20)), grower_in=CONTAINER_LOGS)
@@ -312,12 +265,6 @@ def test_a_protected_pod_that_grew_is_named_instead_of_the_host() -> None:
     assert not more
     assert len(avoidance(replace(found, grower_in="volumes")).by) == 1
     assert avoidance(replace(found, host_filled=True)).by[0].startswith("less use outside pods")
-
-
-def test_a_soft_threshold_is_said_to_evict_no_pod_for_page_cache() -> None:
-    cached = replace(of_page_cache(), points=((-30.0, GI), (0.0, GI // 2)))
-    (soft,) = (each for each in avoidance(cached).not_by if each.startswith("a soft threshold"))
-    assert soft.endswith("and no pod goes for a soft threshold that page cache alone holds met")
 
 
 def test_a_priority_is_no_advice_where_the_pods_before_it_were_passed_over() -> None:

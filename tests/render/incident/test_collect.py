@@ -18,7 +18,8 @@ from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import evictions_of, find_eviction
 from evictd.render.history.history import EventKind
 from evictd.render.incident.aftermath import MetAfter
-from evictd.render.incident.avoidance import Avoidance, avoidance
+from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.collect import incident_of
 from evictd.render.incident.relief import relief_lines
 from tests.daemon.world import GI

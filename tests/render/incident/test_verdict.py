@@ -108,11 +108,13 @@ def test_a_need_beside_the_end_of_a_writer_that_is_not_measured_is_not_ruled_out
 def test_what_grew_fast_for_a_short_time_brings_forward_what_had_grown_much_more() -> None:
     own, burst = Grower(pod="a/x", rate=20, grown=900), Grower(pod="a/y", rate=30, grown=100)
     verdict = EvictionVerdict(need=Need.NEEDED, pod="a/x", growers=(burst, own), played=MINUTE)
-    assert verdict.hastened_by == burst
-    assert replace(verdict, growers=(burst, replace(own, grown=150))).hastened_by is None
-    assert replace(verdict, growers=(burst, replace(own, grown=None))).hastened_by is None
-    assert replace(verdict, growers=(replace(burst, rate=300), own)).hastened_by is None, "it hardly grows any more"
-    assert replace(verdict, growers=(burst,)).hastened_by is None
+    assert verdict.brought_forward_by == burst
+    assert replace(verdict, growers=(burst, replace(own, grown=150))).brought_forward_by is None
+    assert replace(verdict, growers=(burst, replace(own, grown=None))).brought_forward_by is None
+    assert replace(verdict, growers=(replace(burst, rate=300), own)).brought_forward_by is None, (
+        "it hardly grows any more"
+    )
+    assert replace(verdict, growers=(burst,)).brought_forward_by is None
 
 
 def test_a_growth_that_was_measured_for_less_than_half_a_minute_has_its_time() -> None:

@@ -25,7 +25,7 @@ def evictions_of(records: Sequence[JournalRecord]) -> list[HistoryEvent]:
 
 def signal_of(event: HistoryEvent) -> Signal | None:
     """Return the signal for which a pod was evicted; `None` where it exceeded a limit of its own."""
-    return signal_named(event.evidence.get("because", {}).get("signal", ""))
+    return signal_named(event.because.get("signal", ""))
 
 
 def last_of_each(evictions: Sequence[HistoryEvent]) -> list[HistoryEvent]:

@@ -11,14 +11,12 @@ from itertools import chain
 from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
-from evictd.codec.plain import Form
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import chosen_because, evicted_because
-from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
 from evictd.render.history.held_by_unused import held_by_unused
@@ -89,6 +87,11 @@ class HistoryEvent:
     """An eviction of a pod that a disruption budget refused for `evictionTimeout`, and that goes by either answer."""
     evidence: Plain = field(default_factory=dict)
     """Numbers behind it, as the journal has them."""
+
+    @property
+    def because(self) -> Plain:
+        """An eviction: the threshold or limit for which the pod went, with the amounts; empty where it is not recorded."""
+        return self.evidence.get("because") or {}
 
     @property
     def killed(self) -> str:
@@ -366,21 +369,6 @@ def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]
                 spans[index] = ConditionSpan(type=name, since=spans[index].since, until=event.at)
         spans += [ConditionSpan(type=name, since=event.at) for name in reported if name not in open_spans]
     return tuple(spans)
-
-
-# --- as a document and lines ----------------------------------------------------------------------------------------
-
-_FORM = Form({})
-
-
-def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> Document:
-    """Make the document of a history."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "History",
-        "events": [_FORM.encode(HistoryEvent, event) for event in events],
-        "conditions": [_FORM.encode(ConditionSpan, span) for span in spans],
-    }
 
 
 def event_line(event: HistoryEvent) -> str:

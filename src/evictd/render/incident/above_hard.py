@@ -6,7 +6,7 @@ from evictd.render.text import signal_amount
 
 def went_for_soft(found: Incident) -> bool:
     """Whether the pod went for a soft threshold and no hard one of the signal was met up to its end, as far as readings show."""
-    threshold = found.event.evidence.get("because", {}).get("threshold") or {}
+    threshold = found.event.because.get("threshold") or {}
     left = [amount for seconds, amount in found.points if 0 < seconds <= (found.gone_after or 0)]
     left += [] if found.available is None else [found.available]
     return bool(threshold.get("gracePeriodNanoseconds")) and min(left, default=0) >= _hard(found)

@@ -1,28 +1,30 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
-from evictd.core.eviction.page_cache import NO_STALL
-from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource, Signal
-from evictd.core.model.threshold import Origin
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
+from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.first_too_little import first_too_little
-from evictd.render.incident.grew_beside import grew_beside_text
-from evictd.render.incident.grew_together import grew_together, together_text
-from evictd.render.incident.grower_rate import grower_rate
-from evictd.render.incident.hastened import hastened_text
+from evictd.render.incident.growers import (
+    brought_forward_remedy,
+    grew_beside_text,
+    grew_together,
+    grower_rate,
+    larger_culprit,
+    only_others_grew,
+    other_growers,
+    together_text,
+)
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident.larger_culprit import larger_culprit
 from evictd.render.incident.less_use import OUTSIDE_GREW, less_use, outside_grows_on
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
 from evictd.render.incident.limit_then import grower_limit, limit_then
 from evictd.render.incident.no_pod_then import no_pod_then
-from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import outside_pods_text
-from evictd.render.incident.owner_growth import only_others_grew
 from evictd.render.incident.owner_request import NOT_ALL_PLACED, higher_than_owner_text, owner_request_text
+from evictd.render.incident.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.priority_remedy import priority_text
 from evictd.render.incident.requested import requested_with
 from evictd.render.incident.resize import resize_in_vain, resize_remedy
@@ -51,19 +53,6 @@ _ROTATION = (
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _NO_MORE = "could have held no more"
-_ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
-_NO_ALLOCATABLE = "enforceNodeAllocatable: [none] in evictd's configuration"
-
-
-@frozen
-class Avoidance:
-    """What would have avoided an eviction, and what would not have, although it is the first that one thinks of."""
-
-    by: tuple[str, ...] = ()
-    not_by: tuple[str, ...] = ()
-
-    def __add__(self, other: "Avoidance") -> "Avoidance":
-        return Avoidance(by=self.by + other.by, not_by=self.not_by + other.not_by)
 
 
 def avoidance(found: Incident) -> Avoidance:
@@ -130,12 +119,12 @@ def _host_text(found: Incident) -> str:
 
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
-    grower = None if found.verdict is None else found.verdict.grower
+    grower = found.grower
     if together := together_text(found):
         return Avoidance(by=(f"less growth of {together}",))
     if grower is None or not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
-    if later := hastened_text(found):
+    if later := brought_forward_remedy(found):
         return Avoidance(not_by=(later,))
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
@@ -147,46 +136,6 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     limit = "" if rotation or held_by_page_cache(found) else grower_limit(found, grower)
     return Avoidance(
         by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}{limit}", *rotation)
-    )
-
-
-def held_by_page_cache(found: Incident) -> bool:
-    """Whether clean file pages that the kernel can drop held the threshold met."""
-    return bool(_file_pages(found)) and found.stalled < NO_STALL
-
-
-def _file_pages(found: Incident) -> str:
-    """Return which clean file pages were most of what the pod held, or all that is missing on the node; empty if none."""
-    because = found.event.evidence.get("because", {})
-    pages, of_node = because.get("filePages") or 0, because.get("nodeFilePages") or 0
-    used = None if found.victim is None else found.victim.usage
-    if found.resource is not Resource.MEMORY or found.missing is None or not pages + of_node:
-        return ""
-    if pages * 2 >= (used or 0):
-        what = f"{amount_text(pages, Resource.MEMORY)} of what it held"
-    elif of_node >= found.missing:
-        what = f"{amount_text(of_node, Resource.MEMORY)} of what the node held"
-    else:
-        return ""
-    return f"{what} are clean file pages"
-
-
-def formula_remedy(found: Incident) -> Avoidance:
-    """Return the formula that does not count page cache: as none where pages are in use or the pods' own limit was set."""
-    if not (pages := _file_pages(found)):
-        return Avoidance()
-    formula = f"memory.formula: MemAvailable: {pages}"
-    if not held_by_page_cache(found):
-        stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
-        return Avoidance(not_by=(f"{formula}, but {stalled}",))
-    if found.allocatable_met is None:
-        return Avoidance(by=(f"{formula}, which the kernel can drop",))
-    as_well = f"{_ALLOCATABLE} was met as well, and counts them by every formula"
-    if found.allocatable_met is not Origin.DERIVED:
-        return Avoidance(not_by=(f"{formula}, but {as_well}",))
-    both = f"memory.formula: MemAvailable and {_NO_ALLOCATABLE}: {pages}, which the kernel can drop"
-    return Avoidance(
-        by=(f"{both}; with the formula alone it would have gone for {_ALLOCATABLE}, which counts them always",)
     )
 
 
@@ -215,7 +164,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
         return limit + excess + _of_request(found, victim, resource)
     if found.host_filled:
         return limit  # another pod would have gone in its place
-    if found.verdict is not None and found.verdict.grew:
+    if found.pod_grew:
         return _of_growth(victim, resource) + bounded
     priority, advised = priority_text(found, victim, resource)
     if not priority:
@@ -256,7 +205,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     enough = held - found.missing
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
-        own = () if found.verdict is None else (each for each in found.verdict.growers if each.pod == victim.pod)
+        own = (each for each in found.growers if each.pod == victim.pod)
         rate = next((grower_rate(found, each) for each in own), 0)
         by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
         growth = rate * LIMITS_CHECKED
@@ -281,7 +230,7 @@ def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoid
     if found.in_memory:
         holds = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
         return Avoidance(by=(f"{limit}: {holds}, and the node would not have been short {how}",))
-    grows_on = found.verdict is not None and found.verdict.grew
+    grows_on = found.pod_grew
     again = ", and again after each restart as long as it grows" if grows_on else ""
     ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
     return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short{again} {how}",))
@@ -354,7 +303,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if row is not None and row.priority > victim.priority:
         went = f"{request}: {other} would have gone in its place then, whose priority {row.priority} is higher"
         return Avoidance(by=(f"{went}; it is the one that grew",)) if grew_instead(found) else Avoidance(not_by=(went,))
-    if found.verdict is not None and found.verdict.grew:
+    if found.pod_grew:
         instead = (
             f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"
         )
@@ -370,7 +319,7 @@ def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
     if rate is None or rate <= 0 or signal is None:
         return Avoidance()
     limit = max((each for _, each in found.levels), default=0) + rate * LEAD_SECONDS
-    decided = found.event.evidence.get("because", {}).get("fillRate")  # the line of the eviction names it
+    decided = found.event.because.get("fillRate")  # the line of the eviction names it
     mean = ""
     if isinstance(decided, int) and decided > 2 * rate:
         mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"

@@ -56,7 +56,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
     )
     record, later, at = records[number], records[number + 1 :], time_of(event.at)
-    label, signal, held = event.evidence.get("because", {}).get("signal", ""), signal_of(event), who_filled(record)
+    label, signal, held = event.because.get("signal", ""), signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
     around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
     before, after = list[HistoryEvent](), list[HistoryEvent]()

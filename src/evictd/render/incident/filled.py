@@ -37,7 +37,7 @@ def is_unknown(held: Attribution | None) -> bool:
 
 def outside_pods_held(held: Attribution | None, event: HistoryEvent) -> int | None:
     """Return what belonged to no pod, where what grew is little beside what was missing."""
-    return held.elsewhere.held if held is not None and little_grew(held, event.evidence.get("because", {})) else None
+    return held.elsewhere.held if held is not None and little_grew(held, event.because) else None
 
 
 def pods_filled_again(records: Sequence[JournalRecord], evictions: Iterable[HistoryEvent], event: HistoryEvent) -> bool:

@@ -16,7 +16,7 @@ def first_too_little(found: Incident) -> str:
         return ""
     if held < found.missing:
         return "and that is too little"
-    growers = () if found.verdict is None else found.verdict.growers
+    growers = found.growers
     names = {each.pod for each in others}
     grown = sum(each.rate for each in growers if each.pod and each.pod not in names) * LEAD_SECONDS
     if held < found.missing + grown:
@@ -31,7 +31,7 @@ def first_that_lasts(found: Incident) -> IncidentRow | None:
     """
     if found.missing is None:
         return None
-    grower = None if found.verdict is None else found.verdict.grower
+    grower = found.grower
     lasting = found.missing + max(found.rate or 0, 0) * LEAD_SECONDS
     for row in found.ranking:
         least = found.missing if grower is not None and row.pod == grower.pod else lasting

@@ -18,7 +18,7 @@ from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.readings import later_fall, recent_fall
-from evictd.render.incident.verdict import EvictionVerdict, Need
+from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.text import incident_id
 
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
@@ -184,9 +184,24 @@ class Incident:
         return max(*found, 0) if found else None
 
     @property
+    def growers(self) -> tuple[Grower, ...]:
+        """What grew in the minute before the eviction, the fastest first; empty where that is not known."""
+        return () if self.verdict is None else self.verdict.growers
+
+    @property
+    def grower(self) -> Grower | None:
+        """What made more than half of all growth; `None` where nothing did."""
+        return None if self.verdict is None else self.verdict.grower
+
+    @property
+    def pod_grew(self) -> bool:
+        """Whether the evicted pod grew, by at least a tenth of all growth."""
+        return self.verdict is not None and self.verdict.grew
+
+    @property
     def within_request(self) -> IncidentRow | None:
         """Another pod that made most of the growth within its request, while the evicted pod exceeded its own."""
-        grower, victim = None if self.verdict is None else self.verdict.grower, self.victim
+        grower, victim = self.grower, self.victim
         if grower is None or victim is None:
             return None
         row = next((each for each in self.ranking if each.pod == grower.pod and not each.chosen), None)
@@ -209,18 +224,18 @@ class Incident:
             return False
         grew = verdict.grower is not None and verdict.grower.pod == pod
         filled = not verdict.growers and self.pods_filled and self.main_grower == pod
-        return grew or filled or verdict.hastened_by is not None
+        return grew or filled or verdict.brought_forward_by is not None
 
     @property
     def protected_grower(self) -> str:
         """`namespace/name` of the pod that made most of the growth and is never evicted; empty where none did."""
-        grower = None if self.verdict is None else self.verdict.grower
+        grower = self.grower
         return next((row.pod for row in self.ranking if row.protected and grower and row.pod == grower.pod), "")
 
     @property
     def outgrown(self) -> bool:
         """Whether something else than the pod grew in the minute before its eviction."""
-        return self.verdict is not None and any(each.pod != self.event.pod for each in self.verdict.growers)
+        return any(each.pod != self.event.pod for each in self.growers)
 
     @property
     def full_since(self) -> float | None:
@@ -277,7 +292,7 @@ class Incident:
 
         Where those before the eviction are too few, those before a later one count.
         """
-        growers = () if self.verdict is None else self.verdict.growers
+        growers = self.growers
         rate = self._later_rate if self.rate is None else self.rate
         return rate is not None and rate <= 0 and not growers and not self.event.filled
 

@@ -2,8 +2,8 @@
 
 from evictd.core.model.signal import Resource
 from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.incident.growers import other_growers
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.within_lead import LEAD_SECONDS
 from evictd.render.text import amount_text
 
@@ -18,7 +18,7 @@ def outside_grows_on(found: Incident) -> bool:
 def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
     """Return the setting: the use of a pod that alone held what was missing beyond its request; empty where it did not."""
     excess = (victim.usage or 0) - victim.request
-    grew = found.verdict is not None and found.verdict.grew
+    grew = found.pod_grew
     others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
     if found.missing is None or excess < found.missing + others:
         return ""  # what grows beside it would have taken that within the minute

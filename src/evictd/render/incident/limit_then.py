@@ -6,10 +6,9 @@ from typing import NamedTuple
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
 from evictd.render.incident.earlier import Earlier
-from evictd.render.incident.grower_rate import grower_rate
+from evictd.render.incident.growers import grower_rate, other_growers
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.limit_sum import LIMITS_CHECKED, sum_text
-from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.verdict import Grower
 from evictd.render.text import amount_text, rounded_below
 

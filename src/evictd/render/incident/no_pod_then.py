@@ -1,7 +1,7 @@
 """Says of an incident what a request would have done with which no pod would have gone at that moment."""
 
 from evictd.core.model.signal import Resource
-from evictd.render.incident.grower_rate import grower_rate
+from evictd.render.incident.growers import grower_rate
 from evictd.render.incident.incident import Incident
 from evictd.render.text import amount_text
 

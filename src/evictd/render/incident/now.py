@@ -5,17 +5,14 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.avoidance import avoidance, held_by_page_cache
+from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.back_alone import back_alone
-from evictd.render.incident.grew_beside import grew_beside_text
-from evictd.render.incident.grew_together import grew_together
-from evictd.render.incident.grower_rate import grower_rate
+from evictd.render.incident.growers import grew_beside_text, grew_together, grower_rate, only_others_grew, other_growers
 from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident.other_growers import other_growers
 from evictd.render.incident.outside_pods import reserve_text
-from evictd.render.incident.owner_growth import only_others_grew
+from evictd.render.incident.page_cache import held_by_page_cache
 from evictd.render.incident.settling import settling_text
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
@@ -164,7 +161,7 @@ def _evicted_later(found: Incident) -> list[HistoryEvent]:
 
 def _grower_later(found: Incident) -> HistoryEvent | None:
     """Return the later eviction of the pod that made most of the growth; `None` where it was not evicted."""
-    grower = None if found.verdict is None else found.verdict.grower
+    grower = found.grower
     return next(
         (each for each in _evicted_later(found) if grower is not None and grower.pod and each.pod == grower.pod), None
     )
@@ -191,7 +188,7 @@ def _of_pod(found: Incident) -> list[str]:
 
 def _may_grow_on(found: Incident) -> str:
     """Write which pod grew within its request and still runs, as a clause, where no later record shows whether it grows on."""
-    grower = None if found.verdict is None else found.verdict.grower
+    grower = found.grower
     if grower is None or found.resource is None or found.grows_on is not None:
         return ""
     if grower.pod not in found.running - found.steady:
@@ -335,7 +332,7 @@ def _grew_alike(found: Incident) -> list[Grower]:
 
 def _went_later(found: Incident) -> str:
     """Write to mend what made most of the growth beyond its request and was evicted after this pod; else empty."""
-    grower, resource = None if found.verdict is None else found.verdict.grower, found.resource
+    grower, resource = found.grower, found.resource
     beyond = {row.pod for row in found.ranking if not row.chosen and (row.usage or 0) > row.request}
     growers = grew_together(found) if grower is None else (grower,) if grower.pod in beyond else ()
     later = {each.pod: each for each in reversed(_evicted_later(found))}

@@ -24,7 +24,7 @@ def owner_request_text(found: Incident, resource: Resource) -> str:
     went = f"{every}: {other.pod} ({amount_text(other.usage, resource)}) would have gone in its place then"
     if not _is_higher(found, other):
         return went
-    grower = None if found.verdict is None else found.verdict.grower
+    grower = found.grower
     is_cause = grower is not None and grower.pod == other.pod
     return f"{went}, whose priority {other.priority} is higher; it is the one that grew" if is_cause else ""
 
@@ -41,7 +41,7 @@ def higher_than_owner_text(found: Incident, resource: Resource) -> str:
 def _in_place_of_all(found: Incident) -> IncidentRow | None:
     """Return the pod of another owner that would have gone with requests of the whole owner; `None` where it is not known."""
     other = next((row for row in found.ranking if row.pod == found.with_owner_request), None)
-    grew = found.verdict is not None and found.verdict.grew  # it would have exceeded that request soon
+    grew = found.pod_grew  # it would have exceeded that request soon
     if found.victim is None or other is None or grew or other.chosen or other.pod in found.siblings:
         return None
     return other

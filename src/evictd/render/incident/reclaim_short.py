@@ -32,7 +32,7 @@ def _kept(found: Incident) -> Iterator[HistoryEvent]:
     for each in found.after:
         if each.kind is not EventKind.EVICTED or found.signal is None:
             continue
-        because = each.evidence.get("because") or {}
+        because = each.because
         if because.get("signal") != found.signal.value or not _is_clear(because.get("available"), because.get("limit")):
             return
         yield each

@@ -15,7 +15,7 @@ def smaller_soft_text(found: Incident) -> str:
     Where something still filled the supply, a smaller one would only have been met later. It is the amount to configure, with
     which the soft threshold is met before the hard one.
     """
-    because, verdict = found.event.evidence.get("because", {}), found.verdict
+    because, verdict = found.event.because, found.verdict
     threshold = because.get("threshold") or {}
     if found.signal is None or found.available is None or verdict is None or verdict.growers or (found.rate or 0) > 0:
         return ""

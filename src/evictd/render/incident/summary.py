@@ -9,13 +9,11 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.avoidance import held_by_page_cache
-from evictd.render.incident.grew_beside import grew_beside_text
-from evictd.render.incident.grower_rate import grower_rate
-from evictd.render.incident.hastened import hastened_cause
+from evictd.render.incident.growers import brought_forward_cause, grew_beside_text, grower_rate
 from evictd.render.incident.held_back import held_back_text
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.page_cache import held_by_page_cache
 from evictd.render.incident.readings import BEFORE
 from evictd.render.incident.reclaim_short import reclaim_short_text
 from evictd.render.incident.relief import unsettled_text
@@ -150,8 +148,8 @@ def _cause_text(found: Incident) -> str:
     went = "would have gone" if found.event.dry_run else "went"
     if found.refusals:
         went += f" after a disruption budget had refused it {counted(found.refusals, 'time')}"
-    if hastened := hastened_cause(found, went):
-        return hastened
+    if forward := brought_forward_cause(found, went):
+        return forward
     if (within := within_text(found)) and grower is not None:
         return f"{grower.pod} grew {within}; {excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
@@ -207,7 +205,7 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
 
 def filled_by_arrivals(found: Incident) -> bool:
     """Whether pods that came shortly before took at least half of what was taken, and nothing that was there grew."""
-    came, grew = found.arrivals, found.verdict is not None and bool(found.verdict.growers)
+    came, grew = found.arrivals, bool(found.growers)
     return came.before > 0 and came.held * 2 * SECOND >= (found.rate or 0) * came.over > 0 and not grew
 
 
@@ -220,7 +218,7 @@ def _effect_text(found: Incident) -> str:
         return f"the eviction gave back enough for the threshold, {short}"
     if found.relieved:
         return "the eviction relieved the node"
-    grows = found.verdict is not None and bool(found.verdict.growers)
+    grows = bool(found.growers)
     # Met again although none was foreseen to be met, what grew did not go on as before.
     refuted = found.need is Need.NOTHING_SHORT and grows and again is not None and not found.arrivals.text
     blamed = found.verdict is not None and found.verdict.only_larger

@@ -13,7 +13,7 @@ from evictd.render.incident.readings import threshold_findings
 
 def min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
     """Return the minimum reclaim of the threshold for which the pod was evicted; 0 without one."""
-    threshold = event.evidence.get("because", {}).get("threshold") or {}
+    threshold = event.because.get("threshold") or {}
     try:
         found = DECISION_FORM.decode(Threshold, threshold, "threshold").min_reclaim
     except (InputError, InvalidValueError):

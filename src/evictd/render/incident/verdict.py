@@ -99,7 +99,7 @@ class EvictionVerdict:
         return first if first is not None and first.rate * 2 > sum(each.rate for each in self.growers) else None
 
     @property
-    def hastened_by(self) -> Grower | None:
+    def brought_forward_by(self) -> Grower | None:
         """What made most of the growth of the last minute, where the evicted pod had grown much more before and grew on.
 
         Without it the evicted pod would have filled the node a little later.

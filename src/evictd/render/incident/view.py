@@ -19,13 +19,15 @@ from evictd.render.history.history import HistoryEvent, event_line
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.above_hard import above_hard_text, went_for_soft
 from evictd.render.incident.aftermath import AFTER, time_of
-from evictd.render.incident.avoidance import Avoidance, avoidance, formula_remedy
+from evictd.render.incident.avoidance import avoidance
+from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.events import dated_lines
 from evictd.render.incident.heading import heading_lines
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.outside_pods import outside_pods_text
+from evictd.render.incident.page_cache import formula_remedy
 from evictd.render.incident.reclaim_short import went_for_reclaim
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.still_since import filled_lines
@@ -159,9 +161,7 @@ def verdict_text(found: Incident) -> str:
 
 def _steady_text(found: Incident) -> str:
     """Write what was missing after its end where the others that grew do so no more; empty where one may, or nothing was."""
-    others = (
-        () if found.verdict is None else (each.pod for each in found.verdict.growers if each.pod != found.event.pod)
-    )
+    others = (each.pod for each in found.growers if each.pod != found.event.pod)
     still = (found.missing or 0) - (found.came_back or 0)
     if found.signal is None or not found.steady or not found.steady.issuperset(others) or still <= 0 or found.relieved:
         return ""

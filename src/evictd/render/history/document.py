@@ -1,10 +1,23 @@
-"""Makes the document of `evictd why`."""
+"""Makes the documents of `evictd history` and of `evictd why`."""
 
 from collections.abc import Sequence
 
+from evictd.codec.plain import Form
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.history.history import event_line
+from evictd.render.history.history import ConditionSpan, HistoryEvent, event_line
 from evictd.render.history.why import PodWhy, why_lines
+
+_FORM = Form({})
+
+
+def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> Document:
+    """Make the document of a history."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "History",
+        "events": [_FORM.encode(HistoryEvent, event) for event in events],
+        "conditions": [_FORM.encode(ConditionSpan, span) for span in spans],
+    }
 
 
 def why_document(why: PodWhy, events: Sequence[Document]) -> Document:

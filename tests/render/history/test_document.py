@@ -1,8 +1,8 @@
 """The document of `evictd why`."""
 
+from evictd.render.history.document import why_document
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.why import PodWhy, why_lines
-from evictd.render.history.why_document import why_document
 
 
 def test_the_document_says_what_the_lines_say() -> None:
