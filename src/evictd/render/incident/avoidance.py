@@ -12,15 +12,17 @@ from evictd.render.incident.growers import (
     grower_rate,
     larger_culprit,
     only_others_grew,
-    other_growers,
+    outside_grows_on,
     together_text,
 )
-from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident.less_use import OUTSIDE_GREW, less_use, outside_grows_on
-from evictd.render.incident.limit_sum import LIMITS_CHECKED, limit_sum
-from evictd.render.incident.limit_then import grower_limit, limit_then
+from evictd.render.incident.limit_remedy import (
+    OUTSIDE_GREW,
+    grower_limit,
+    limit_avoidance,
+    rotation_text,
+)
 from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.owner_request import NOT_ALL_PLACED, higher_than_owner_text, owner_request_text
@@ -34,7 +36,7 @@ from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Need
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, enough_text, first_of, rounded_below, seconds_text, signal_amount
+from evictd.render.text import amount_text, counted, enough_text, seconds_text, signal_amount
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -47,12 +49,6 @@ _OUTSIDE: dict[Resource | None, str] = {
 _SMALLER_RECLAIM = (
     "a smaller minimum reclaim: fewer pods would have gone, because the threshold itself was clear already"
 )
-_ROTATION = (
-    "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
-)
-_LOGS_CHECKED = 10
-"""Seconds after which the kubelet looks whether a log has to be rotated, by default."""
-_NO_MORE = "could have held no more"
 
 
 def avoidance(found: Incident) -> Avoidance:
@@ -132,7 +128,7 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     rate = amount_text(fast := grower_rate(found, grower), resource)
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
-    rotation = (_rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
+    rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
     limit = "" if rotation or held_by_page_cache(found) else grower_limit(found, grower)
     return Avoidance(
         by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}{limit}", *rotation)
@@ -155,7 +151,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     grew = (
         found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
     )
-    bounded = limit if limit.not_by else _of_limit(found, victim, resource)
+    bounded = limit if limit.not_by else limit_avoidance(found, victim, resource)
     if exceeds and grew:
         limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:
@@ -189,95 +185,6 @@ def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, reje
     return Avoidance(by=(text,) if text else ())
 
 
-def _of_limit(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
-    """Say which limit would have ended the pod before the node was short."""
-    if found.missing is None or victim.usage is None or found.missing <= 0 or resource not in WITH_REQUEST:
-        return Avoidance()
-    if found.missing >= victim.usage - found.swapped:
-        return _of_limits(found, victim, resource, "")
-    if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
-        deleted = amount_text(found.deleted, resource)
-        return Avoidance(
-            by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
-        )
-    held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage - found.swapped
-    growth = 0
-    enough = held - found.missing
-    by: tuple[str, ...] = ()
-    if resource is Resource.EPHEMERAL_STORAGE:
-        own = (each for each in found.growers if each.pod == victim.pod)
-        rate = next((grower_rate(found, each) for each in own), 0)
-        by = (_rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
-        growth = rate * LIMITS_CHECKED
-        enough -= growth
-    if enough <= 0:
-        return Avoidance(by=by)
-    lower = limit_then(found, (victim.pod,), enough, growth)
-    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0)
-    enough, how = (enough, how) if lower is None else lower
-    most = amount_text(rounded_below(enough), resource)
-    # A limit below the request is not valid.
-    both = "request and a " if enough < max(victim.request, found.asked) else ""
-    limit = f"a {both}limit of at most {most} of {resource.value}"
-    if other_growers(found):
-        rotated = Avoidance(by=by)
-        if by and found.host_filled:
-            rotated = Avoidance(not_by=(f"log rotation alone: {OUTSIDE_GREW}",))
-        return rotated + _of_limits(found, victim, resource, f"{limit} for this pod alone")
-    if resource is Resource.EPHEMERAL_STORAGE:
-        evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
-        return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
-    if found.in_memory:
-        holds = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
-        return Avoidance(by=(f"{limit}: {holds}, and the node would not have been short {how}",))
-    grows_on = found.pod_grew
-    again = ", and again after each restart as long as it grows" if grows_on else ""
-    ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
-    return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short{again} {how}",))
-
-
-def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: str) -> Avoidance:
-    """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to.
-
-    `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
-    """
-    others = other_growers(found)
-    names = tuple(each.pod or "what belongs to no pod" for each in others)
-    later = "grew as well, and more of that growth would have made the node short later"
-    not_by = (f"{alone}: {first_of(names, _NAMED)} {later}",) if alone else ()
-    usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
-    if not others or len(usages) < len(others) or victim.usage is None or found.missing is None:
-        return Avoidance(not_by=not_by)
-    on_disk = resource is Resource.EPHEMERAL_STORAGE
-    checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
-    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked
-    if enough <= 0:
-        return Avoidance(not_by=not_by)
-    lower = limit_then(found, {victim.pod, *names}, enough, checked)
-    enough = enough if lower is None else lower.enough
-    limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"
-    then = (
-        "each would have been evicted for its own, before the node was so short that a pod had to go"
-        if on_disk
-        else f"each {_NO_MORE}"
-        if found.in_memory
-        else "the kernel would have ended each there, before the node was short"
-    )
-    most = amount_text(rounded_below(enough), resource)
-    return Avoidance(by=(f"{limits}, at most {most} together: {then}",), not_by=not_by)
-
-
-def _rotation_text(rate: int) -> str:
-    """Write what bounds the logs, and how much a container writes beyond that until the kubelet looks again."""
-    if not rate:
-        return _ROTATION
-    fast, more = (amount_text(each, Resource.EPHEMERAL_STORAGE) for each in (rate, rate * _LOGS_CHECKED))
-    return (
-        f"{_ROTATION}; it checks every {_LOGS_CHECKED} s (containerLogMonitorInterval), so at {fast} a second each file may "
-        f"hold {more} more"
-    )
-
-
 def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say what a request of its usage would have done, where the decision was made again with it."""
     if found.with_request is None or victim.usage is None:
@@ -309,6 +216,17 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         )
         return Avoidance(not_by=(f"{request}: {instead}",))
     return Avoidance(by=(f"{request}: {other} would have gone in its place then",))
+
+
+def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
+    """Return the setting: the use of a pod that alone held what was missing beyond its request; empty where it did not."""
+    excess = (victim.usage or 0) - victim.request
+    grew = found.pod_grew
+    others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
+    if found.missing is None or excess < found.missing + others:
+        return ""  # what grows beside it would have taken that within the minute
+    more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
+    return f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}"
 
 
 def _of_threshold(found: Incident, resource: Resource) -> Avoidance:

@@ -52,6 +52,11 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
     return tuple(each for each in growers if each.pod not in own and (each.rate * 10 >= total or each.pod in on))
 
 
+def outside_grows_on(found: Incident) -> bool:
+    """Whether what belongs to no pod filled the supply, or a part of it, and still did when the pod was evicted."""
+    return (found.host_filled and (found.rate or 0) > 0) or any(not each.pod for each in other_growers(found))
+
+
 def only_others_grew(found: Incident) -> bool:
     """Whether something grew, none of it the evicted pod or others of its owner, and no new pod of that came here soon."""
     verdict = found.verdict

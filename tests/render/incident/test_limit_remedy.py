@@ -1,4 +1,4 @@
-"""A limit that spares the pods which growth of the same pod evicted long before."""
+"""Checks which limit would have ended a pod before the node was short, and how that limit comes about."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,12 +7,14 @@ import pytest
 
 from evictd.commands.incident_decided import read_incident
 from evictd.commands.world_journal import write_world_journal
+from evictd.core.model.signal import Resource
 from evictd.core.units.duration import MINUTE
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.limit_then import grower_limit, limit_then
+from evictd.render.incident.limit_remedy import grower_limit, limit_sum, limit_then
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.text import rounded_below
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from evictd.world.model import World
@@ -20,6 +22,26 @@ from tests.daemon.world import NOW
 from tests.playbook import config
 from tests.render.recorded_incident import incident
 from tests.world.worlds import GI, MI, hog, holder, world
+
+
+def test_the_sum_names_what_was_held_what_was_missing_and_on_a_disk_what_grows_until_limits_are_checked() -> None:
+    """A limit of 23.9Mi was proposed to a pod that held 83Mi; the next run of the same demo proposed 16.8Mi."""
+    assert (
+        limit_sum(83 * MI, MI, 0, Resource.MEMORY)
+        == "(83Mi that it held, less 1Mi that was missing, and 0.5% for rounding)"
+    )
+    assert limit_sum(83 * MI, MI, 68 * MI, Resource.EPHEMERAL_STORAGE) == (
+        "(83Mi that it held, less 1Mi that was missing, and 68Mi that it takes in the 10 s between two checks of limits, "
+        "and 0.5% for rounding)"
+    )
+
+
+def test_the_sum_adds_up_where_a_byte_was_missing() -> None:
+    """The sum "5.5Gi less 1" was to be 5.47Gi: neither the unit nor the rounding was named."""
+    text = limit_sum(5632 * MI, 1, 0, Resource.MEMORY)
+    assert text == "(5.5Gi that it held, less 1 byte that was missing, and 0.5% for rounding)"
+    assert 100 * rounded_below(5632 * MI) // (5632 * MI) == 99
+
 
 POD = "default/hog-old"
 
