@@ -4,7 +4,6 @@ from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.history.suspects import suspects_text
 from evictd.render.incident.avoided import Avoidance
-from evictd.render.incident.first_too_little import first_too_little
 from evictd.render.incident.growers import (
     brought_forward_remedy,
     grew_beside_text,
@@ -15,7 +14,6 @@ from evictd.render.incident.growers import (
     outside_grows_on,
     together_text,
 )
-from evictd.render.incident.in_its_place import grew_instead, in_its_place
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.limit_remedy import (
     OUTSIDE_GREW,
@@ -23,20 +21,16 @@ from evictd.render.incident.limit_remedy import (
     limit_avoidance,
     rotation_text,
 )
-from evictd.render.incident.no_pod_then import no_pod_then
 from evictd.render.incident.outside_pods import outside_pods_text
-from evictd.render.incident.owner_request import NOT_ALL_PLACED, higher_than_owner_text, owner_request_text
 from evictd.render.incident.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.priority_remedy import priority_text
-from evictd.render.incident.requested import requested_with
-from evictd.render.incident.resize import resize_in_vain, resize_remedy
-from evictd.render.incident.same_choice import why_the_same
+from evictd.render.incident.request_remedy import request_avoidance, resize_in_vain, resize_remedy
 from evictd.render.incident.smaller_soft import hidden_from_soft, smaller_soft_text
 from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Need
 from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, enough_text, seconds_text, signal_amount
+from evictd.render.text import amount_text, counted, seconds_text, signal_amount
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -157,7 +151,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if exceeds:
         rejected = bool(limit.not_by)
         excess = Avoidance() if limit.by else _of_excess(found, victim, resource, rejected=rejected)
-        return limit + excess + _of_request(found, victim, resource)
+        return limit + excess + request_avoidance(found, victim, resource)
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.pod_grew:
@@ -183,39 +177,6 @@ def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, reje
     if text and outside_grows_on(found):
         return Avoidance() if rejected else Avoidance(not_by=(f"{text}; {OUTSIDE_GREW}",))
     return Avoidance(by=(text,) if text else ())
-
-
-def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
-    """Say what a request of its usage would have done, where the decision was made again with it."""
-    if found.with_request is None or victim.usage is None:
-        return Avoidance()
-    had = amount_text(victim.request, resource) if victim.request else "none"
-    request = f"a request of {enough_text(victim.usage, resource)} of {resource.value} (it had {had})"
-    if found.with_request == victim.pod:
-        whole, too_much = requested_with(found, lambda row: row.chosen)
-        same = f"{request}: it would have gone all the same, because {why_the_same(found, victim, resource)}"
-        if too_much and not (found.verdict is None or found.verdict.grew):
-            same += f"; only the scheduler could have avoided that: {whole}{NOT_ALL_PLACED}"
-        return Avoidance(not_by=(same,))
-    if not found.with_request:
-        return Avoidance(not_by=(f"{request}: {no_pod_then(found, resource)}",))
-    if found.with_request in found.siblings:
-        same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
-        every, higher = owner_request_text(found, resource), higher_than_owner_text(found, resource)
-        return Avoidance(by=(every,) if every else (), not_by=(f"{same}{higher}",))
-    row = next((row for row in found.ranking if row.pod == found.with_request), None)
-    other = in_its_place(found.with_request, found.ranking, resource)
-    if too_little := first_too_little(found):
-        return Avoidance(not_by=(f"{request}: {other} would have gone first then, {too_little}",))
-    if row is not None and row.priority > victim.priority:
-        went = f"{request}: {other} would have gone in its place then, whose priority {row.priority} is higher"
-        return Avoidance(by=(f"{went}; it is the one that grew",)) if grew_instead(found) else Avoidance(not_by=(went,))
-    if found.pod_grew:
-        instead = (
-            f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"
-        )
-        return Avoidance(not_by=(f"{request}: {instead}",))
-    return Avoidance(by=(f"{request}: {other} would have gone in its place then",))
 
 
 def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:

@@ -2,8 +2,8 @@
 
 from evictd.core.model.signal import Resource
 from evictd.render.history.recorded_ranking import IncidentRow
-from evictd.render.incident.first_too_little import first_that_lasts
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.within_lead import LEAD_SECONDS
 from evictd.render.text import amount_text
 
 
@@ -23,3 +23,19 @@ def priority_text(found: Incident, victim: IncidentRow, resource: Resource) -> t
         f"a priority above {max(victim.priority, first.priority)}: {other} would have ranked before it",
         grew or not higher,
     )
+
+
+def first_that_lasts(found: Incident) -> IncidentRow | None:
+    """Return the first other pod whose end gives back what was missing and what grows in the next minute; `None` without one.
+
+    The pod that grows most has to hold what was missing only. One that was passed over ranks before the evicted one already.
+    """
+    if found.missing is None:
+        return None
+    grower = found.grower
+    lasting = found.missing + max(found.rate or 0, 0) * LEAD_SECONDS
+    for row in found.ranking:
+        least = found.missing if grower is not None and row.pod == grower.pod else lasting
+        if (row.usage or 0) >= least and not (row.protected or row.chosen or row.skipped or row.pod in found.siblings):
+            return row
+    return None
