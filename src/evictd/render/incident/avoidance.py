@@ -25,12 +25,11 @@ from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.priority_remedy import priority_text
 from evictd.render.incident.request_remedy import request_avoidance, resize_in_vain, resize_remedy
-from evictd.render.incident.smaller_soft import hidden_from_soft, smaller_soft_text
+from evictd.render.incident.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
 from evictd.render.incident.unknown_images import images_remedy
 from evictd.render.incident.verdict import Need
-from evictd.render.incident.within_lead import LEAD_SECONDS, evicted_within_lead, fall_within_lead, was_within_request
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, seconds_text, signal_amount
+from evictd.render.text import amount_text, counted
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -55,13 +54,13 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
     if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
-        return _of_no_pod(found, resource) + _of_threshold(found, resource)
+        return _of_no_pod(found, resource) + soft_threshold_avoidance(found, resource)
     if found.kept_by_min_reclaim:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
     others = Avoidance(by=(*resize_remedy(found), *images_remedy(found)), not_by=resize_in_vain(found))
-    avoided = around + of_pod + others + _of_budget(found) + _of_threshold(found, resource)
+    avoided = around + of_pod + others + _of_budget(found) + soft_threshold_avoidance(found, resource)
     if not avoided.by and (outside := outside_pods_text(found)):
         return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
     return avoided
@@ -188,39 +187,3 @@ def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
         return ""  # what grows beside it would have taken that within the minute
     more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
     return f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}"
-
-
-def _of_threshold(found: Incident, resource: Resource) -> Avoidance:
-    """Say whether a soft threshold would have been of use at the rate at which the signal fell."""
-    rate, signal = found.rate, found.signal
-    if (smaller := smaller_soft_text(found)) and not held_by_page_cache(found):
-        return Avoidance(by=(smaller,))
-    if rate is None or rate <= 0 or signal is None:
-        return Avoidance()
-    limit = max((each for _, each in found.levels), default=0) + rate * LEAD_SECONDS
-    decided = found.event.because.get("fillRate")  # the line of the eviction names it
-    mean = ""
-    if isinstance(decided, int) and decided > 2 * rate:
-        mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
-    hidden = hidden_from_soft(found)
-    configured = limit + hidden
-    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
-    went = "and the pod would have gone then, with a grace period"
-    if was_within_request(found, resource):
-        went = "when this pod was still within its request"
-    if held_by_page_cache(found):
-        went = "and no pod goes for a soft threshold that page cache alone holds met"
-    had = "" if found.soft is None else f" (it was {signal_amount(found.soft, signal)})"
-    if (fall := fall_within_lead(found, limit)) is not None:
-        left, seconds = fall
-        at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
-        return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
-    what = f"a soft threshold of {amount}{had}"
-    soft = f"{what}: {fell} it would have been met {LEAD_SECONDS} s earlier, {went}"
-    if found.capacity is not None and limit * 2 > found.capacity:
-        part = "all" if limit > found.capacity else "half"
-        most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
-        soft = f"a soft threshold: for a grace period of {LEAD_SECONDS} s {fell} it would have to be {amount}, {most}"
-    elif (first := evicted_within_lead(found)) is not None:
-        soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
-    return Avoidance(not_by=(soft,))

@@ -198,6 +198,15 @@ class Incident:
         """Whether the evicted pod grew, by at least a tenth of all growth."""
         return self.verdict is not None and self.verdict.grew
 
+    def highest_limit(self, kind: str = "") -> int:
+        """Return the limit of the highest threshold of the signal, of this kind where one is given; 0 without one."""
+        return max((limit for each, limit in self.levels if kind in {"", each}), default=0)
+
+    @property
+    def for_soft(self) -> bool:
+        """Whether the pod went for a soft threshold."""
+        return bool((self.event.because.get("threshold") or {}).get("gracePeriodNanoseconds"))
+
     @property
     def within_request(self) -> IncidentRow | None:
         """Another pod that made most of the growth within its request, while the evicted pod exceeded its own."""

@@ -3,7 +3,7 @@
 from evictd.core.model.signal import Resource
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.within_lead import LEAD_SECONDS
+from evictd.render.incident.soft_threshold import LEAD_SECONDS
 from evictd.render.text import amount_text
 
 

@@ -10,7 +10,7 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.growers import grower_rate
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.within_lead import LEAD_SECONDS
+from evictd.render.incident.soft_threshold import LEAD_SECONDS
 from evictd.render.text import amount_text, enough_text
 
 _NOT_ALL_PLACED = ", so not all of them would be placed on it"

@@ -17,7 +17,6 @@ from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import HistoryEvent, event_line
 from evictd.render.history.recorded_ranking import IncidentRow
-from evictd.render.incident.above_hard import above_hard_text, went_for_soft
 from evictd.render.incident.aftermath import AFTER, time_of
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.avoided import Avoidance
@@ -30,6 +29,7 @@ from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.page_cache import formula_remedy
 from evictd.render.incident.reclaim_short import went_for_reclaim
 from evictd.render.incident.relief import relief_lines
+from evictd.render.incident.soft_threshold import above_hard_text, went_for_soft
 from evictd.render.incident.still_since import filled_lines
 from evictd.render.incident.summary import summary_text, within_text
 from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
