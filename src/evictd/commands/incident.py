@@ -25,9 +25,8 @@ from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import last_of_each
 from evictd.render.history.folded_events import folded_events
 from evictd.render.history.history import HistoryEvent
-from evictd.render.incident.listed_incident import listed_lines
-from evictd.render.incident.no_eviction import no_eviction_document
-from evictd.render.incident.view import incident_document, incident_list_document, incident_page, print_incident
+from evictd.render.incident.incident_list import incident_list_document, listed_lines
+from evictd.render.incident.view import incident_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
 
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     except NoEvictionError as error:
         if args.output in {TABLE, HTML}:
             raise
-        write_document(no_eviction_document(str(error)), args.output, sys.stdout)
+        write_document(incident_list_document((), str(error)), args.output, sys.stdout)
         return error.exit_code
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))

@@ -38,8 +38,8 @@ from evictd.render.history.history import HistoryEvent, history
 from evictd.render.incident.collect import incident_of
 from evictd.render.incident.filled import fills_host, is_unknown
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.incident_list import no_eviction_text
 from evictd.render.incident.kill_cause import kill_cause, kill_lines
-from evictd.render.incident.no_eviction import no_eviction_text
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.text import clean
 from evictd.world.behaviours import Behaviour, Grow, Usage

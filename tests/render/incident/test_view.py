@@ -15,12 +15,12 @@ from evictd.render.incident.aftermath import MetAfter
 from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.incident_list import incident_list_document
 from evictd.render.incident.relief import relief_lines
 from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.view import (
     chart_lines,
     incident_document,
-    incident_list_document,
     incident_page,
     next_reading_text,
     print_incident,

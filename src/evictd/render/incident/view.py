@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evictd.codec.times import rfc3339
 from evictd.core.model.amount_text import amount_with
@@ -15,7 +15,7 @@ from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.history.history import HistoryEvent, event_line
+from evictd.render.history.history import event_line
 from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.aftermath import AFTER, time_of
 from evictd.render.incident.avoidance import avoidance
@@ -24,6 +24,7 @@ from evictd.render.incident.events import dated_lines
 from evictd.render.incident.heading import heading_lines
 from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
+from evictd.render.incident.incident_list import event_row
 from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.page_cache import formula_remedy
@@ -44,7 +45,6 @@ from evictd.render.text import (
     clean,
     counted,
     first_of,
-    incident_id,
     seconds_text,
     signal_amount,
     usage_text,
@@ -321,8 +321,8 @@ def incident_document(found: Incident) -> Document:
         "readings": [{"seconds": seconds, "available": amount} for seconds, amount in found.points],
         "pods": found.pods,
         "ranking": [asdict(row) for row in found.ranking],
-        "before": [_event_document(each) for each in found.before],
-        "after": [_event_document(each) for each in found.after],
+        "before": [event_row(each) for each in found.before],
+        "after": [event_row(each) for each in found.after],
         "missing": found.missing,
         "cameBack": found.came_back,
         "goneAfterSeconds": found.gone_after,
@@ -336,16 +336,6 @@ def incident_document(found: Incident) -> Document:
         "avoidedBy": list(avoided.by),
         "notAvoidedBy": list(avoided.not_by),
     }
-
-
-def _event_document(event: HistoryEvent) -> dict[str, Any]:
-    return {"at": event.at, "kind": event.kind.value, "pod": event.pod, "text": event_line(event)}
-
-
-def incident_list_document(evictions: Sequence[HistoryEvent]) -> Document:
-    """Make the document of all incidents of a journal."""
-    rows = [{"id": incident_id(each.uid), **_event_document(each), "why": each.why} for each in evictions]
-    return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": rows}
 
 
 def incident_page(found: Incident) -> str:

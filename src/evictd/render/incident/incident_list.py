@@ -1,18 +1,41 @@
-"""Says of a journal without an eviction what was short, why no pod went, and what to do."""
+"""Says what the list of incidents has of each one, and of a journal without an eviction why no pod went and what to do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.signal import signal_named
 from evictd.render.attribution import clock_text
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy
 from evictd.render.incident.condition_end import clear_text
+from evictd.render.incident.page_cache import listed_pages_text
+from evictd.render.text import incident_id
 
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"
 _SHOWN = 3
 """How many deletions are shown."""
+
+
+def listed_lines(event: HistoryEvent) -> Iterator[str]:
+    """Yield why the pod was evicted, and what made the node short."""
+    yield event.why or event_line(event)
+    if event.filled:
+        yield event.filled
+    if pages := listed_pages_text(event):
+        yield pages
+
+
+def incident_list_document(evictions: Sequence[HistoryEvent], text: str = "") -> Document:
+    """Make the document of all incidents of a journal; of one without any, `text` says why no pod was evicted."""
+    rows = [{"id": incident_id(each.uid), **event_row(each), "why": each.why} for each in evictions]
+    return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": rows, **({"text": text} if text else {})}
+
+
+def event_row(event: HistoryEvent) -> dict[str, Any]:
+    """Return an event as a row of a document."""
+    return {"at": event.at, "kind": event.kind.value, "pod": event.pod, "text": event_line(event)}
 
 
 def no_eviction_text(
@@ -42,11 +65,6 @@ def no_eviction_text(
     clear = "" if end is None else clear_text(end, signal_named(last.signal))
     now = "; ".join(filter(None, (clear, remedy)))
     return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"\nnow: {now}" if now else "")
-
-
-def no_eviction_document(text: str) -> Document:
-    """Make the document of no incident, with the text that says why no pod was evicted."""
-    return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": [], "text": text}
 
 
 def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:

@@ -1,4 +1,4 @@
-"""A journal without an eviction."""
+"""Checks what the list of incidents has of each one, and of a journal without an eviction why no pod went and what to do."""
 
 from dataclasses import replace
 
@@ -6,8 +6,28 @@ import msgspec
 
 from evictd.codec.journal_record import RecordedState
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.no_eviction import no_eviction_document, no_eviction_text
+from evictd.render.incident.incident_list import incident_list_document, listed_lines, no_eviction_text
+from tests.render.recorded_incident import incident
 from tests.render.recorded_journal import journal
+
+MI = 1 << 20
+
+
+def test_page_cache_that_was_most_of_what_the_pod_held_is_told() -> None:
+    """`the name decides` was all that the list said of an eviction for page cache (world 19)."""
+    event = incident().event
+    assert list(listed_lines(event)) == [event.why, event.filled]
+    assert list(listed_lines(replace(event, filled=""))) == [event.why]
+    because = {**event.evidence["because"], "usage": "962Mi", "filePages": 762 * MI}
+    cached = replace(event, evidence={**event.evidence, "because": because})
+    pages = "were clean file pages, which the kernel can drop."
+    assert list(listed_lines(cached))[-1] == f"762Mi of what it held {pages}"
+    of_node = replace(cached, evidence={"because": {**because, "nodeFilePages": 6 * 1024 * MI}})
+    assert list(listed_lines(of_node))[-1] == f"762Mi of what it held, and 6Gi of what the node held {pages}"
+    little = replace(cached, evidence={"because": {**because, "filePages": 100 * MI}})
+    assert list(listed_lines(little)) == [event.why, event.filled]
+    assert list(listed_lines(replace(cached, evidence={}))) == [event.why, event.filled]
+
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -114,5 +134,5 @@ def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None
 
 
 def test_the_document_has_no_incident_and_the_reason() -> None:
-    document = no_eviction_document(no_eviction_text([]))
+    document = incident_list_document((), no_eviction_text([]))
     assert (document["kind"], document["incidents"], document["text"]) == ("IncidentList", [], no_eviction_text([]))
