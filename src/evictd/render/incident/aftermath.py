@@ -103,12 +103,6 @@ def siblings_of(record: JournalRecord, event: HistoryEvent) -> frozenset[str]:
     )
 
 
-def running_at_end(last: JournalRecord, evictions: Iterable[HistoryEvent]) -> frozenset[str]:
-    """Return the pods of the last record that were not evicted, as `namespace/name`."""
-    evicted = {each.uid for each in evictions}
-    return frozenset(clean(each.full_name) for each in last.observation.pods if each.metadata.uid not in evicted)
-
-
 def successors_of(
     record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent, at: int
 ) -> tuple[tuple[str, float], ...]:

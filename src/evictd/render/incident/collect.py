@@ -19,7 +19,6 @@ from evictd.render.incident.aftermath import (
     freed_after,
     met_after,
     next_eviction,
-    running_at_end,
     says_met,
     seconds_between,
     siblings_of,
@@ -27,21 +26,19 @@ from evictd.render.incident.aftermath import (
     time_of,
 )
 from evictd.render.incident.arrivals import arrivals_after
-from evictd.render.incident.condition_end import clear_text
 from evictd.render.incident.earlier import earlier_evictions, evicted_for
 from evictd.render.incident.events import events_written
 from evictd.render.incident.filled import fills_host, outside_pods_held, pods_filled_again, who_filled
 from evictd.render.incident.incident import Incident
-from evictd.render.incident.pause import pause_clause
-from evictd.render.incident.readings import (
-    BEFORE,
+from evictd.render.incident.journal_end import (
+    clear_text,
+    ends_before_relief,
     is_met_at_end,
-    levels_of,
-    points_of,
+    pause_clause,
+    running_at_end,
     stands_at_end,
-    threshold_findings,
 )
-from evictd.render.incident.settling import settling_at_end
+from evictd.render.incident.readings import BEFORE, levels_of, points_of, threshold_findings
 from evictd.render.incident.threshold import allocatable_met, min_reclaim
 from evictd.render.text import clean
 
@@ -104,7 +101,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),
         still_met=is_met_at_end(records[-1], signal),
-        settling=settling_at_end(records, evictions, signal),
+        ends_before_relief=ends_before_relief(records, evictions, signal),
         clear_text=clear_text(records[-1], signal),
         paused=pause_clause(records[-1], signal),
         running=running_at_end(records[-1], evictions),

@@ -125,8 +125,8 @@ class Incident:
     """Whether the node condition of what was short stood at the end of the journal."""
     still_met: bool = False
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
-    settling: bool = False
-    """Whether the journal ends before what the last eviction gave back was read (`settling_at_end`)."""
+    ends_before_relief: bool = False
+    """Whether the journal ends before what the last eviction gave back was read (`ends_before_relief`)."""
     clear_text: str = ""
     """Since when no threshold of its signal was met at the end of the journal, as a clause; empty where one was."""
     paused: str = ""

@@ -11,9 +11,9 @@ from evictd.render.incident.growers import grew_beside_text, grew_together, grow
 from evictd.render.incident.held_back import held_back_remedy
 from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.journal_end import ends_before_relief_text
 from evictd.render.incident.outside_pods import reserve_text
 from evictd.render.incident.page_cache import held_by_page_cache
-from evictd.render.incident.settling import settling_text
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.incident.verdict import Grower, Need
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
@@ -64,9 +64,9 @@ def _look(found: Incident) -> str:
 
 def now_text(found: Incident) -> str:
     """Return how the node is and what to do now as a clause; empty where neither is known."""
-    to_do, settling = _to_do(found), settling_text(found)
-    state = settling or ("the node is still short" if found.still_met else found.clear_text)
-    if settling:
+    to_do, not_known = _to_do(found), ends_before_relief_text(found)
+    state = not_known or ("the node is still short" if found.still_met else found.clear_text)
+    if not_known:
         to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
     elif not to_do and found.still_met:
         to_do = _see_last(found)

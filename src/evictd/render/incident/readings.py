@@ -5,10 +5,10 @@ from typing import Any
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.recorded_amount import recorded_amount
-from evictd.render.incident.aftermath import AFTER, says_met, seconds_between
+from evictd.render.incident.aftermath import AFTER, seconds_between
 from evictd.render.jump import since_jump
 
 BEFORE = 10 * MINUTE
@@ -43,19 +43,6 @@ def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator
         named = threshold.get("signal") if isinstance(threshold, Mapping) else None
         if finding.get("kind") == "Threshold" and signal is not None and named == signal.value:
             yield finding
-
-
-def stands_at_end(records: Sequence[JournalRecord], signal: Signal | None) -> bool:
-    """Whether the node condition of a signal stands after the last record."""
-    reported = (each for each in records[-1].decisions if each.get("kind") == "ReportConditions")
-    conditions = next((each.get("conditions", ()) for each in reported), records[-1].state.node_conditions)
-    return signal is not None and SIGNALS[signal].condition.value in conditions
-
-
-def is_met_at_end(last: JournalRecord, signal: Signal | None) -> bool:
-    """Whether a threshold of the signal's node condition was met in the last record."""
-    alike = (each for each in Signal if signal is not None and SIGNALS[each].condition is SIGNALS[signal].condition)
-    return any(says_met(found) for each in alike for found in threshold_findings(last, each))
 
 
 def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
