@@ -1,4 +1,4 @@
-"""Who filled what was short, from the record of an eviction."""
+"""Checks who filled what was short at an eviction, pods or what belongs to no pod, and since when nothing has."""
 
 from dataclasses import replace
 
@@ -10,7 +10,14 @@ from evictd.commands.world_journal import journal_lines as played_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.collect import incident_of
-from evictd.render.incident.filled import fills_host, is_unknown, outside_pods_held, pods_filled_again, who_filled
+from evictd.render.incident.filled import (
+    filled_lines,
+    fills_host,
+    is_unknown,
+    outside_pods_held,
+    pods_filled_again,
+    who_filled,
+)
 from evictd.world.behaviours import Grow, Stops, Usage
 from evictd.world.loop import play
 from evictd.world.model import HostUse, Owner
@@ -69,3 +76,32 @@ def test_a_little_growth_of_the_host_fills_nothing_where_a_pod_came_back(rate: i
     blind = [changed(each, findings=()) if each.wall == first.at else each for each in until]
     assert not pods_filled_again(blind, evictions, event), "what filled it before is not known"
     assert not pods_filled_again([*until[:-1], changed(until[-1], findings=())], evictions, event)
+
+
+FELL = tuple((float(at), 4000 - (at + 600) * 50) for at in range(-600, -549, 10))
+
+FOUND = replace(incident(), points=(*FELL, *((float(at), 1500) for at in range(-540, 1, 10)), (10.0, 1800)))
+
+
+def test_what_grew_no_more_for_minutes_is_said_with_the_time() -> None:
+    """What filled the disk had ended ten minutes before, and was told as if it had gone on (world 03)."""
+    assert FOUND.event.filled
+    assert filled_lines(FOUND) == (
+        FOUND.event.filled,
+        "Nothing has grown since 23:51:20.",
+    )
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        (),
+        tuple((float(at), 1500) for at in range(-600, 1, 10)),
+        tuple((float(at), 4000 - at) for at in range(-600, 1, 10)),
+        tuple((float(at), 4000 if at < -30 else 1500) for at in range(-600, 1, 10)),
+    ],
+    ids=["no reading", "no reading of the growth", "it grows on", "it ended in the last minute"],
+)
+def test_else_only_who_filled_it_is_said(points: tuple[tuple[float, int], ...]) -> None:
+    assert filled_lines(replace(FOUND, points=points)) == (FOUND.event.filled,)
+    assert filled_lines(replace(FOUND, event=replace(FOUND.event, filled=""))) == ()

@@ -79,3 +79,21 @@ def test_the_chart_of_a_supply_that_was_empty_for_long_begins_with_the_fall() ->
     found = replace(incident(), available=0, points=fell)
     assert found.drawn == fell[:-1]
     assert replace(found, available=1, points=((-700.0, GI), *((at, 1) for at, _ in fell[1:-1]))).drawn[0][0] == -200.0
+
+
+def test_a_pod_that_was_not_measured_held_what_was_missing_where_its_end_alone_can_have_relieved_the_node() -> None:
+    no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    found = replace(incident(), measured=False, verdict=no_pod)
+    assert found.held_unmeasured
+    assert not replace(found, measured=True).held_unmeasured
+    assert not replace(found, known_for=10).held_unmeasured, "too short a time to say so"
+    assert not replace(found, verdict=replace(no_pod, need=Need.ANOTHER_POD)).held_unmeasured
+
+
+def test_it_exceeded_its_request_as_measured_before() -> None:
+    no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
+    found = replace(incident(), measured=False, verdict=no_pod)
+    assert found.exceeded_unmeasured
+    assert not replace(found, measured=True).exceeded_unmeasured
+    within = tuple(replace(row, request=1 << 40) for row in found.ranking)
+    assert not replace(found, ranking=within).exceeded_unmeasured

@@ -1,20 +1,25 @@
-"""The readings and thresholds of one signal, from records."""
+"""Checks the readings and the thresholds of one signal from records of the journal."""
+
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
 from evictd.render.incident.readings import (
     SignalLevels,
+    allocatable_met,
     later_fall,
     levels_of,
+    min_reclaim,
     points_of,
     recent_fall,
     threshold_findings,
 )
 from tests.daemon.world import GI
-from tests.render.recorded_incident import recorded
+from tests.render.recorded_incident import incident, recorded
 
 MEMORY = Signal.MEMORY_AVAILABLE
 
@@ -71,3 +76,20 @@ def test_what_fell_before_a_later_eviction_is_known_where_nothing_filled_the_sup
     assert later_fall(full, [600.0]) is None, "a full disk falls no more"
     less = [(0.0, 3000), *((float(at), 2000) for at in range(520, 601, 10))]
     assert later_fall(less, [600.0]) is None
+
+
+def test_the_minimum_reclaim_is_that_of_the_threshold() -> None:
+    event = incident().event
+    threshold = {"signal": "memory.available", "value": {"quantity": "1Gi"}, "operator": "LessThan"}
+    because = {"threshold": {**threshold, "minReclaim": {"quantity": "200Mi"}}}
+    assert min_reclaim(replace(event, evidence={"because": because}), 8 << 30) == 200 << 20
+    assert min_reclaim(replace(event, evidence={"because": {"threshold": threshold}}), None) == 0
+    assert min_reclaim(replace(event, evidence={"because": {"threshold": {"signal": 1}}}), None) == 0
+
+
+def test_a_met_threshold_of_all_pods_has_its_origin() -> None:
+    record = recorded()[0]
+    threshold = {"signal": "allocatableMemory.available", "origin": "derived"}
+    met = {"kind": "Threshold", "met": True, "threshold": threshold}
+    assert allocatable_met(msgspec.structs.replace(record, findings=(met,))) is Origin.DERIVED
+    assert allocatable_met(msgspec.structs.replace(record, findings=({**met, "met": False},))) is None

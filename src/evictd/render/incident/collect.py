@@ -38,8 +38,14 @@ from evictd.render.incident.journal_end import (
     running_at_end,
     stands_at_end,
 )
-from evictd.render.incident.readings import BEFORE, levels_of, points_of, threshold_findings
-from evictd.render.incident.threshold import allocatable_met, min_reclaim
+from evictd.render.incident.readings import (
+    BEFORE,
+    allocatable_met,
+    levels_of,
+    min_reclaim,
+    points_of,
+    threshold_findings,
+)
 from evictd.render.text import clean
 
 _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}

@@ -1,17 +1,23 @@
-"""Reads from the record of an eviction who filled what was short: pods, or what belongs to no pod."""
+"""Says who filled what was short at an eviction, pods or what belongs to no pod, and since when nothing has."""
 
 from collections.abc import Iterable, Sequence
 
 from evictd.codec.journal_record import JournalRecord
+from evictd.codec.times import rfc3339
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import SIGNALS
-from evictd.render.attribution import little_grew, recorded_attribution
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.attribution import clock_text, little_grew, recorded_attribution
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.earlier import evicted_for, recorded_usages
+from evictd.render.incident.incident import Incident
 from evictd.render.incident.readings import BEFORE
 from evictd.render.little_growth import is_little_growth
+
+_NOTABLE = 100
+"""A supply stands still while it differs by less than this part of what it had fallen."""
 
 
 def who_filled(record: JournalRecord) -> Attribution | None:
@@ -61,3 +67,27 @@ def pods_filled_again(records: Sequence[JournalRecord], evictions: Iterable[Hist
         if is_little_growth(grown, came):
             return True
     return False
+
+
+def filled_lines(found: Incident) -> tuple[str, ...]:
+    """Return who filled what was short, and since when nothing has grown, where that is known; nothing where neither is."""
+    filled = found.event.filled
+    since = _still_since(found)
+    if not filled or since is None:
+        return (filled,) if filled else ()
+    at = clock_text(rfc3339(time_of(found.event.at) + round(since * SECOND)))
+    return (filled, f"Nothing has grown since {at}.")
+
+
+def _still_since(found: Incident) -> float | None:
+    """Return since when the signal stood still, in seconds from the eviction; `None` where it fell in the minute before."""
+    before = [each for each in found.points if each[0] <= 0]
+    if not before or (found.rate or 0) > 0:
+        return None
+    last = before[-1][1]
+    fallen = max(amount for _, amount in before) - last
+    moved = [place for place, (_, amount) in enumerate(before) if abs(amount - last) * _NOTABLE > fallen]
+    if not moved:
+        return None  # the readings do not go back to the growth
+    since = before[moved[-1] + 1][0]
+    return since if since * SECOND <= -MINUTE else None

@@ -236,6 +236,20 @@ class Incident:
         return grew or filled or verdict.brought_forward_by is not None
 
     @property
+    def held_unmeasured(self) -> bool:
+        """Whether the pod was not measured, and its end relieved the node, which no end of a measured pod would have."""
+        no_pod = self.verdict is not None and self.verdict.need is Need.NO_POD_HELPS
+        return no_pod and self.relieved and not self.measured and self.signal is not None
+
+    @property
+    def exceeded_unmeasured(self) -> bool:
+        """Whether such a pod used more than it requested when it was measured before."""
+        victim = self.victim
+        if victim is None or victim.usage is None or not self.held_unmeasured:
+            return False
+        return self.resource in WITH_REQUEST and victim.usage > victim.request
+
+    @property
     def protected_grower(self) -> str:
         """`namespace/name` of the pod that made most of the growth and is never evicted; empty where none did."""
         grower = self.grower

@@ -9,7 +9,6 @@ from evictd.render.history.recorded_ranking import IncidentRow
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.growers import grower_rate, other_growers
-from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.verdict import Grower
 from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below
@@ -126,7 +125,7 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
         return Avoidance(
             by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
         )
-    held = max(victim.usage, found.came_back or 0) if held_unmeasured(found) else victim.usage - found.swapped
+    held = max(victim.usage, found.came_back or 0) if found.held_unmeasured else victim.usage - found.swapped
     growth = 0
     enough = held - found.missing
     by: tuple[str, ...] = ()

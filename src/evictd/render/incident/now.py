@@ -9,7 +9,6 @@ from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.back_alone import back_alone
 from evictd.render.incident.growers import grew_beside_text, grew_together, grower_rate, only_others_grew, other_growers
 from evictd.render.incident.held_back import held_back_remedy
-from evictd.render.incident.held_unmeasured import exceeded_unmeasured
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.journal_end import ends_before_relief_text
 from evictd.render.incident.outside_pods import reserve_text
@@ -170,7 +169,7 @@ def _grower_later(found: Incident) -> HistoryEvent | None:
 def _of_pod(found: Incident) -> list[str]:
     """Return what to do about a pod that grew or exceeded its request, whose budget was passed over, and what to reserve."""
     texts = list[str]()
-    if (found.own_cause or exceeded_unmeasured(found)) and not held_by_page_cache(found):
+    if (found.own_cause or found.exceeded_unmeasured) and not held_by_page_cache(found):
         size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
         here = next(
             (f"{name} runs here and may fill this" for name, _ in found.successors if name in found.running), ""

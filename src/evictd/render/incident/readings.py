@@ -3,12 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evictd.codec.decision import DECISION_FORM
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.quantity import of_count
+from evictd.errors import InputError, InvalidValueError
+from evictd.render.history.history import HistoryEvent
 from evictd.render.history.recorded_amount import recorded_amount
-from evictd.render.incident.aftermath import AFTER, seconds_between
+from evictd.render.incident.aftermath import AFTER, says_met, seconds_between
 from evictd.render.jump import since_jump
 
 BEFORE = 10 * MINUTE
@@ -19,7 +24,6 @@ _LATELY = 30
 """Seconds before an eviction in which a supply must have gone on falling."""
 _STOOD_STILL = 10
 """A supply stood still if it fell by less than this part of its rate before."""
-
 _ROUNDED = 1
 """By how many seconds at most the times of two events differ more than their readings do."""
 
@@ -124,3 +128,21 @@ def _left(points: Sequence[tuple[float, int]], at: float) -> int:
 def _fall(points: Sequence[tuple[float, int]]) -> float:
     """Return by how much a second the amount fell from the first reading to the last one."""
     return (points[0][1] - points[-1][1]) / (points[-1][0] - points[0][0])
+
+
+def min_reclaim(event: HistoryEvent, capacity: int | None) -> int:
+    """Return the minimum reclaim of the threshold for which the pod was evicted; 0 without one."""
+    threshold = event.because.get("threshold") or {}
+    try:
+        found = DECISION_FORM.decode(Threshold, threshold, "threshold").min_reclaim
+    except (InputError, InvalidValueError):
+        return 0
+    return 0 if found is None else found.resolve(of_count(capacity or 0)).value()
+
+
+def allocatable_met(record: JournalRecord) -> Origin | None:
+    """Return the origin of a threshold of `allocatableMemory.available` that is met; a recorded one without an origin was set."""
+    for each in threshold_findings(record, Signal.ALLOCATABLE_MEMORY_AVAILABLE):
+        if says_met(each):
+            return Origin.DERIVED if each["threshold"].get("origin") == Origin.DERIVED.value else Origin.SET
+    return None

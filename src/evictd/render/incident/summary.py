@@ -11,12 +11,10 @@ from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.growers import brought_forward_cause, grew_beside_text, grower_rate
 from evictd.render.incident.held_back import held_back_text
-from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.page_cache import held_by_page_cache
 from evictd.render.incident.readings import BEFORE
-from evictd.render.incident.reclaim_short import reclaim_short_text
-from evictd.render.incident.relief import unsettled_text
+from evictd.render.incident.relief import reclaim_short_text, unsettled_text
 from evictd.render.incident.verdict import Need
 from evictd.render.status.owners import AGAIN, TWICE
 from evictd.render.text import amount_text, counted, first_of, usage_text
@@ -160,7 +158,7 @@ def _cause_text(found: Incident) -> str:
 
 def _unmeasured_text(found: Incident, resource: Resource) -> str:
     """Write that its end showed what a pod held that was not measured; otherwise that this is not known."""
-    if held_unmeasured(found):
+    if found.held_unmeasured:
         return f"{found.event.pod} was not measured, and its end showed that it held what was missing"
     return f"{found.event.pod} was not measured, so how much it took of {filled_name(resource)} is not known"
 

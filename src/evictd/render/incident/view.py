@@ -21,17 +21,15 @@ from evictd.render.incident.aftermath import AFTER, time_of
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.events import dated_lines
+from evictd.render.incident.filled import filled_lines
 from evictd.render.incident.heading import heading_lines
-from evictd.render.incident.held_unmeasured import held_unmeasured
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.incident_list import event_row
 from evictd.render.incident.now import left_to_do, now_text
 from evictd.render.incident.outside_pods import outside_pods_text
 from evictd.render.incident.page_cache import formula_remedy
-from evictd.render.incident.reclaim_short import went_for_reclaim
-from evictd.render.incident.relief import relief_lines
+from evictd.render.incident.relief import relief_lines, went_for_reclaim
 from evictd.render.incident.soft_threshold import above_hard_text, went_for_soft
-from evictd.render.incident.still_since import filled_lines
 from evictd.render.incident.summary import summary_text, within_text
 from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
 from evictd.render.incident.verdict import NOT_NEEDED, Need
@@ -129,7 +127,7 @@ def verdict_text(found: Incident) -> str:
         return f"{needed}; {row.pod} grew {within_text(found)}"
     if unknown := unknown_images_text(found):
         return unknown
-    if held_unmeasured(found) and found.signal is not None:
+    if found.held_unmeasured and found.signal is not None:
         came_back = signal_amount(found.came_back or 0, found.signal)
         return (
             f"{found.event.pod} was not measured; up to {came_back} came back with its end, so it held what was missing"
