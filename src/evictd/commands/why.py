@@ -30,9 +30,8 @@ from evictd.render.history.all_refused import all_refused
 from evictd.render.history.document import history_document, why_document
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.history.places_then import places_then
+from evictd.render.history.places import places_then, unrecorded_place
 from evictd.render.history.pods_meant import pods_meant, pods_of
-from evictd.render.history.unrecorded_place import unrecorded_place
 from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.history.why_cause import cause_lines
 from evictd.render.incident.heading import remedy_lines

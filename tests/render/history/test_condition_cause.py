@@ -1,11 +1,11 @@
-"""Who filled what is short when the node reports a condition."""
+"""Checks who filled what is short when the node reports a condition, from the holders that the journal keeps at that time."""
 
 import msgspec
 
 from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel, decode_record
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
-from evictd.render.history.condition_cause import filled_at_begin
+from evictd.render.history.condition_cause import filled_at_begin, soft_met_text
 from tests.daemon.world import GI
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_journal import journal
@@ -84,3 +84,30 @@ def test_a_line_is_read_and_damaged_holdings_are_left_out() -> None:
     assert held.elsewhere == RecordedLevel(1, 1, 0, 0)
     assert decode_record(line.replace(b'"u":2', b'"u":[]')).holdings == {}
     assert decode_record(line.replace(b'["DiskPressure"]', b"[]")).holdings == {}, "the condition ends"
+
+
+def said(*left: int | None, met: bool = True) -> str:
+    """What is said of thresholds of memory with so many seconds of their grace period left."""
+    findings = tuple(
+        {
+            "threshold": {"signal": "memory.available"},
+            "met": met,
+            "graceLeftNanoseconds": None if each is None else each * SECOND,
+        }
+        for each in left
+    )
+    return soft_met_text(msgspec.structs.replace(journal()[0], findings=findings))
+
+
+def test_what_is_left_of_the_grace_period_is_named() -> None:
+    """A condition began without an eviction, and nothing said that a grace period went on (world 34)."""
+    assert said(90) == (
+        "the soft threshold of memory.available was met with 1m30s of its grace period left then, so no pod had to go yet"
+    )
+
+
+def test_nothing_is_said_where_none_goes_on() -> None:
+    assert said(90, met=False) == ""
+    assert said(None) == ""
+    assert said(90, 0) == "", "a hard threshold is met as well"
+    assert soft_met_text(msgspec.structs.replace(journal()[0], findings=({"met": True},))) == ""

@@ -11,7 +11,7 @@ from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.avoidance import avoidance, less_use
 from evictd.render.incident.growers import outside_grows_on
 from evictd.render.incident.incident import CONTAINER_LOGS, Incident

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.model.signal import Resource
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.priority_remedy import priority_text

@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.priority_remedy import first_that_lasts

@@ -1,6 +1,7 @@
 """Says who filled what is short when the node reports a condition, from the holders that the journal keeps at that time.
 
-An eviction has this in its findings. Where the deletion of images is enough no pod is evicted, and no finding has it.
+An eviction has this in its findings. Where the deletion of images is enough no pod is evicted, and no finding has it. Where the
+grace period of a soft threshold is not over, no pod is evicted yet.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,9 +10,10 @@ from evictd.codec.journal_record import JournalRecord, RecordedHoldings, Recorde
 from evictd.codec.times import parse_time
 from evictd.core.model.attribution import Attribution, Share, growth_began
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal, signal_named
+from evictd.core.units.duration import SECOND, format_duration
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence
-from evictd.render.history.soft_met import soft_met_text
+from evictd.render.history.recorded import threshold_signal
 from evictd.render.text import amount_text, capital, clean
 
 
@@ -51,7 +53,7 @@ def held_at_begin(record: JournalRecord) -> Iterator[Attribution]:
 
 
 def _met(record: JournalRecord) -> set[Signal]:
-    return {signal for each in record.findings if each.get("met") and (signal := _signal_of(each)) is not None}
+    return {signal for each in record.findings if each.get("met") and (signal := threshold_signal(each)) is not None}
 
 
 def _with_reading(record: JournalRecord, signal: Signal, held: RecordedHoldings) -> RecordedHoldings:
@@ -64,11 +66,6 @@ def _with_reading(record: JournalRecord, signal: Signal, held: RecordedHoldings)
     others = held.unmeasured is not None or record.state.in_flight or held.used.keys() != read.keys()
     whole = None if others or node is None else node.working_set_bytes
     return held.read_again(used, None if whole is None else whole - sum(used.values()))
-
-
-def _signal_of(finding: dict[str, object]) -> Signal | None:
-    threshold = finding.get("threshold")
-    return signal_named(str(threshold.get("signal"))) if isinstance(threshold, dict) else None
 
 
 def _attribution(record: JournalRecord, signal: Signal, held: RecordedHoldings) -> Attribution:
@@ -99,3 +96,24 @@ def _begin(held: RecordedHoldings, grown: Mapping[str, int]) -> int:
 
 def _share(level: RecordedLevel | None) -> Share:
     return Share(held=None) if level is None else Share(held=level.used, grown=level.used - level.lowest_of_both)
+
+
+def soft_met_text(record: JournalRecord) -> str:
+    """Write which soft thresholds are met in a record while their grace period goes on, as a clause.
+
+    Empty where none is, and where another threshold is met without one.
+    """
+    return "; ".join(_clauses(record))
+
+
+def _clauses(record: JournalRecord) -> Iterator[str]:
+    if any(each.get("met") and each.get("graceLeftNanoseconds") == 0 for each in record.findings):
+        return  # another threshold is short now
+    for each in record.findings:
+        left = each.get("graceLeftNanoseconds")
+        if not each.get("met") or not isinstance(left, int) or left <= 0:
+            continue
+        if (signal := threshold_signal(each)) is not None:
+            rest = format_duration(max(left // SECOND, 1) * SECOND)
+            met = f"the soft threshold of {signal.value} was met with {rest} of its grace period left then"
+            yield f"{met}, so no pod had to go yet"

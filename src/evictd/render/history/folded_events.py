@@ -1,27 +1,35 @@
-"""Folds the events that the pods of one owner repeat, so that a long history shows the first round, the last and a count."""
+"""Folds what repeats in a list of events: refusals, reclaims that found nothing, and the events of one owner's pods."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import groupby, pairwise
 
 from evictd.codec.times import parse_time
 from evictd.core.units.duration import SECOND
 from evictd.errors import InvalidValueError
+from evictd.render.attribution import clock_text
 from evictd.render.folding import without_rounds
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
-from evictd.render.text import counted, duration_text, first_of
+from evictd.render.text import clean, counted, duration_text, first_of
 
 _NAMED = 3
 """How many pods are named at most of which the kernel killed processes."""
-
 _UNEVEN = 2
 """Events come unevenly where the longest time between two is more than this many times the shortest one."""
+_DELETE = "delete "
+"""How the text of a reclaim begins."""
+_LEAST = 3
+"""Fewest refusals of one pod that are folded."""
+_ASKED = frozenset({EventKind.REQUESTED, EventKind.REFUSED})
 
 
 def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:
     """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last.
 
+    Refusals of one pod, and reclaims that found nothing, are one event each.
     `lists_each` is the option or the command that lists what is left out.
     """
+    events = without_empty_reclaims(without_repeated_refusals(events))
     owners = {event.uid: event.owner for event in events if event.owner}
     keys = [_what_repeats(event, owners) or place for place, event in enumerate(events)]
     for each in without_rounds(keys):
@@ -52,9 +60,73 @@ def _interval(times: Sequence[str]) -> str:
 def _what_repeats(event: HistoryEvent, owners: Mapping[str, str]) -> tuple[object, ...] | None:
     """Return what makes events of several pods of one owner equal; `None` for one that is like no other."""
     if event.uid in owners:
-        because = event.evidence.get("because")
-        signal = str(because.get("signal")) if isinstance(because, Mapping) else ""
-        return event.kind, owners[event.uid], event.dry_run, signal
+        return event.kind, owners[event.uid], event.dry_run, str(event.because.get("signal"))
     if event.kind is EventKind.KERNEL:
         return event.kind, bool(event.pod)  # in no order: each container waits for its own restart
     return (event.kind, event.text) if event.kind is EventKind.CONDITIONS else None
+
+
+def without_empty_reclaims(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+    """Return the events with one in place of reclaims that follow each other and deleted nothing, each with its results."""
+    found = list[HistoryEvent]()
+    for first, rounds in groupby(_rounds(events), key=_what_found_nothing):
+        each = list(rounds)
+        if first is None:
+            found += [event for one in each for event in one]
+            continue
+        times = f"{counted(len(each), 'time')} " if len(each) > 1 else ""
+        found.append(replace(each[0][0], text=f"looked {times}for {first}: nothing"))
+    return found
+
+
+def _rounds(events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
+    """Return each reclaim with the results that follow it, and each other event alone."""
+    found = list[HistoryEvent]()
+    for event in events:
+        if found and not (event.kind is EventKind.RECLAIMED and found[0].kind is EventKind.RECLAIM):
+            yield found
+            found = []
+        found.append(event)
+    if found:
+        yield found
+
+
+def _what_found_nothing(found: Sequence[HistoryEvent]) -> str | None:
+    """Return what a reclaim looked for and did not find: `unused images for nodefs.available`; else `None`."""
+    reclaim, *results = found
+    empty = all(not each.evidence.get("removed") and not each.evidence.get("error") for each in results)
+    if reclaim.kind is not EventKind.RECLAIM or not results or not empty or not reclaim.text.startswith(_DELETE):
+        return None
+    return reclaim.text.removeprefix(_DELETE)
+
+
+def without_repeated_refusals(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+    """Return the events without the requests and refusals that repeat a pod's first; the first refusal counts them.
+
+    A request that was not answered yet stays. Another event of the pod, as when it goes in the end, begins anew.
+    """
+    runs: list[list[int]] = []
+    open_runs: dict[str, list[int]] = {}
+    for place, event in enumerate(events):
+        if event.kind not in _ASKED:
+            open_runs.pop(event.uid, None)
+        elif event.uid in open_runs:
+            open_runs[event.uid].append(place)
+        else:
+            open_runs[event.uid] = [place]
+            runs.append(open_runs[event.uid])
+    left_out, counted = set[int](), dict[int, str]()
+    for run in runs:
+        refusals = [place for place in run if events[place].kind is EventKind.REFUSED]
+        if len(refusals) < _LEAST:
+            continue
+        first, last = refusals[0], refusals[-1]
+        left_out |= {place for place in run if first < place <= last}
+        times = f"{len(refusals) - 1} times more until {clean(clock_text(events[last].at))}"
+        counted[first] = f"{events[first].text}, and {times}"
+    return _folded(events, left_out, counted)
+
+
+def _folded(events: Sequence[HistoryEvent], left_out: set[int], counted: Mapping[int, str]) -> list[HistoryEvent]:
+    kept = ((place, event) for place, event in enumerate(events) if place not in left_out)
+    return [replace(event, text=counted.get(place, event.text)) for place, event in kept]

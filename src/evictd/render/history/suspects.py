@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.model.signal import DISKS, SIGNALS, signal_named
-from evictd.render.history.recorded_ranking import ranking_of
+from evictd.render.history.recorded import ranking_of
 from evictd.render.text import clean, first_of
 
 _NAMED = 3

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from evictd.render.console import print_line
 from evictd.render.history.folded_events import folded_events
-from evictd.render.history.found_nothing import without_empty_reclaims
 from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent, event_line
-from evictd.render.history.refusals import without_repeated_refusals
 from evictd.render.text import clean, counted
 
 if TYPE_CHECKING:
@@ -52,9 +50,7 @@ def print_history(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("TIME", "WHAT", "DETAIL"):
         table.add_column(heading, no_wrap=heading != "DETAIL")
-    for event in (
-        events if everything else folded_events(without_empty_reclaims(without_repeated_refusals(events)), "--all")
-    ):
+    for event in events if everything else folded_events(events, "--all"):
         if isinstance(event, str):
             table.add_row("", "", event, style="bold")
             continue

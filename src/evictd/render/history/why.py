@@ -12,10 +12,10 @@ from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.render.deciding import PlaceThen
 from evictd.render.history.all_refused import AllRefused
+from evictd.render.history.folded_events import without_repeated_refusals
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy_lines
 from evictd.render.history.pods_meant import pods_meant
-from evictd.render.history.refusals import without_repeated_refusals
 from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
 from evictd.render.status.stopped import paused_until
 from evictd.render.status.timing import conditions, time_lines

@@ -9,10 +9,9 @@ from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal, signal_named
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
-from evictd.render.history.condition_cause import held_at_begin
-from evictd.render.history.held_by_unused import held_by_unused
-from evictd.render.history.recorded_ranking import ranking_rows
-from evictd.render.history.soft_met import soft_met_text
+from evictd.render.history.condition_cause import held_at_begin, soft_met_text
+from evictd.render.history.freed_by_reclaim import held_by_unused
+from evictd.render.history.recorded import ranking_rows
 from evictd.render.history.suspects import suspects_of
 from evictd.render.status.remedy_texts import host_path_remedy
 from evictd.render.text import amount_text, clean

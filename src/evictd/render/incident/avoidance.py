@@ -1,7 +1,7 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.history.suspects import suspects_text
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.growers import (

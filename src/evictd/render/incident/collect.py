@@ -11,7 +11,7 @@ from evictd.core.model.signal import SIGNALS
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import find_eviction, signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
-from evictd.render.history.recorded_ranking import ranked_pods, ranking_rows
+from evictd.render.history.recorded import ranked_pods, ranking_rows
 from evictd.render.history.suspects import suspects_of
 from evictd.render.incident.aftermath import (
     AFTER,

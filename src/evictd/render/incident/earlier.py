@@ -15,7 +15,7 @@ from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.recorded_ranking import ranking_of
+from evictd.render.history.recorded import ranking_of
 from evictd.render.incident.aftermath import siblings_of
 from evictd.render.incident.readings import levels_of
 from evictd.render.text import clean

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 from evictd.codec.journal_record import JournalRecord
 from evictd.render.deciding import evicted_because, refused_before
 from evictd.render.history.folded_events import folded_events
-from evictd.render.history.found_nothing import without_empty_reclaims
 from evictd.render.history.history import HistoryEvent, event_line
-from evictd.render.history.refusals import without_repeated_refusals
 from evictd.render.text import clean
 
 
@@ -24,5 +22,5 @@ def events_written(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple
 
 def dated_lines(events: Sequence[HistoryEvent]) -> Iterator[tuple[str, str]]:
     """Return time and text of each event; what one owner's pods repeat is counted, in a line without a time."""
-    for event in folded_events(without_empty_reclaims(without_repeated_refusals(events)), "`evictd history --all`"):
+    for event in folded_events(events, "`evictd history --all`"):
         yield ("", event) if isinstance(event, str) else (clean(event.at), event_line(event))

@@ -12,7 +12,7 @@ from evictd.core.model.signal import DISKS, SIGNALS, WITH_REQUEST, Resource, Sig
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.aftermath import AFTER, MetAfter, time_of
 from evictd.render.incident.arrivals import NewPods
 from evictd.render.incident.earlier import Earlier

@@ -14,7 +14,7 @@ from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import HistoryEvent
-from evictd.render.history.recorded_amount import recorded_amount
+from evictd.render.history.recorded import recorded_amount
 from evictd.render.incident.aftermath import says_met, seconds_between
 from evictd.render.incident.incident import SETTLED, Incident
 from evictd.render.incident.readings import threshold_findings

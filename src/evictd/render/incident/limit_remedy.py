@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.earlier import Earlier
 from evictd.render.incident.growers import grower_rate, other_growers

@@ -4,7 +4,7 @@ from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.render.history.history import HistoryEvent
-from evictd.render.history.recorded_amount import recorded_amount
+from evictd.render.history.recorded import recorded_amount
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.incident import Incident
 from evictd.render.text import amount_text

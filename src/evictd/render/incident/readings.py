@@ -12,7 +12,7 @@ from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.history.history import HistoryEvent
-from evictd.render.history.recorded_amount import recorded_amount
+from evictd.render.history.recorded import recorded_amount, threshold_signal
 from evictd.render.incident.aftermath import AFTER, says_met, seconds_between
 from evictd.render.jump import since_jump
 
@@ -43,9 +43,7 @@ class SignalLevels:
 def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator[Mapping[str, Any]]:
     """Return the findings about the thresholds of a signal."""
     for finding in record.findings if signal is not None else ():
-        threshold = finding.get("threshold")
-        named = threshold.get("signal") if isinstance(threshold, Mapping) else None
-        if finding.get("kind") == "Threshold" and signal is not None and named == signal.value:
+        if finding.get("kind") == "Threshold" and threshold_signal(finding) is signal:
             yield finding
 
 

@@ -6,7 +6,7 @@ from evictd.core.eviction.shortage import EVICTION_TIME
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.avoided import Avoidance
 from evictd.render.incident.growers import grower_rate
 from evictd.render.incident.incident import Incident

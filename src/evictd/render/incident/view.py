@@ -16,7 +16,7 @@ from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import event_line
-from evictd.render.history.recorded_ranking import IncidentRow
+from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.aftermath import AFTER, time_of
 from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.avoided import Avoidance

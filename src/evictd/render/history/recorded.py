@@ -1,11 +1,13 @@
-"""Reads the ranking of one cycle from its record: the pods in the order of eviction, with the evicted one marked."""
+"""Reads the ranking of one cycle, and single amounts, from its record, which may be damaged."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evictd.codec.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import Signal, signal_named
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InvalidValueError
 from evictd.render.text import clean
 
 Plain = Mapping[str, Any]
@@ -57,3 +59,17 @@ def ranking_rows(record: JournalRecord, signal: Signal | None, uid: str) -> Iter
             )
         except (KeyError, TypeError):
             continue
+
+
+def recorded_amount(text: object) -> int | None:
+    """Return the amount, rounded up as a quantity's value is; `None` where it is missing or damaged."""
+    try:
+        return parse_quantity(str(text)).value()
+    except InvalidValueError:
+        return None
+
+
+def threshold_signal(finding: Plain) -> Signal | None:
+    """Return the signal of the threshold that a recorded finding is about; `None` for another finding, or a damaged one."""
+    threshold = finding.get("threshold")
+    return signal_named(str(threshold.get("signal"))) if isinstance(threshold, Mapping) else None

@@ -1,4 +1,4 @@
-"""Who holds what is short, in the reason for a pause of evictions."""
+"""Checks of a pause of evictions who holds what is short, and what the last two evicted pods held, where growth took that."""
 
 from typing import Any
 
@@ -6,20 +6,26 @@ import msgspec
 import pytest
 
 from evictd.codec.decision import encode_finding
-from evictd.codec.journal_record import JournalRecord, RecordedMetadata, RecordedOwner
+from evictd.codec.journal_record import JournalRecord, RecordedEffect, RecordedMetadata, RecordedOwner
 from evictd.core.model.attribution import Attribution, Share
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.history.took_again import pause_text
+from evictd.render.history.pause import pause_text, taken_at_once
 from tests.render.recorded_incident import recorded
 from tests.stories import GI
 
 MI = 1 << 20
+
 NOTHING = Share(held=0)
+
 FINDING: dict[str, Any] = {"kind": "NoAction", "why": "EvictionsDoNotHelp", "needed": "1074Mi"}
+
 REASON = "1.05Gi is missing and the last two evictions gave back 100Mi; evictions pause"
+
 GREW = f"{REASON}; of 50Mi that filled the disk in the last 20s, pods took 50Mi; nothing else grew"
+
 HELD = "of 91Gi used of the disk, evictable pods hold 50Mi; 91Gi belong to no pod or lie in hostPath volumes"
+
 OWNERS = {("default", "ReplicaSet/pinned")}
 
 
@@ -61,3 +67,40 @@ def test_a_message_without_that_growth_stays() -> None:
     assert pause_text(REASON, paused(), FINDING, OWNERS) == REASON
     assert pause_text(GREW, paused(grown=0), FINDING, OWNERS) == GREW
     assert pause_text(GREW, msgspec.structs.replace(paused(), findings=()), FINDING, OWNERS) == GREW
+
+
+SIGNAL = "nodefs.available"
+
+FINDING_OF_TAKEN_AT_ONCE: dict[str, Any] = {"signal": SIGNAL, "needed": "4Gi"}
+
+TAKEN = "; the two pods held 600Mi, and what grew took as much at once"
+
+
+def paused_of_taken_at_once(*missing: int, freed: int = 0) -> JournalRecord:
+    """A record after evictions of pods of 300Mi, at which so much was missing."""
+    effects = tuple(RecordedEffect(uid=str(each), held=300 * MI, freed=freed, missing=each) for each in missing)
+    record = recorded()[-1]
+    return msgspec.structs.replace(record, state=msgspec.structs.replace(record.state, effects={SIGNAL: effects}))
+
+
+def test_what_evicted_pods_held_and_growth_took_is_said() -> None:
+    """Two pods of 300Mi "gave back 0", as if their files had stayed (world 02)."""
+    assert taken_at_once(paused_of_taken_at_once(1 << 40, MI, 2 * MI), FINDING_OF_TAKEN_AT_ONCE) == TAKEN
+    assert taken_at_once(paused_of_taken_at_once(MI, MI, freed=100 * MI), FINDING_OF_TAKEN_AT_ONCE) == TAKEN.replace(
+        "as much", "the rest"
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "finding"),
+    [
+        (paused_of_taken_at_once(MI), FINDING_OF_TAKEN_AT_ONCE),
+        (paused_of_taken_at_once(MI, MI, freed=300 * MI), FINDING_OF_TAKEN_AT_ONCE),
+        (paused_of_taken_at_once(1 << 40, MI), FINDING_OF_TAKEN_AT_ONCE),
+        (paused_of_taken_at_once(MI, MI), {**FINDING_OF_TAKEN_AT_ONCE, "needed": "damaged"}),
+        (paused_of_taken_at_once(MI, MI), {**FINDING_OF_TAKEN_AT_ONCE, "signal": "of tomorrow"}),
+    ],
+    ids=["one", "freed", "less is missing", "damaged", "signal"],
+)
+def test_nothing_is_said_where_that_is_not_known(record: JournalRecord, finding: dict[str, Any]) -> None:
+    assert taken_at_once(record, finding) == ""

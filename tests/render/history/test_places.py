@@ -1,10 +1,20 @@
-"""A pod whose place in a long order of eviction the journal did not record."""
+"""Checks the place of one pod in the order of eviction at each eviction of another one, or says that it was not recorded."""
 
 from evictd.codec.journal_record import decode_record
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
-from evictd.render.history.unrecorded_place import unrecorded_place
+from evictd.render.history.places import places_then, unrecorded_place
 from tests.render.played_worlds import incident_run
+from tests.render.recorded_incident import OLD, recorded
+
+
+def test_the_place_is_known_at_each_eviction_of_another_pod_that_counts() -> None:
+    records = recorded()
+    evicted = {("2026-01-01T00:00:30Z", OLD.uid)}
+    ((at, place),) = places_then(records, "default/web", evicted)
+    assert (at, place.victim, place.number, place.pods) == ("2026-01-01T00:00:30Z", "default/hog-old", 2, 2)
+    assert places_then(records, "default/hog-old", evicted) == ()
+    assert places_then(records, "default/web", ()) == (), "one that was refused"
 
 
 def test_a_pod_behind_the_recorded_places_was_ranked_all_the_same() -> None:

@@ -1,7 +1,4 @@
-"""Says of a pause of evictions who holds what is short, where what grew is little beside what is missing.
-
-The message of the event names what grew only. Where that is what replacements of the evicted pods took again, it hides the cause.
-"""
+"""Says of a pause of evictions who holds what is short, and what the last two evicted pods held, where growth took that."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -9,11 +6,12 @@ from typing import Any
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.model.amount_text import unit_text
 from evictd.core.model.attribution import Attribution, growth_text, holders_text
-from evictd.core.model.signal import SIGNALS, Unit
+from evictd.core.model.signal import SIGNALS, Unit, signal_named
 from evictd.render.attribution import is_little, recorded_attribution
-from evictd.render.history.recorded_amount import recorded_amount
-from evictd.render.history.taken_at_once import taken_at_once
-from evictd.render.text import clean
+from evictd.render.history.recorded import recorded_amount
+from evictd.render.text import clean, usage_text
+
+_LAST = 2
 
 
 def pause_text(
@@ -45,3 +43,16 @@ def _took_again(held: Attribution, record: JournalRecord, evicted: Collection[tu
     amount = unit_text(held.grower_grown, SIGNALS[held.signal].unit)
     what = f"{amount} {held.signal.value}" if SIGNALS[held.signal].unit is Unit.COUNT else amount
     return f"; {grower.full_name}, which {grower.owner} created in their place, took {what} again"
+
+
+def taken_at_once(record: JournalRecord, finding: Mapping[str, Any]) -> str:
+    """Return a clause where more is missing than before the last two evictions; empty where it is not known, or not so."""
+    name, missing = str(finding.get("signal")), recorded_amount(finding.get("needed"))
+    signal, last = signal_named(name), record.state.effects.get(name, ())[-_LAST:]
+    if signal is None or missing is None or len(last) < _LAST:
+        return ""
+    held, freed = sum(each.held for each in last), sum(each.freed for each in last)
+    if held <= freed or missing < last[0].missing:
+        return ""
+    took = "the rest" if freed else "as much"
+    return f"; the two pods held {usage_text(held, SIGNALS[signal].resource)}, and what grew took {took} at once"

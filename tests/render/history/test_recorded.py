@@ -1,7 +1,9 @@
-"""The ranking of one cycle, read from its record."""
+"""Checks the ranking of one cycle, and single amounts, from its record, which may be damaged."""
+
+import pytest
 
 from evictd.core.model.signal import Signal
-from evictd.render.history.recorded_ranking import ranked_pods, ranking_rows
+from evictd.render.history.recorded import ranked_pods, ranking_rows, recorded_amount
 from tests.daemon.world import GI
 from tests.render.recorded_incident import OLD, recorded
 
@@ -13,3 +15,10 @@ def test_the_rows_are_in_the_order_of_eviction_with_the_evicted_pod_marked() -> 
     assert 0 < (rows[0].usage or 0) < 8 * GI
     assert ranked_pods(record, Signal.MEMORY_AVAILABLE) == len(rows) == 3
     assert list(ranking_rows(record, Signal.PID_AVAILABLE, OLD.uid)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"), [("4Gi", 4 << 30), (12, 12), ("1500m", 2), ("damaged", None), (None, None), ({}, None)]
+)
+def test_an_amount_that_is_missing_or_damaged_is_none(text: object, amount: int | None) -> None:
+    assert recorded_amount(text) == amount

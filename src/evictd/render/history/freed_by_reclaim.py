@@ -1,12 +1,14 @@
-"""Says how many inodes came back while unused containers and images were deleted: the runtime reports bytes only."""
+"""Says how much of what was short came back when unused containers and images were deleted."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from evictd.codec.journal_record import JournalRecord
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource, signal_named
+from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import SECOND
-from evictd.render.history.recorded_amount import recorded_amount
+from evictd.render.history.recorded import recorded_amount, threshold_signal
+from evictd.render.text import clean
 
 
 @frozen
@@ -50,11 +52,39 @@ def inodes_freed(begun: JournalRecord, ended: JournalRecord) -> InodesFreed | No
 def _inodes(record: JournalRecord) -> Iterator[tuple[str, int, int, bool]]:
     """Yield of each threshold of inodes the signal, how many are free, how many there are, and whether it is met."""
     for each in record.findings:
-        threshold = each.get("threshold")
-        name = str(threshold.get("signal")) if isinstance(threshold, Mapping) else ""
-        if (signal := signal_named(name)) is None or SIGNALS[signal].resource is not Resource.INODES:
+        if (signal := threshold_signal(each)) is None or SIGNALS[signal].resource is not Resource.INODES:
             continue
         if (left := recorded_amount(each.get("available"))) is not None and (
             whole := recorded_amount(each.get("capacity"))
         ) is not None:
-            yield name, left, whole, bool(each.get("met"))
+            yield signal.value, left, whole, bool(each.get("met"))
+
+
+def held_by_unused(begun: JournalRecord, ended: JournalRecord) -> str:
+    """Write it as a clause, of inodes where these were short as the deletion began, else of bytes.
+
+    Empty where neither was short, and where nothing came back.
+    """
+    if (inodes := inodes_freed(begun, ended)) is not None:
+        return inodes.held_clause
+    used = _bytes_used(begun)
+    old = begun.observation.reclaimed  # of a deletion before this one
+    new = (each for each in ended.observation.reclaimed if each not in old and each.removed and each.freed_bytes > 0)
+    given = {each.action: each.freed_bytes for each in new}
+    if used is None or not 0 < (freed := sum(given.values())) <= used:
+        return ""
+    part = ", most of the" if freed * 2 > used else " of the"
+    of_what = " and ".join(clean(each) for each in given)
+    return f"unused {of_what} held {bytes_text(freed)}{part} {bytes_text(used)} in use: their deletion gave that back"
+
+
+def _bytes_used(record: JournalRecord) -> int | None:
+    """Return how many bytes are used of the first filesystem that is short of them; `None` where none is."""
+    for each in record.findings:
+        signal = threshold_signal(each)
+        if not each.get("met") or signal is None or SIGNALS[signal].resource is not Resource.EPHEMERAL_STORAGE:
+            continue
+        whole, left = recorded_amount(each.get("capacity")), recorded_amount(each.get("available"))
+        if whole is not None and left is not None:
+            return whole - left
+    return None
