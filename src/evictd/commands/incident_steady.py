@@ -15,7 +15,7 @@ from evictd.render.incident.aftermath import time_of
 from evictd.render.incident.grows_on import GrowsOn
 from evictd.render.incident.incident import Incident
 from evictd.render.incident.verdict import Grower
-from evictd.render.status.timing import FORESEEN_SECONDS
+from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.text import clean
 
 _LITTLE = 10

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evictd.render.status.depletion import depletions
 from evictd.render.status.headline import (
     OwnFault,
     beside_faults,
@@ -9,7 +10,7 @@ from evictd.render.status.headline import (
 )
 from evictd.render.status.node_page import why_nothing
 from evictd.render.status.own_faults import OwnFaultKind
-from evictd.render.status.timing import ends, time_lines
+from evictd.render.status.timing import time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import approaching, play, pressed, recovered, rehearsed
@@ -72,7 +73,7 @@ def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None
     """It stood one line below the headline, which began with the limits."""
     snapshot = pressed()
     status = status_of(snapshot, snapshot.at)
-    falls = ends(status)
+    falls = depletions(status)
     assert headline(status, (), falls).text.startswith(
         "memory.available reaches 0 in 8.4s at this rate (512Mi left, hard threshold 1Gi); default/hog is being evicted"
     )
@@ -105,7 +106,7 @@ def test_where_several_signals_are_short_the_reasons_for_no_other_eviction_stand
     """It filled 13 lines of a phone: one signal stood in it twice, and the reason of one of two with its amounts."""
     stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)
     status = status_of(stuck, stuck.at)
-    assert headline(status, (), ends(status)).text == (
+    assert headline(status, (), depletions(status)).text == (
         "memory.available reaches 0 in 2.7s at this rate; pid.available is below its hard threshold as well; "
         "default/hog, default/web are being evicted (the first began 44m30s ago); default/hog did not end in time. "
         "No other pod is evicted."
@@ -275,9 +276,9 @@ def test_where_nothing_is_left_what_happens_is_said_for_as_long_as_it_lasts() ->
     """That writes fail disappeared from the page as soon as they failed (worlds 02 and 45)."""
     snapshot = incident_snapshot("02-host-path-writer", 500)
     status = status_of(snapshot, snapshot.at)
-    text = headline(status, falls=ends(status)).text
+    text = headline(status, falls=depletions(status)).text
     assert text.startswith(
         "nodefs.available is 0: writes to the disk fail (hard threshold 10Gi). evictd evicts no pod until"
     )
     assert list(time_lines(status)) == []
-    assert ends(status)["nodefs.available"].text == "nodefs.available is 0: writes to the disk fail"
+    assert depletions(status)["nodefs.available"].text == "nodefs.available is 0: writes to the disk fail"

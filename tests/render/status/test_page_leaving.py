@@ -1,10 +1,10 @@
 """The pods that are being evicted, on the page."""
 
+from evictd.render.status.depletion import Depletion
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.headline import headline
 from evictd.render.status.leaving_pods import is_overdue
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
-from evictd.render.status.timing import End
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import page, play, pressed
@@ -73,7 +73,7 @@ def test_a_hard_threshold_that_comes_cuts_the_grace_period() -> None:
 def test_the_end_of_a_pod_is_enough_for_as_long_as_what_grows_elsewhere_leaves() -> None:
     snapshot = pressed()
     status = status_of(snapshot, snapshot.at)
-    fall = End("", 8.0, "", 60 * 1024.0**2, "30s")
+    fall = Depletion("", 8.0, "", 60 * 1024.0**2, "30s")
     (row,) = leaving_rows(status, {"memory.available": fall})
     lasts = "for 1m17s at the rate of the last 30s (60Mi a second), which belongs to no pod"
     assert row["suffices"] == f"{ENOUGH} {lasts}."

@@ -328,7 +328,7 @@ def test_a_pod_that_grew_by_little_of_what_is_missing_is_no_advice() -> None:
 
 
 def test_no_pod_is_to_be_ended_where_more_was_taken_than_all_pods_hold() -> None:
-    """`End, move or limit one of the largest pods` was said while the host filled the disk (world 06)."""
+    """`Depletion, move or limit one of the largest pods` was said while the host filled the disk (world 06)."""
     snapshot = incident_snapshot("06-collection-frees-nothing", 60)
     (text,) = remedies(status_of(snapshot, snapshot.at))
     assert text.startswith("free disk space outside pods")

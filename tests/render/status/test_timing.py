@@ -2,23 +2,14 @@
 
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.status.remedies import remedies
-from evictd.render.status.timing import (
-    End,
-    approaches,
-    as_before,
-    conditions,
-    ends,
-    slowed,
-    time_lines,
-    without_repeated,
-)
+from evictd.render.status.timing import approaches, as_before, conditions, slowed, time_lines
 from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play as world_play
 from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.playbook import config, pod
-from tests.render.shown_nodes import blocked, calm, play, pressed, rehearsed
+from tests.render.shown_nodes import play
 from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import MI, world
 
@@ -56,65 +47,6 @@ def test_a_threshold_that_is_far_away_in_time_is_told_nowhere_but_beside_the_hea
     assert approaches(status) == []
     assert approaches(status, within=7200) != []
     assert list(time_lines(status)) == []
-
-
-def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
-    short = blocked()
-    status = status_of(short, short.at)
-    killed = "nothing is left of memory.available in 3.3s; then the kernel's OOM killer kills processes"
-    (end,) = ends(status).values()
-    assert end.text == f"At the rate of the last 30s (154Mi a second) {killed}", "the mean is 93.9Mi"
-    assert end.then == "At 0 the kernel's OOM killer kills processes; the rate: 154Mi a second in the last 30s"
-    assert end.reaches("memory.available") == "memory.available reaches 0 in 3.3s at this rate"
-    (later,) = ends(status_of(short, short.at + 2 * SECOND)).values()
-    assert later.reaches("memory.available") == "memory.available reaches 0 in 1.3s at this rate", "time goes on"
-    (over,) = ends(status_of(short, short.at + 9 * SECOND)).values()
-    assert over.reaches("memory.available") == "memory.available reaches 0 now at this rate"
-    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
-    slow = {**memory["lastChange"], "fillRate": 1}
-    assert ends({**status, "signals": [{**memory, "fillRate": 1, "lastChange": slow}]}) == {}
-    assert ends({**status, "signals": [{**memory, "fillRate": None}]}) == {}, "the readings are old"
-    assert ends({**status, "signals": [{**memory, "lastChange": None}]}) == {}, "of an older daemon"
-    assert ends(status_of(calm(), calm().at)) == {}
-
-
-def test_a_pod_that_is_being_evicted_has_to_end_before_nothing_is_left() -> None:
-    """`Last 8.4s` stood beside `waits for its end for at most 38s`."""
-    status = status_of(pressed(), pressed().at)
-    (end,) = ends(status).values()
-    assert "in 8.4s; unless default/hog has ended by then, the kernel's OOM killer" in end.text
-    assert end.then == (
-        "At 0 the kernel's OOM killer kills processes, unless default/hog has ended by then; the rate: 61.2Mi a second in "
-        "the last 30s"
-    )
-    gone = {**status, "leaving": [{**row, "gone": True} for row in status["leaving"]]}
-    assert ends(gone) == {}, "what it held comes back"
-
-
-def test_the_time_until_nothing_is_left_follows_the_last_readings() -> None:
-    """Half a minute after the fall had ended the page still said that the rest lasts 16 s."""
-    flat = rehearsed()
-    assert ends(status_of(flat, flat.at)) == {"memory.available": End("memory.available did not fall in the last 30s")}
-    slows = status_of(play([4 * GI, 2 * GI, GI - 1]), 0)
-    (memory,) = [each for each in slows["signals"] if each["signal"] == "memory.available"]
-    over = {"overSeconds": 2.1, "agoSeconds": 0.0}
-    rises = {**memory, "fillRate": GI // 8, "lastChange": {**over, "fillRate": 0}}
-    assert ends({**slows, "signals": [rises]}) == {}
-    falls = {**memory, "fillRate": GI, "lastChange": {**over, "fillRate": GI // 4}}
-    (end,) = ends({**slows, "signals": [falls]}).values()
-    assert end.text.startswith(
-        "At the rate of the last minute (1Gi a second) nothing is left of memory.available in 1.0s"
-    )
-
-
-def test_what_happens_at_0_is_said_once_for_signals_of_one_resource() -> None:
-    node, pods = End("", 22.0, "the OOM killer"), End("", 25.0, "the OOM killer")
-    disk, still = End("", 60.0, "writes fail"), End("memory.available did not fall in the last 30s")
-    found = {"allocatableMemory.available": pods, "memory.available": node, "nodefs.available": disk}
-    assert without_repeated(found) == {"memory.available": node, "nodefs.available": disk}
-    assert without_repeated({"memory.available": still, "allocatableMemory.available": pods}) == {
-        "memory.available": still, "allocatableMemory.available": pods
-    }  # fmt: skip
 
 
 def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute() -> None:
@@ -192,17 +124,6 @@ def test_after_an_eviction_the_rate_before_it_counts_where_no_pod_grew() -> None
     assert remedies(after) == []
 
 
-def test_one_step_is_no_rate_of_minutes() -> None:
-    """A pod that took 50Mi when it started was said to fill the disk in ten minutes (world 13)."""
-    snapshot = incident_snapshot("13-pinned-deployment", 15)
-    status = status_of(snapshot, snapshot.at)
-    (disk,) = (each for each in status["signals"] if each["signal"] == "nodefs.available")
-    assert disk["lastChange"]["fillRate"] > 0
-    assert ends(status) == {}
-    disk["available"] = disk["lastChange"]["fillRate"] * 30
-    assert ends(status)["nodefs.available"].seconds == 30
-
-
 def test_a_threshold_that_is_met_at_any_moment_has_no_time() -> None:
     """It was said to be met in 0.0s."""
     falling = play([5 * GI, 9 * GI // 2, 4 * GI])
@@ -235,36 +156,3 @@ def test_a_hard_threshold_that_a_slower_fall_still_meets_first_is_not_left_out()
     assert "left): the soft threshold acts in 1m20s at the latest" in next(time_lines(status))
     memory["lately"]["fillRate"] = 0
     assert "left): the soft threshold acts in 1m20s at the latest" in next(time_lines(status))
-
-
-def test_memory_that_does_not_fall_because_the_kernel_kills_is_said_to() -> None:
-    """It was said not to fall, between one kill and the next (world 07)."""
-    snapshot = incident_snapshot("07-kernel-memory", 340)
-    status = status_of(snapshot, snapshot.at)
-    (end,) = ends(status).values()
-    assert end.text == "memory.available did not fall in the last 10s, because the kernel kills"
-    (end,) = ends({**status, "kernelKills": []}).values()
-    assert end.text == "memory.available did not fall in the last 10s"
-
-
-def test_a_pod_that_another_component_deleted_may_end_before_nothing_is_left() -> None:
-    """Its end was not named, though 3Gi were about to come back (world 11)."""
-    snapshot = incident_snapshot("11-leaving-pod", 124)
-    (end,) = ends(status_of(snapshot, snapshot.at)).values()
-    assert "unless default/old has ended by then, the kernel's OOM killer kills processes" in end.text
-
-
-def test_a_steady_slow_fall_between_short_readings_says_when_nothing_is_left() -> None:
-    """A disk that lost 20Mi a second was full 8 minutes later, during a pause of evictions, and no sentence said so."""
-    pause = incident_snapshot("45-host-path-beside-large-layers", 1560)
-    status = status_of(pause, pause.at)
-    (end,) = ends(status).values()
-    assert end.reaches("nodefs.available") == "nodefs.available reaches 0 in 8m9s at this rate"
-    assert end.then == (
-        "At 0, before evictd evicts a pod, writes to the disk fail; the rate: 20Mi a second in the last minute"
-    )
-    (disk,) = [each for each in status["signals"] if each["signal"] == "nodefs.available"]
-    step = {**disk, "fillRate": disk["fillRate"] // 4}
-    assert ends({**status, "signals": [step]}) == {}, "one step is no rate"
-    over = {**disk, "stopEndsInSeconds": 400}
-    assert "At 0 writes to the disk fail" in ends({**status, "signals": [over]})["nodefs.available"].then

@@ -12,7 +12,8 @@ from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.status.timing import FORESEEN_SECONDS, acts_in
+from evictd.render.status.depletion import FORESEEN_SECONDS
+from evictd.render.status.timing import acts_in
 
 _COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}) | {
     signal for signal in Signal if SIGNALS[signal].filesystem is not None

@@ -12,7 +12,7 @@ from evictd.core.eviction.release import (
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.status.awaited import awaited_pods, awaited_seconds
+from evictd.render.status.leaving_pods import awaited_pods, awaited_seconds
 
 Document = Mapping[str, Any]
 

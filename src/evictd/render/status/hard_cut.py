@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.render.status.timing import FORESEEN_SECONDS, acts_in, in_text, slowed
+from evictd.render.status.depletion import FORESEEN_SECONDS
+from evictd.render.status.timing import acts_in, in_text, slowed
 
 Document = Mapping[str, Any]
 

@@ -8,21 +8,25 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
-from evictd.render.status.awaited import awaited_measurement, awaited_pods, awaited_text
+from evictd.render.status.depletion import Depletion
 from evictd.render.status.file_pages import goes_despite_pages
 from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
-from evictd.render.status.last_eviction import avoided_text, last_eviction, last_eviction_text
-from evictd.render.status.last_reclaim import last_reclaim, last_reclaim_text
-from evictd.render.status.leaving_pods import is_overdue, refused
-from evictd.render.status.order_then import goes_if_it_grows
+from evictd.render.status.last_action import (
+    avoided_text,
+    last_eviction,
+    last_eviction_text,
+    last_reclaim,
+    last_reclaim_text,
+)
+from evictd.render.status.leaving_pods import awaited_measurement, awaited_pods, awaited_text, is_overdue, refused
+from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import nth_text, seconds_ago
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.remedy_texts import PAGE_CACHE
-from evictd.render.status.signal_entry import is_pressed, shown_entries
-from evictd.render.status.steps_before import steps_before
+from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import (
     asked_past_its_budget,
     brief_stop,
@@ -31,21 +35,14 @@ from evictd.render.status.stopped import (
     past_its_budget,
     paused_until,
 )
-from evictd.render.status.timing import (
-    End,
-    approaches,
-    as_before,
-    graces,
-    is_due,
-    slowed,
-)
+from evictd.render.status.timing import approaches, as_before, graces, slowed
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, first_of, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 _LATELY = 60
 """Seconds within which a kill by the kernel is what happens now."""
-NO_FALLS: Mapping[str, End] = {}
+NO_FALLS: Mapping[str, Depletion] = {}
 _Pairs = Sequence[tuple[Document, Document]]
 """Signals with one of their thresholds that is met."""
 
@@ -86,7 +83,7 @@ class Headline:
     level: str
 
 
-def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[str, End] = NO_FALLS) -> Headline:
+def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[str, Depletion] = NO_FALLS) -> Headline:
     """Return the state of the node in one sentence: not seen, calm, approaching, or acting. A fault does not hide an eviction.
 
     `falls`: when nothing is left, by signal (`timing.ends`).
@@ -158,7 +155,7 @@ def look_back(status: Document) -> str:
     return "" if last is None else avoided_text(status, last)
 
 
-def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
+def _of_node(status: Document, falls: Mapping[str, Depletion] = NO_FALLS) -> Headline:
     met = _met(status)
     hard = [pair for pair in met if pair[1]["kind"] == "hard"]
     leaving = [row for row in status["leaving"] if not row["gone"]]
@@ -187,7 +184,7 @@ def _of_node(status: Document, falls: Mapping[str, End] = NO_FALLS) -> Headline:
     return _without_shortage(status, prefix, no)
 
 
-def _below_soft(status: Document, met: _Pairs, falls: Mapping[str, End]) -> str:
+def _below_soft(status: Document, met: _Pairs, falls: Mapping[str, Depletion]) -> str:
     """Write which signals are below their soft thresholds, and when a hard one is met."""
     hard = (each for each in approaches(status) if each.threshold["kind"] == "hard" and not slowed(each.entry))
     return "; ".join((_below(met, falls), *(each.text for each in tuple(hard)[:1])))
@@ -197,7 +194,9 @@ def _met(status: Document) -> list[tuple[Document, Document]]:
     return [(entry, threshold) for entry in status["signals"] for threshold in entry["thresholds"] if threshold["met"]]
 
 
-def _while_leaving(status: Document, leaving: Sequence[Document], met: _Pairs, falls: Mapping[str, End]) -> Headline:
+def _while_leaving(
+    status: Document, leaving: Sequence[Document], met: _Pairs, falls: Mapping[str, Depletion]
+) -> Headline:
     """Return the state of a node with pods that are being evicted: as grave as the threshold that is met, as its card is."""
     hard = any(
         is_pressed(each) and each["kind"] == "hard" for entry in status["signals"] for each in entry["thresholds"]
@@ -353,7 +352,7 @@ def _would_be(status: Document, pod: str) -> str:
     return f"{pod} would be evicted" if last is None or last["pod"] != pod else last_eviction_text(status, last)
 
 
-def _below(met: _Pairs, falls: Mapping[str, End] = NO_FALLS, *, past: bool = False) -> str:
+def _below(met: _Pairs, falls: Mapping[str, Depletion] = NO_FALLS, *, past: bool = False) -> str:
     """Write when nothing is left and which signals are short, of one with the amounts; a derived threshold repeats its source.
 
     With `past` it is what was known last.

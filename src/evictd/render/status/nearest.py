@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.model.signal import STALLS, Signal
+from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.signal_entry import has_stopped
-from evictd.render.status.timing import FORESEEN_SECONDS, approaches, slowed
+from evictd.render.status.timing import approaches, slowed
 from evictd.render.text import gap_text, signal_amount
 
 Document = Mapping[str, Any]

@@ -19,6 +19,7 @@ from evictd.core.model.signal import Resource
 from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
+from evictd.render.status.depletion import Depletion, depletions, without_repeated
 from evictd.render.status.headline import (
     Headline,
     OwnFault,
@@ -30,10 +31,10 @@ from evictd.render.status.headline import (
 )
 from evictd.render.status.holders import filled, full_name, growers, held_by, measured_before
 from evictd.render.status.kernel_killed import kernel_killed_text
-from evictd.render.status.last_eviction import last_eviction, last_eviction_text
+from evictd.render.status.last_action import last_eviction, last_eviction_text
 from evictd.render.status.leaving_pods import refused
 from evictd.render.status.nearest import nearest
-from evictd.render.status.order_then import first_if_it_grows
+from evictd.render.status.next_pod import first_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import new_pods
 from evictd.render.status.page_chart import eviction_marks
@@ -43,9 +44,9 @@ from evictd.render.status.page_notes import folded_notes
 from evictd.render.status.page_order import queue_view
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_card import Trend, signal_card
-from evictd.render.status.signal_entry import shown_entries
+from evictd.render.status.signal_entry import is_due, shown_entries
 from evictd.render.status.stopped import name_last, stop_text
-from evictd.render.status.timing import End, approaches, as_before, ends, graces, is_due, without_repeated
+from evictd.render.status.timing import approaches, as_before, graces
 from evictd.render.status.unguarded import unguarded_entry, unguarded_text
 from evictd.render.text import (
     capital,
@@ -84,7 +85,7 @@ def node_page(
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     tested = tests_thresholds(each.kind for each in faults)
-    falls = ends(status) if tested else {}
+    falls = depletions(status) if tested else {}
     now = parse_time(status["at"]) + round(status["ageSeconds"] * SECOND)
     cards = _cards(status, trends, falls, now)
     context = {
@@ -187,7 +188,9 @@ def _is_far(queue: Document, cards: Sequence[Document]) -> bool:
 # --- beside the headline ----------------------------------------------------------------------------------------------
 
 
-def _first(status: Document, head: Headline, falls: Mapping[str, End], faults: Sequence[OwnFault]) -> tuple[str, ...]:
+def _first(
+    status: Document, head: Headline, falls: Mapping[str, Depletion], faults: Sequence[OwnFault]
+) -> tuple[str, ...]:
     """Return what stands above what a person can do: it says how long there is time for that."""
     soonest = without_repeated(falls)
     lines = (

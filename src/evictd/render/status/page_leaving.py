@@ -7,20 +7,20 @@ from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
 from evictd.render.deciding import chosen_because
-from evictd.render.status.awaited import awaited_pods, waits_at_most
+from evictd.render.status.depletion import FORESEEN_SECONDS, Depletion
 from evictd.render.status.hard_cut import cut_at_hard, cut_in, entry_of
-from evictd.render.status.leaving_pods import is_overdue
+from evictd.render.status.leaving_pods import awaited_pods, is_overdue, waits_at_most
 from evictd.render.status.remedies import grew_elsewhere
-from evictd.render.status.timing import FORESEEN_SECONDS, End, is_due
+from evictd.render.status.signal_entry import is_due
 from evictd.render.text import clean, first_of, gap_text, seconds_text, usage_text
 
 Document = Mapping[str, Any]
 
-_NO_FALL = End("")
+_NO_FALL = Depletion("")
 _NAMED = 3
 
 
-def leaving_rows(status: Document, falls: Mapping[str, End], *, seen: bool = True) -> list[Document]:
+def leaving_rows(status: Document, falls: Mapping[str, Depletion], *, seen: bool = True) -> list[Document]:
     """Return the pods that are being evicted, with what is awaited, why each was chosen and whether its end suffices.
 
     `seen`: evictd still sees the node. Else it is not known what became of them since the last reading.
@@ -53,7 +53,7 @@ def _awaited(status: Document) -> list[Document]:
     return [row for row in status["leaving"] if row["pod"] in pods]
 
 
-def _row(row: Document, status: Document, falls: Mapping[str, End], *, seen: bool) -> Document:
+def _row(row: Document, status: Document, falls: Mapping[str, Depletion], *, seen: bool) -> Document:
     of_pod = [each for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]]
     why, signal = (of_pod[0]["why"], of_pod[0].get("signal")) if of_pod else ("", "")
     return {
@@ -86,7 +86,7 @@ def _awaits(row: Document, status: Document) -> str:
     )
 
 
-def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
+def _suffices(row: Document, status: Document, falls: Mapping[str, Depletion]) -> str:
     """Write whether what a leaving pod held is what was missing when it was chosen, and for how long; empty where unknown."""
     if not row["held"] or not row["missing"]:
         return ""
@@ -97,7 +97,7 @@ def _suffices(row: Document, status: Document, falls: Mapping[str, End]) -> str:
     return f"When it was chosen it held {held} and {missing} missing to the threshold: {enough}."
 
 
-def _enough(row: Document, status: Document, falls: Mapping[str, End]) -> str:
+def _enough(row: Document, status: Document, falls: Mapping[str, Depletion]) -> str:
     """Write for how long the end of a pod is enough, where what grows belongs to no pod and goes on."""
     entry = entry_of(row, status)
     fall = falls.get(row["signal"], _NO_FALL)

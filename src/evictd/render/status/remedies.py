@@ -11,10 +11,16 @@ from typing import Any
 
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.errors import ROOT_DIR_REMEDY, SourceKind
-from evictd.render.status.awaited import awaited_pods
 from evictd.render.status.file_pages import fills_with_pages
-from evictd.render.status.grower import about_grower
-from evictd.render.status.leaving_pods import are_enough, is_overdue, is_too_little, leaves, may_have_grown
+from evictd.render.status.grower_remedies import about_grower, several_grew
+from evictd.render.status.leaving_pods import (
+    are_enough,
+    awaited_pods,
+    is_overdue,
+    is_too_little,
+    leaves,
+    may_have_grown,
+)
 from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
@@ -29,10 +35,9 @@ from evictd.render.status.remedy_texts import (
     of_culprit,
     remedy_of,
 )
-from evictd.render.status.several_growers import several_grew
-from evictd.render.status.signal_entry import is_pressed, missing, shown_entries
+from evictd.render.status.signal_entry import is_due, is_pressed, missing, shown_entries
 from evictd.render.status.stopped import is_guarded_by_budget, passes_over_budget
-from evictd.render.status.timing import approaches, as_before, graces, is_due
+from evictd.render.status.timing import approaches, as_before, graces
 from evictd.render.status.unguarded import unguarded_remedy
 from evictd.render.status.unused_images import before_pods
 from evictd.render.text import clean, first_of

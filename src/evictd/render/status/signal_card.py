@@ -5,9 +5,10 @@ from typing import Any
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.page_chart import EvictionMark, page_chart
-from evictd.render.status.signal_entry import has_stopped, is_pressed
-from evictd.render.status.timing import FORESEEN_SECONDS, in_text, is_due, limit_amount, slowed
+from evictd.render.status.signal_entry import has_stopped, is_due, is_pressed
+from evictd.render.status.timing import in_text, limit_amount, slowed
 from evictd.render.text import gap_text, less_unusable, seconds_text, signal_amount
 
 Document = Mapping[str, Any]

@@ -24,6 +24,13 @@ def has_stopped(entry: Mapping[str, Any]) -> bool:
     return lately is not None and lately["fillRate"] <= 0
 
 
+def is_due(entry: Mapping[str, Any]) -> bool:
+    """Whether a threshold of this signal is met and has no grace period left, so that it acts now."""
+    return any(
+        each["met"] and not each["graceLeftSeconds"] and each["origin"] != "derived" for each in entry["thresholds"]
+    )
+
+
 def fell_elsewhere(entry: Mapping[str, Any]) -> bool:
     """Whether most of what grew before the last jump belongs to no pod; what an evicted pod took is part of the fall alone."""
     growing = entry.get("growing") or {"elsewhere": None, "ofPods": 0, "overSeconds": 0}

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evictd.core.model.amount_text import noun_of
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
-from evictd.render.status.at_zero import at_zero, zero_before
-from evictd.render.status.awaited import awaited_pods
-from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, shown_entries
-from evictd.render.status.stopped import before_collection_ends, before_stop_ends
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.render.status.depletion import FORESEEN_SECONDS, at_zero, zero_before
+from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, is_due
 from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -25,8 +23,6 @@ _LITTLE = 1000
 """What is missing is not named where it is less than this part of the threshold: readings scatter by more."""
 _BEFORE_SECONDS = 60
 """A threshold that is met later at the rate before a jump is left out: the rate since then is known by then."""
-FORESEEN_SECONDS = 3600
-"""A threshold that would be met later than this is left out, because no rate lasts that long."""
 
 
 class Approach(NamedTuple):
@@ -211,13 +207,6 @@ class Grace(NamedTuple):
     """The sentence, without a full stop."""
 
 
-def is_due(entry: Document) -> bool:
-    """Whether a threshold of this signal is met and has no grace period left, so that it acts now."""
-    return any(
-        each["met"] and not each["graceLeftSeconds"] and each["origin"] != "derived" for each in entry["thresholds"]
-    )
-
-
 def graces(status: Document) -> list[Grace]:
     """Return the running grace periods, the first to act at the front; none of a signal with a threshold that acts now.
 
@@ -265,117 +254,6 @@ def _slow_hard(entry: Document, soft: Document, left: float) -> Grace | None:
             acts = f"before its {soft['kind']} threshold acts (in {seconds_text(left)})"
             return Grace(seconds, entry, f"{entry['signal']} {when}, {acts}")
     return None
-
-
-_MINUTE = 60
-_LONGEST = FORESEEN_SECONDS / _MINUTE
-"""No time is said that is this many times as long as that over which the rate was measured: one step is no rate."""
-_STEADY = 2
-"""A fall between the last two readings is less than this many times the mean of the minute where it is no step."""
-_KILLED_PERIODS = 3
-"""A kill within this many times as long as memory did not fall is the reason for that."""
-_STEADY_SECONDS = 10.0
-"""From how many seconds without a fall on it is said that there is none."""
-
-
-class End(NamedTuple):
-    """What is known of the time until nothing is left of a signal: sentences without a full stop."""
-
-    text: str
-    seconds: float | None = None
-    """From now on; `None` where it does not fall."""
-    then: str = ""
-    """What happens at 0, and the rate: below a text that says `reaches`."""
-    rate: float = 0.0
-    """Units a second; 0 where it does not fall."""
-    over: str = ""
-    """The time whose rate it is: `minute`, `30s`."""
-
-    def reaches(self, signal: str) -> str:
-        """Write when nothing is left; where nothing is, also what happens."""
-        when = f"in {seconds_text(self.seconds)}" if self.seconds else "now"
-        return f"{signal} reaches 0 {when} at this rate" if self.then else self.text
-
-
-_NO_CHANGE: Document = {"overSeconds": 0.0, "fillRate": 0}
-
-
-def ends(status: Document) -> dict[str, End]:
-    """Return for each signal below its last threshold when nothing is left at the present rate, and what happens then.
-
-    The mean of the last minute lags: where the fall becomes steeper the last readings count, and where it has ended no time is.
-    None is said either while what an ended pod held comes back, nor one that is sixty times that of the rate.
-    """
-    found: dict[str, End] = {}
-    for entry in shown_entries(status):
-        signal, mean = Signal(entry["signal"]), entry.get("fillRate")
-        last = entry.get("lastChange") or _NO_CHANGE  # an older daemon does not say it
-        over, fall = last["overSeconds"], last["fillRate"]
-        then = at_zero(signal)
-        last_kind = "hard" if any(each["kind"] == "hard" for each in entry["thresholds"]) else "soft"
-        short = any(
-            each["met"] and each["kind"] == last_kind and not each["graceLeftSeconds"] for each in entry["thresholds"]
-        )
-        if not short or not then or awaited_pods(status, entry):
-            continue
-        if entry["available"] <= 0:
-            found[entry["signal"]] = End(f"{entry['signal']} is 0: {then}", 0.0)
-            continue
-        if mean is None:
-            continue
-        if fall <= 0:
-            if over >= _STEADY_SECONDS and mean > 0:
-                text = (
-                    f"{entry['signal']} did not fall in the last {seconds_text(over)}{_by_kills(status, signal, over)}"
-                )
-                found[entry["signal"]] = End(text)
-            continue
-        rate, when, lasts = (mean, "minute", _MINUTE) if mean > fall else (fall, seconds_text(over), over)
-        if entry["available"] / rate > lasts * _LONGEST and mean * _STEADY > fall:
-            rate, when, lasts = mean, "minute", _MINUTE
-        age = last["agoSeconds"]
-        if (left := entry["available"] / rate) <= lasts * _LONGEST:
-            left = max(left - age, 0.0)
-            a_second = f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}"
-            unless = _unless_ended(status, signal)
-            text = (
-                f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
-                f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
-            )
-            first = before_stop_ends(entry, left) or before_collection_ends(status, entry, left)
-            reached = f"At 0{first} {then}{f', {unless} by then' if unless else ''}"
-            reached += f"; the rate: {a_second} a second in the last {when}"
-            found[entry["signal"]] = End(text, left, reached, rate, when)
-    return found
-
-
-def _by_kills(status: Document, signal: Signal, over: float) -> str:
-    """Write that memory did not fall because the kernel killed; empty where it killed nothing in about this time."""
-    kills = status.get("kernelKills", ())  # an older daemon does not say it
-    lately = bool(kills) and kills[-1]["agoSeconds"] <= _KILLED_PERIODS * over
-    return ", because the kernel kills" if lately and signal is Signal.MEMORY_AVAILABLE else ""
-
-
-def without_repeated(found: Mapping[str, End]) -> dict[str, End]:
-    """Return of several signals of one resource that fall to 0 only the soonest: the same happens then."""
-    kept: dict[str, End] = {}
-    seen: set[Resource] = set()
-    for name, end in sorted(found.items(), key=lambda each: each[1].seconds or 0.0):
-        resource = SIGNALS[Signal(name)].resource
-        if end.seconds is None or resource not in seen:
-            kept[name] = end
-        if end.seconds is not None:
-            seen.add(resource)
-    return kept
-
-
-def _unless_ended(status: Document, signal: Signal) -> str:
-    """Write which leaving pods would have to end before nothing is left; empty for none.
-
-    One that another component has deleted leaves for no signal.
-    """
-    pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] in {signal.value, ""} and not row["gone"]]
-    return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended" if pods else ""
 
 
 def conditions(status: Document) -> Iterator[str]:

@@ -13,21 +13,21 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal, signal_named
-from evictd.render.status.awaited import awaited_measurement, waits_at_most
+from evictd.render.status.depletion import depletions, without_repeated
 from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
-from evictd.render.status.last_eviction import avoided_text, last_eviction, last_eviction_text
+from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
+from evictd.render.status.leaving_pods import awaited_measurement, waits_at_most
 from evictd.render.status.nearest import nearest_by_time
-from evictd.render.status.order_then import goes_if_it_grows
+from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import new_pods
 from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import to_do
-from evictd.render.status.signal_entry import is_pressed, shown_entries
-from evictd.render.status.steps_before import steps_before
+from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
-from evictd.render.status.timing import approaches, ends, graces, is_due, time_lines, without_repeated
+from evictd.render.status.timing import approaches, graces, time_lines
 from evictd.render.status.unguarded import NO_THRESHOLDS, unguarded_text
 from evictd.render.text import (
     amount_text,
@@ -85,7 +85,7 @@ def _times(document: Document) -> Iterator[Text]:
     """Write when nothing is left, while thresholds are tested, and when thresholds act, or else when the first is met."""
     kinds = {kind.value: kind for kind in OwnFaultKind}
     if tested := tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds):
-        for signal, end in without_repeated(ends(document)).items():
+        for signal, end in without_repeated(depletions(document)).items():
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
     lines = tuple(time_lines(document, acts=True))

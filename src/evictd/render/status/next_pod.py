@@ -1,11 +1,13 @@
-"""Says which pod goes at a threshold in the place of the one that is first now, from the document of `/statusz`."""
+"""Says of the pod that is next what evictd does before it goes, and which one goes in its place if it grows, from `/statusz`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evictd.render.text import clean
+from evictd.render.status.own_faults import OwnFaultKind
+from evictd.render.text import clean, first_of
 
 Document = Mapping[str, Any]
+_NAMED = 3
 
 
 def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
@@ -27,3 +29,17 @@ def first_if_it_grows(status: Document, queue: Document) -> str:
         if entry["signal"] in queue["signals"] and entry.get("next") and entry["next"]["pod"] == queue["next"]
     )
     return next(filter(None, found), "")
+
+
+def steps_before(status: Document, entry: Document) -> str:
+    """Return what evictd does for a signal before the next pod goes, to be read after `evictd would`; empty for nothing."""
+    return ", ".join(_steps(status, entry))
+
+
+def _steps(status: Document, entry: Document) -> Iterator[str]:
+    if names := [clean(each) for each in entry.get("leavesFirst", ())]:  # an older daemon does not say it
+        yield f"shorten the grace period of {first_of(names, _NAMED)}"
+    # Without the runtime it cannot remove anything.
+    without_runtime = {OwnFaultKind.PODS.value, OwnFaultKind.LISTED_PODS.value} & set(status.get("faults", ()))
+    if entry.get("reclaimsFirst") and not without_runtime:
+        yield "remove what no pod needs"

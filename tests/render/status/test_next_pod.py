@@ -1,7 +1,9 @@
-"""Which pod goes at a threshold in the place of the one that is first now."""
+"""The tests of status/next_pod."""
 
 from evictd.render.status.headline import headline
-from evictd.render.status.order_then import first_if_it_grows, goes_if_it_grows
+from evictd.render.status.next_pod import first_if_it_grows, goes_if_it_grows, steps_before
+from evictd.render.status.own_faults import OwnFaultKind
+from evictd.render.status.remedies import remedies
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
@@ -43,3 +45,20 @@ def test_nothing_is_said_of_the_pod_that_is_first_anyway() -> None:
 def test_a_pod_that_does_not_grow_goes_if_the_growth_lasts() -> None:
     entry = {"nextIfItGrows": {"pod": "x/z", "grows": False}, "thresholds": [{"met": True}]}
     assert goes_if_it_grows(entry) == "; when the threshold acts x/z goes instead if the growth lasts"
+
+
+def test_without_the_runtime_nothing_is_removed_first() -> None:
+    for fault in (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS):
+        assert not steps_before({"faults": [fault.value]}, {"reclaimsFirst": True})
+    assert steps_before({"faults": []}, {"reclaimsFirst": True}) == "remove what no pod needs"
+    assert not steps_before({}, {}), "an older daemon"
+
+
+def test_the_grace_periods_of_deleted_pods_are_shortened_first() -> None:
+    near = incident_snapshot("11-leaving-pod", 115)
+    status = status_of(near, near.at)
+    shortens = "Then evictd would shorten the grace period of default/old, and evict default/new if that is too little."
+    assert headline(status).text.endswith(shortens)
+    assert not any("default/new" in each for each in remedies(status)), "its end would be of no use"
+    both = steps_before(status, {"leavesFirst": list("abcd"), "reclaimsFirst": True})
+    assert both == "shorten the grace period of a, b, c and 1 more, remove what no pod needs"

@@ -1,13 +1,15 @@
-"""Says what to do about the pod that grew the most before a threshold is met, from the document of `/statusz`."""
+"""Says what to do about the pod that grew the most, or about several that grew, from the document of `/statusz`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Signal
 from evictd.render.status.file_pages import grew_by_pages
-from evictd.render.text import amount_text, clean, usage_text
+from evictd.render.status.holders import growth_amount, took_since_start
+from evictd.render.text import amount_text, clean, seconds_text, usage_text
 
 Document = Mapping[str, Any]
+_NAMED = 3
 
 
 def about_grower(entry: Document, grower: str) -> str:
@@ -32,3 +34,16 @@ def about_grower(entry: Document, grower: str) -> str:
     requests = f"requests {amount_text(after['request'], resource)}" if after["request"] else "requests none"
     uses = f"{clean(after['pod'])}, which uses {usage_text(after['usage'], resource)} and {requests}"
     return f"end, move or limit {uses}: {clean(grower)} grew the most, within its request"
+
+
+def several_grew(entry: Document, growing: Document) -> str:
+    """Return what to do where several pods grew or started, with those that grew the most, as far as they are known."""
+    held, signal, some = entry.get("attribution") or {}, Signal(entry["signal"]), "end, move or limit some of the pods"
+    if new := took_since_start(growing, signal):
+        return f"{some}: {new} in the last {seconds_text(growing['overSeconds'])}"
+    grew = [(each["pod"], each["grown"]) for each in growing["pods"]]
+    if not grew and held.get("grower") and held.get("growerGrown"):
+        grew = [(held["grower"], held["growerGrown"])]
+    most = ", ".join(f"{clean(pod)} by {growth_amount(grown, signal)}" for pod, grown in grew[:_NAMED])
+    named = f" (the most: {most})" if most else ""
+    return f"{some}: several grew{named}, and none took most of it"

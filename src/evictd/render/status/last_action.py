@@ -1,15 +1,14 @@
-"""Says which pods were evicted last, when and for which signal, from the document of `/statusz`."""
+"""Says which pods were evicted last, or what evictd removed last, when and for which signal, from the document of `/statusz`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, signal_named
+from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.owners import mend_evicted, nth_text, seconds_ago
-from evictd.render.status.timing import FORESEEN_SECONDS
 from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
-
 _NAMED = 3
 _TOGETHER_SECONDS = 2.0
 """Evictions for one signal that follow one another within this time are named together."""
@@ -83,3 +82,21 @@ def _backwards(status: Document, last: Document) -> Iterator[str]:
 def _is_eviction(status: Document, decision: Document) -> bool:
     """Whether a decision evicted a pod for a signal, or would have in a dry run."""
     return bool(decision["pod"] and decision.get("signal") and decision.get("dryRun", False) == status["dryRun"])
+
+
+def last_reclaim(status: Document) -> Document | None:
+    """Return the decision of the last reclaim; `None` without one, and in a dry run."""
+    begun = (each for each in reversed(status["decisions"]) if each["kind"] == "ReclaimNode")
+    return next((each for each in begun if not each.get("dryRun", False)), None)
+
+
+def last_reclaim_text(status: Document) -> str:
+    """Return what evictd began to remove last, for which signal and when; empty after an hour, and in a dry run.
+
+    How much that gave back is not known: other writers and readers of the same supply run meanwhile.
+    """
+    last = last_reclaim(status)
+    ago = None if last is None else seconds_ago(status, last["at"])
+    if last is None or ago is None or ago > FORESEEN_SECONDS:
+        return ""
+    return f"evictd began to {clean(last['text'])} {seconds_text(ago)} ago"
