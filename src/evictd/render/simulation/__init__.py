@@ -1,1 +1,7 @@
-"""Scenarios and worlds that were played: their steps, their outcome, tables and pictures."""
+"""Scenarios and worlds that were played: their steps, their outcome, tables and pictures.
+
+* A scenario: `steps` and `tables`, then `conclusion`; `document` for other programs; `plot` draws what `chart` and `lanes` place.
+* A world: `world_view`, with `world_head` and `continued` before the timeline, `world_warnings`, and after it `world_outcome`
+  (`world_relief`, `clear_again`, `grace`, `host_growth`) and `world_unattended`.
+* Several configurations: `comparison`, `world_comparison`, `shortages`. A node that is calm: `outlook`.
+"""
