@@ -1,4 +1,4 @@
-"""The tests of status/last_action."""
+"""Which pods were evicted last, and what evictd removed last."""
 
 from dataclasses import replace
 
