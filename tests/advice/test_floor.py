@@ -17,7 +17,9 @@ def test_without_a_hard_eviction_none_lower_is_proposed() -> None:
     """200Mi were to become 104Mi, `24 of 24 leave the reserve`, where the next fill of the same rate would have run through."""
     [advice] = advise(copies(node_evidence("n", SOFT), LEAST_EVICTIONS), 99).signals
     assert (advice.hard, advice.by_hard) == (500 * MI, 0)
-    assert advice.not_lower == Floor(amount=500 * MI, node="n0", why=NotLower.NO_HARD, rate=(1846 - 900) * MI // 4)
+    assert advice.not_lower == Floor(
+        amount=500 * MI, node="n0", why=NotLower.NO_HARD, rate=(1846 - 900) * MI // 4, capacity=8192 * MI
+    )
 
 
 def test_the_fastest_fill_counts_beside_slow_hard_evictions() -> None:
@@ -29,7 +31,6 @@ def test_the_fastest_fill_counts_beside_slow_hard_evictions() -> None:
     assert 236 * MI + KEPT <= advice.hard < 500 * MI
 
 
-def test_the_floor_is_at_most_what_fits() -> None:
+def test_without_an_eviction_there_is_no_floor() -> None:
     node = node_evidence("n", SOFT)
-    assert floor_of(MEMORY, [node], 99, 300 * MI).amount == 300 * MI
-    assert floor_of(MEMORY, [replace(node, episodes=())], 99, None) == Floor()
+    assert floor_of(MEMORY, [replace(node, episodes=())], 99) == Floor()

@@ -293,3 +293,15 @@ def test_nothing_in_use_outside_pods_is_no_reservation() -> None:
     )
     [reserved] = advise([none], 99).reserved
     assert (reserved.amount, reserved.enough_evidence, reserved.proposed) == (0, True, False)
+
+
+def test_a_large_node_s_own_threshold_is_not_cut_to_half_of_a_small_node() -> None:
+    """A node of 512Gi with 25Gi evicted by its soft threshold alone: a fleet with a node of 600Mi was advised 300Mi."""
+    soft = [
+        with_capacity(replace(each, levels={MEMORY: replace(each.levels[MEMORY], hard=25_600 * MI)}), 524_288)
+        for each in (reading(0, 46_000, evict="a", rate=MI, hard=False), reading(2, 60_000, gone="a"))
+    ]
+    small = [with_capacity(each, 600) for each in (reading(0, 200, evict="a", rate=1), reading(2, 400, gone="a"))]
+    [advice] = advise([node_evidence("large", soft), node_evidence("small", small)], 99).signals
+    assert (advice.apart, advice.limited_by) == ((600 * MI, 524_288 * MI), "small")
+    assert advice.not_lower is None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum, auto
 
-from evictd.advice.enough import not_above, quantile, round_up
+from evictd.advice.enough import quantile, round_up
 from evictd.advice.episode import QUICK, Episode
 from evictd.advice.evidence import NodeEvidence
 from evictd.core.frozen import frozen
@@ -38,14 +38,19 @@ class Floor:
     why: NotLower = NotLower.NOT_MEASURED
     rate: int = 0
     """The fastest recorded fall on that node, in units a second."""
+    capacity: int = 0
+    """Capacity of that node; 0 if it was not recorded."""
 
 
-def floor_of(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, most: int | None) -> Floor:
-    """Return the hard threshold below which none is proposed, `most` at the most."""
-    floors = [_of_node(node, signal, found) for node in nodes if (found := node.episodes_of(signal))]
+def floor_of(signal: Signal, nodes: Sequence[NodeEvidence], cover: int) -> Floor:
+    """Return the hard threshold below which none is proposed."""
+    floors = [
+        replace(_of_node(node, signal, found), capacity=node.capacity.get(signal, 0))
+        for node in nodes
+        if (found := node.episodes_of(signal))
+    ]
     amount = quantile([each.amount for each in floors], cover)
-    of_it = next((each for each in floors if each.amount == amount), Floor())
-    return replace(of_it, amount=not_above(amount, most))
+    return next((each for each in floors if each.amount == amount), Floor())
 
 
 def _of_node(node: NodeEvidence, signal: Signal, episodes: Sequence[Episode]) -> Floor:

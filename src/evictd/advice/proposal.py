@@ -37,7 +37,7 @@ most that was in use outside pods, again for the asked share of the nodes.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evictd.advice.enough import least_hard, neediest, needs_with, not_above, quantile, round_up
@@ -282,12 +282,12 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     smallest = min(capacities, key=capacities.__getitem__, default="")
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
-    found = [episode for each in known for episode in each]
-    late, floor = _too_late_with(every, most), floor_of(signal, nodes, cover, most)
-    hard = not_above(least_hard(known, cover, max(late, floor.amount)), most)
+    found, late, floor = [e for each in known for e in each], _too_late_with(every), floor_of(signal, nodes, cover)
+    asked = least_hard(known, cover, max(late, floor.amount))
+    hard = not_above(asked, most)
     worst = neediest(found or every, hard)
     rest = [[episode for episode in each if episode is not worst] for each in known]
-    late_without = _too_late_with([episode for episode in every if episode is not worst], most)
+    late_without = _too_late_with([episode for episode in every if episode is not worst])
     rate = quantile(filter(None, (max(e.rate for e in each) for each in known)), cover)
     need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
     soft = round_up(need)
@@ -324,14 +324,19 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         enough_before=sum(not e.too_late for e in found),
         without_worst=not_above(least_hard(rest, cover, max(late_without, floor.amount)), most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
-        limited_by=smallest if hard < wanted else "",
+        limited_by=smallest if hard < asked else "",
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(every),
         other_first=other_first(every, hard) or still_met(every, hard),
         soft_other_first=None if soft_other is None else (soft, soft_other),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
-        apart=(capacities[smallest], worst.capacity) if hard < wanted <= worst.capacity // 2 else None,
+        apart=_apart(capacities, hard, asked, (worst if wanted >= floor.amount else floor).capacity),
     )
+
+
+def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -> tuple[int, int] | None:
+    """Return the least capacity, and `largest`, that of the node that asks for the most, if half of this alone is enough."""
+    return (min(capacities.values()), largest) if hard < asked <= largest // 2 else None
 
 
 def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] | None:
@@ -340,9 +345,9 @@ def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] 
     return (min(limits), max(limits)) if limits else None
 
 
-def _too_late_with(episodes: Iterable[Episode], most: int | None) -> int:
-    """Return the highest threshold with which an eviction was too late, `most` at the most; 0 without one."""
-    return not_above(max((each.limit for each in episodes if each.too_late), default=0), most)
+def _too_late_with(episodes: Iterable[Episode]) -> int:
+    """Return the highest threshold with which an eviction was too late; 0 without one."""
+    return max((each.limit for each in episodes if each.too_late), default=0)
 
 
 def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) -> int | None:
