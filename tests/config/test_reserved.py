@@ -29,7 +29,7 @@ def test_a_soft_threshold_that_the_kubelet_does_not_reserve_is_found_with_what_i
         Severity.WARNING,
         Signal.MEMORY_AVAILABLE,
     )
-    assert found.message == "pods within their requests may meet 1Gi: the kubelet keeps 100Mi from them"
+    assert found.message == "pods within their requests may meet 1024Mi: the kubelet keeps 100Mi from them"
     assert found.remedy == "raise systemReserved of the kubelet by 924Mi, and by what daemons use"
 
 
@@ -37,6 +37,13 @@ def test_a_soft_threshold_that_the_kubelet_does_not_reserve_is_found_with_what_i
 def test_what_is_reserved_counts(reserved: int, findings: int) -> None:
     around = replace(KUBELET, kubelet_reserved=of_bytes(reserved * MI))
     assert len(list(requests_meet([SOFT], around))) == findings
+
+
+def test_a_percentage_is_written_in_the_unit_of_the_other_amounts() -> None:
+    """10 % and 12 % of 16Gi were `1717986944` and `2061584256`, beside `the kubelet keeps 920Mi`."""
+    ours = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(fraction=0.1))
+    [found] = requests_meet([ours], replace(KUBELET, capacities={Signal.MEMORY_AVAILABLE: of_bytes(16384 * MI)}))
+    assert found.message == "pods within their requests may meet 1639Mi: the kubelet keeps 100Mi from them"
 
 
 def test_a_threshold_on_all_pods_above_the_kubelets_is_found_whatever_is_reserved() -> None:

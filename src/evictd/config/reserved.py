@@ -25,7 +25,7 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
         yield LintFinding(
             lint=Lint.REQUESTS_MEET_THRESHOLD,
             signal=Signal.MEMORY_AVAILABLE,
-            message=f"pods within their requests may meet {ours}: the kubelet keeps {_mi(reserved)} from them",
+            message=f"pods within their requests may meet {_mi(ours)}: the kubelet keeps {_mi(reserved)} from them",
             remedy=f"raise systemReserved of the kubelet by {_mi(ours - reserved)}, and by what daemons use",
         )
     ours = highest_limit(thresholds, Signal.ALLOCATABLE_MEMORY_AVAILABLE, around)
@@ -33,7 +33,7 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
         yield LintFinding(
             lint=Lint.REQUESTS_MEET_THRESHOLD,
             signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE,
-            message=f"pods within their requests may meet {ours}: the kubelet limits them to {_mi(hard)} more",
+            message=f"pods within their requests may meet {_mi(ours)}: the kubelet limits them to {_mi(hard)} more",
             remedy=_without_limit(hard),
         )
 
