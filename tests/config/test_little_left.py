@@ -36,7 +36,7 @@ def test_the_kubelets_default_is_named_on_a_large_node() -> None:
     [
         ("500Mi", "", "23.5Gi"),
         ("5%", "", "23.5Gi"),
-        ("150Mi", "200Mi", "23.5Gi"),
+        ("150Mi", "500Mi", "23.5Gi"),
         ("100Mi", "", "2Gi"),
         ("100Mi", "", ""),
     ],
@@ -48,4 +48,10 @@ def test_enough_a_soft_threshold_above_or_a_small_or_unknown_node_is_fine(hard: 
 
 def test_a_node_of_four_gibibytes_reports_a_little_less() -> None:
     assert len(found("100Mi", memory="3.8Gi")) == 1
-    assert len(found("100Mi", "100Mi")) == 1, "the soft one is not above it"
+
+
+def test_a_soft_threshold_that_is_as_low_gives_no_more_time() -> None:
+    """A soft threshold of 101Mi above a hard one of 100Mi silenced it."""
+    assert len(found("100Mi", "100Mi")) == 1
+    assert "and 101Mi leave little time" in found("100Mi", "101Mi")[0]
+    assert len(found("", "200Mi")) == 1

@@ -34,7 +34,7 @@ class Lint(Enum):
     BELOW_LOW_WATERMARK = "BelowLowWatermark"
     """A memory threshold is not above the kernel's low watermark (/proc/zoneinfo): the kernel stalls or kills first."""
     LITTLE_MEMORY_LEFT = "LittleMemoryLeft"
-    """From 4 GiB on: the hard threshold on memory is below 500Mi, and no soft one is above it, so there is little time to act."""
+    """From 4 GiB on: no threshold on memory, hard or soft, is 500Mi or more, so there is little time to act."""
     NO_MEMORY_THRESHOLD = "NoMemoryThreshold"
     """There is no threshold on memory: the OOM killer chooses when it ends."""
     NO_PID_THRESHOLD = "NoPIDThreshold"

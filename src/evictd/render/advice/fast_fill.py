@@ -36,12 +36,13 @@ def fast_lines(each: SignalAdvice) -> Iterator[str]:
 
 
 def little_left_lines(each: SignalAdvice) -> Iterator[str]:
-    """Say that a hard threshold without a soft one above it is right for the recorded load although `evictd check` notes it."""
-    if each.soft is not None or each.kept_soft is not None or not each.worst.capacity:
+    """Say that thresholds are right for the recorded load although `evictd check` notes them."""
+    if not each.worst.capacity:
         return
     around = Surroundings(capacities={each.signal: of_bytes(each.worst.capacity)})
-    hard = Threshold(signal=each.signal, value=ThresholdValue(quantity=of_bytes(each.hard)))
-    for found in little_left([hard], around):
+    amounts = [amount for amount in (each.hard, each.soft or each.kept_soft) if amount is not None]
+    set_to = [Threshold(signal=each.signal, value=ThresholdValue(quantity=of_bytes(amount))) for amount in amounts]
+    for found in little_left(set_to, around):
         yield (
             f"set {signal_amount(each.hard, each.signal)}, which is by what was recorded. `evictd check` then notes "
             f"{found.lint.value} on {clean(each.worst.node)}: its remedy ({found.remedy}) is for load that was not recorded, so "
