@@ -34,3 +34,12 @@ def test_the_fastest_fill_counts_beside_slow_hard_evictions() -> None:
 def test_without_an_eviction_there_is_no_floor() -> None:
     node = node_evidence("n", SOFT)
     assert floor_of(MEMORY, [replace(node, episodes=())], 99) == Floor()
+
+
+def test_where_the_kernel_killed_none_lower_is_proposed() -> None:
+    """A kill between two cycles freed memory before any threshold was seen to be met, and 500Mi became 144Mi."""
+    killed = [replace(reading(0, 4000), killed={"default/a": 1}), *HARD]
+    [advice] = advise(copies(node_evidence("n", killed), LEAST_EVICTIONS), 99).signals
+    assert (advice.hard, advice.too_late) == (500 * MI, 0)
+    assert advice.not_lower is not None
+    assert advice.not_lower.why is NotLower.KILLED

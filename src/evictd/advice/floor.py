@@ -1,7 +1,8 @@
 """Finds the hard threshold below which none is proposed.
 
 An eviction that does not show how much a hard one needs is no evidence for less: one by a soft threshold, or one whose use was
-not measured. Nor is a hard one where the signal fell faster at another time: the next fall can be the fast one.
+not measured. Nor is a hard one where the signal fell faster at another time: the next fall can be the fast one. Nor is any of
+memory on a node where the kernel killed for want of it: such a kill frees memory, so that no threshold need be seen to be met.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from evictd.advice.enough import quantile, round_up
 from evictd.advice.episode import QUICK, Episode
 from evictd.advice.evidence import NodeEvidence
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.units.duration import SECOND
 
 
@@ -21,6 +22,8 @@ class NotLower(Enum):
 
     NOT_MEASURED = auto()
     """The use of an eviction was not measured."""
+    KILLED = auto()
+    """The kernel killed for want of memory of the node."""
     NO_HARD = auto()
     """No eviction of the node was by the hard threshold."""
     SOFT = auto()
@@ -56,6 +59,8 @@ def floor_of(signal: Signal, nodes: Sequence[NodeEvidence], cover: int) -> Floor
 def _of_node(node: NodeEvidence, signal: Signal, episodes: Sequence[Episode]) -> Floor:
     rate, most = node.fastest.get(signal, 0), max(each.threshold for each in episodes)
     hard = [each for each in episodes if each.hard and each.known]
+    if node.killed and signal in MEMORY_SIGNALS:
+        return Floor(amount=most, node=node.node, why=NotLower.KILLED, rate=rate)
     unknown = not all(each.known for each in episodes)
     if not hard:
         why = NotLower.NOT_MEASURED if unknown else NotLower.NO_HARD

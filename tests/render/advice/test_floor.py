@@ -28,6 +28,7 @@ def advised() -> SignalAdvice:
         (NotLower.NO_HARD, 2, "no eviction was by the hard threshold on n0"),
         (NotLower.FAST, 2, "memory.available fell by 300Mi a second on n0"),
         (NotLower.SOFT, 2, "soft evictions do not show how long a hard one waits until pods are measured"),
+        (NotLower.KILLED, 2, "the kernel killed for want of memory on n0"),
         (NotLower.NOT_MEASURED, 2, "with this the use of an eviction was not measured"),
     ],
 )

@@ -15,6 +15,7 @@ def floor_lines(each: SignalAdvice) -> Iterator[str]:
     on = f" on {clean(floor.node)}"
     why = {
         NotLower.NOT_MEASURED: "with this the use of an eviction was not measured",
+        NotLower.KILLED: f"the kernel killed for want of memory{on}",
         NotLower.NO_HARD: f"no eviction was by the hard threshold{on if each.by_hard else ''}",
         NotLower.SOFT: "soft evictions do not show how long a hard one waits until pods are measured",
         NotLower.FAST: f"{each.signal.value} fell by {signal_amount(floor.rate, each.signal)} a second{on}",
