@@ -113,6 +113,18 @@ def test_cycles_of_one_second_are_told_apart() -> None:
     ]
 
 
+def test_differences_past_the_end_of_the_readings_are_marked() -> None:
+    """They stood as `would have been decided differently` beside `the recorded readings end at the first of 7 evictions`."""
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI), same=False)
+    late = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2), same=False)
+    mark = "From here on the readings are those after an eviction that would not have been:"
+    for replayed, at in (([never, late, replace(late)], 1), ([late, never], None), ([never], None)):
+        out = io.StringIO()
+        print_replayed(replayed, make_console(out, 160), other=True)
+        lines = [each for each in out.getvalue().splitlines() if each.startswith("at ") or each == mark]
+        assert (lines.index(mark) if mark in lines else None, len(lines)) == (at, len(replayed) + (at is not None))
+
+
 def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() -> None:
     """`now default/web-3, default/web-6`, by readings without the pods that would have stayed; played, others go (world 07)."""
     evicts, calm = step(GI // 2), step(4 * GI)

@@ -209,11 +209,18 @@ def then_and_now(replayed: Iterable[Replayed], known: RecordedRefusals) -> list[
     ]
 
 
+def _refusals(replayed: Iterable[Replayed]) -> RecordedRefusals:
+    return recorded_refusals([one.entry for one in replayed])
+
+
+def _victims(cycles: Iterable[tuple[list[Plain], list[Plain]]]) -> list[tuple[list[str], list[str]]]:
+    return [(recorded_victims(old), recorded_victims(new)) for old, new in cycles]
+
+
 def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
-    known = recorded_refusals([one.entry for one in replayed])
-    cycles = then_and_now(replayed, known)
-    pairs = [(recorded_victims(old), recorded_victims(new)) for old, new in cycles]
+    cycles = then_and_now(replayed, _refusals(replayed))
+    pairs = _victims(cycles)
     shown = [recorded_victims(each) for each in told(cycles)]
     then = list(dict.fromkeys(pod for old, _ in pairs for pod in old))
     now = list(dict.fromkeys(pod for pods in shown for pod in pods))
@@ -316,7 +323,13 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     """The clock of the first cycle of each recorded time, which is a whole second."""
     for one in replayed:
         first.setdefault(one.entry.wall, one.entry.now)
+    end = _first_kept(replayed, _victims(then_and_now(replayed, _refusals(replayed)))) if other else None
+    beyond = [] if end is None else [one for one in replayed[end + 1 :] if not one.same]
     for one in different:
+        if beyond and one is beyond[0]:
+            print_line(
+                to, "", "From here on the readings are those after an eviction that would not have been:", "bold yellow"
+            )
         after = one.entry.now - first[one.entry.wall]
         later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
         to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")
@@ -344,7 +357,7 @@ def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, s
     if earlier := _earlier_text(replayed):
         print_line(to, "", earlier, "bold yellow")
     termination = replayed[-1].pod_termination if replayed else None
-    if other and (refused := recorded_refusals([one.entry for one in replayed]).text(termination)):
+    if other and (refused := _refusals(replayed).text(termination)):
         print_line(to, "", refused, "bold yellow")
     if not different:
         return
@@ -368,10 +381,7 @@ def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()
         "different": sum(not one.same for one in replayed),
         "unrecorded": list(unrecorded),
         "victims": victims_text(replayed, sooner=bool(unrecorded)),
-        "refused": [
-            {"wall": wall, "pod": pod}
-            for (wall, _), pod in recorded_refusals([one.entry for one in replayed]).refused.items()
-        ],
+        "refused": [{"wall": wall, "pod": pod} for (wall, _), pod in _refusals(replayed).refused.items()],
         "entries": [
             {
                 "wall": one.entry.wall,
