@@ -48,6 +48,19 @@ def test_an_eviction_has_the_reason_why_this_pod_went_and_not_another() -> None:
     assert re.search(rf"evict default/hog .*\n +{re.escape(why)}\n", out.getvalue())
 
 
+def test_a_condition_that_lasts_longer_than_configured_has_its_reason() -> None:
+    """After the third eviction it ended ten minutes after the shortage, not five, and no line said why."""
+    owner = Owner(name="ReplicaSet/hog")
+    side = played(world(hog(owner="ReplicaSet/hog"), owners=(owner,), duration=60 * MINUTE))
+    ends = [(line.at, line.why) for line in timeline(side.run) if line.text.endswith("MemoryPressure ended")]
+    assert [why for _, why in ends[:2]] == ["", ""]
+    assert ends[2][1] == (
+        "MemoryPressure and its taint stay 10m0s after the shortage, because pods of default/ReplicaSet/hog come back when they "
+        "end: 3 were evicted"
+    )
+    assert shown(side).count("its taint stay") == 1
+
+
 def test_a_reason_that_differs_in_amounts_or_the_replica_alone_is_shown_once() -> None:
     pods = [hog(name=f"leak-{number}", rate=(5 + number) << 20) for number in range(3)]
     side = played(world(*pods, *quiet(1), duration=40 * MINUTE))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
-from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
+from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
@@ -20,7 +20,7 @@ from evictd.render.console import print_line
 from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import Round, without_rounds
-from evictd.render.sentences import changes_nothing, decision_text
+from evictd.render.sentences import changes_nothing, decision_text, kept_away_text
 from evictd.render.simulation.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clean, clock, counted, duration_text, left_text, signal_quantity
@@ -59,7 +59,7 @@ class TimelineEntry:
     decided: bool = False
     """Whether evictd saw or decided it; else it happened on the node."""
     why: str = ""
-    """Why this pod was evicted and not another."""
+    """Why this pod was evicted and not another, or a condition lasted longer than configured."""
 
 
 # --- the timeline -----------------------------------------------------------------------------------------------------
@@ -99,6 +99,7 @@ def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[T
     met: dict[str, str] = {}
     reasons: frozenset[str] = frozenset()
     before: tuple[NodeCondition, ...] = ()
+    kept: dict[NodeCondition, str] = {}
     evicted = False
     for cycle, tested in cycles_with_thresholds(run):
         now_met = {
@@ -118,9 +119,15 @@ def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[T
             shown = isinstance(decision, EvictPod | ReclaimNode | ReportConditions)
             if shown and not changes_nothing(decision, before):
                 line = _line(cycle, decision_text(decision, before))
-                yield replace(line, why=why.get(decision.pod.uid, "")) if isinstance(decision, EvictPod) else line
+                if isinstance(decision, EvictPod):
+                    line = replace(line, why=why.get(decision.pod.uid, ""))
+                elif isinstance(decision, ReportConditions):
+                    ended = (kept[each] for each in before if each in kept and each not in decision.conditions)
+                    line = replace(line, why="; ".join(ended))
+                yield line
         # A reason that is missing for one cycle is not news when it is back.
         before = cycle.step.state.node_conditions
+        kept = {each.condition: kept_away_text(each) for each in cycle.step.findings if isinstance(each, KeptAway)}
         evicted = bool(now_met) and (evicted or bool(why))
         met, reasons = now_met, frozenset(map(_key, found)) | (reasons if now_met else frozenset())
 
