@@ -126,6 +126,8 @@ class SignalAdvice:
     """An eviction in which the hard threshold would have evicted another pod, or one more (`advice.overtaken`)."""
     soft_other_first: tuple[int, Episode] | None = None
     """A soft threshold and such an eviction, so that it is not proposed."""
+    copied: bool = False
+    """Whether a node has a copy of the hard threshold for the memory of all pods, which is raised with it."""
     acts_first: tuple[Signal, int] | None = None
     """The signal, and its hard threshold, that is kept and acts on the same disk before the hard threshold."""
 
@@ -283,8 +285,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
     found, late, floor = [e for each in known for e in each], _too_late_with(every), floor_of(signal, nodes, cover)
-    asked = least_hard(known, cover, max(late, floor.amount))
-    hard = not_above(asked, most)
+    hard = not_above(asked := least_hard(known, cover, max(late, floor.amount)), most)
     worst = neediest(found or every, hard)
     rest = [[episode for episode in each if episode is not worst] for each in known]
     late_without = _too_late_with([episode for episode in every if episode is not worst])
@@ -329,6 +330,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         most_of_owner=_most_of_owner(every),
         other_first=other_first(every, hard) or still_met(every, hard),
         soft_other_first=None if soft_other is None else (soft, soft_other),
+        copied=signal is Signal.MEMORY_AVAILABLE and any(map(_has_copy, nodes)),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         apart=_apart(capacities, hard, asked, (worst if wanted >= floor.amount else floor).capacity),
     )
@@ -337,6 +339,10 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
 def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -> tuple[int, int] | None:
     """Return the least capacity, and `largest`, that of the node that asks for the most, if half of this alone is enough."""
     return (min(capacities.values()), largest) if hard < asked <= largest // 2 else None
+
+
+def _has_copy(node: NodeEvidence) -> bool:
+    return Signal.ALLOCATABLE_MEMORY_AVAILABLE in node.derived
 
 
 def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] | None:

@@ -62,3 +62,13 @@ def test_a_threshold_that_an_eviction_does_not_clear_is_said() -> None:
     assert list(hard_lines(higher)) == [
         "520Mi are met still after default/a is gone, so that one more pod goes: 510Mi were available then on n at at 0"
     ]
+
+
+def test_that_a_higher_threshold_raises_its_copy_is_said() -> None:
+    node = node_evidence("n", [reading(0, 480, evict="a", rate=100 * MI), reading(8, 4000, gone="a")])
+    derived = replace(node, derived=frozenset({Signal.ALLOCATABLE_MEMORY_AVAILABLE}))
+    for each, lines in ((derived, 1), (node, 0)):
+        [memory] = advise(copies(each, LEAST_EVICTIONS), 99).signals
+        assert memory.hard > 500 * MI
+        assert len(list(hard_lines(memory))) == lines
+        assert list(hard_lines(replace(memory, hard=400 * MI))) == []

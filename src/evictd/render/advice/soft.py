@@ -6,6 +6,7 @@ from evictd.advice.episode import Episode, longest_wait
 from evictd.advice.overtaken import still_met
 from evictd.advice.proposal import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
+from evictd.core.model.signal import Signal
 from evictd.render.text import clean, duration_text, signal_amount
 
 
@@ -28,9 +29,14 @@ def soft_lines(each: SignalAdvice) -> Iterator[str]:
 
 
 def hard_lines(each: SignalAdvice) -> Iterator[str]:
-    """Say where the hard threshold would have evicted another pod."""
+    """Say where the hard threshold would have evicted another pod, and what else it raises."""
     if each.other_first is not None:
         yield _other_first(each.hard, each.other_first)
+    if each.copied and each.now is not None and each.hard > each.now[0]:
+        yield (
+            f"{Signal.ALLOCATABLE_MEMORY_AVAILABLE.value} follows it to {signal_amount(each.hard, each.signal)}, for the memory "
+            "of all pods, unless enforceNodeAllocatable is [none]"
+        )
 
 
 def _other_first(threshold: int, episode: Episode) -> str:
