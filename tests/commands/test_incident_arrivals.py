@@ -6,7 +6,7 @@ from evictd.commands.world_journal import journal_lines
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.incident.arrivals import NewPods
+from evictd.render.incident.record.arrivals import NewPods
 from tests.render.played_worlds import incident_run
 
 

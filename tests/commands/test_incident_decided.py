@@ -27,8 +27,8 @@ from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.collect import incident_of
-from evictd.render.incident.verdict import Need
+from evictd.render.incident.record.collect import incident_of
+from evictd.render.incident.record.verdict import Need
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from evictd.world.model import Disk, NodeSpec

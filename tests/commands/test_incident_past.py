@@ -10,7 +10,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.incident import Incident
+from evictd.render.incident.record.incident import Incident
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_incident import incident
 from tests.shortages import holders

@@ -13,9 +13,9 @@ from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.collect import incident_of
-from evictd.render.incident.incident import Incident
-from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.record.collect import incident_of
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play
 from evictd.world.model import HostUse, WorldPod

@@ -14,10 +14,10 @@ from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of
-from evictd.render.incident.aftermath import MetAfter
-from evictd.render.incident.collect import incident_of
-from evictd.render.incident.incident import Incident
-from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.record.aftermath import MetAfter
+from evictd.render.incident.record.collect import incident_of
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from tests.daemon.world import CONFIG, GI, NOW, STATIC, WEB, observe, pod
 
 OLD, NEW = (replace(pod(f"hog-{name}"), owner="ReplicaSet/hog") for name in ("old", "new"))

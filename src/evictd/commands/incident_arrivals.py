@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.commands.incident_holdings import holdings_of
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
-from evictd.render.incident.arrivals import NewPods
+from evictd.render.incident.record.arrivals import NewPods
 
 
 def with_arrivals_before(known: NewPods, now: int, state: State | None, signal: Signal | None) -> NewPods:

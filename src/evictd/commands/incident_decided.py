@@ -35,12 +35,12 @@ from evictd.errors import EvictdError, NoEvictionError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import HistoryEvent, history
-from evictd.render.incident.collect import incident_of
-from evictd.render.incident.filled import fills_host, is_unknown
-from evictd.render.incident.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
 from evictd.render.incident.incident_list import no_eviction_text
-from evictd.render.incident.kill_cause import kill_cause, kill_lines
-from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.record.collect import incident_of
+from evictd.render.incident.record.filled import fills_host, is_unknown
+from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.text import clean
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of

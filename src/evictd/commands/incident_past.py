@@ -16,8 +16,8 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import HOUR, MINUTE
 from evictd.render.history.history import killed_of
-from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.incident import Incident
+from evictd.render.incident.record.aftermath import time_of
+from evictd.render.incident.record.incident import Incident
 from evictd.render.text import clean
 
 _LEAST = 2 * MINUTE

@@ -11,10 +11,10 @@ from evictd.core.model.observation import signal_observation
 from evictd.core.units.duration import HOUR, SECOND
 from evictd.errors import EvictdError
 from evictd.render.attribution import clock_text
-from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.grows_on import GrowsOn
-from evictd.render.incident.incident import Incident
-from evictd.render.incident.verdict import Grower
+from evictd.render.incident.record.aftermath import time_of
+from evictd.render.incident.record.grows_on import GrowsOn
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import Grower
 from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.text import clean
 

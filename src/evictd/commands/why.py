@@ -34,10 +34,10 @@ from evictd.render.history.places import places_then, unrecorded_place
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.history.why_cause import cause_lines
+from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
 from evictd.render.incident.heading import remedy_lines
-from evictd.render.incident.incident import Incident
-from evictd.render.incident.kill_cause import kill_cause, kill_lines
-from evictd.render.incident.now import left_to_do, now_of_growing
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.remedy.now import left_to_do, now_of_growing
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
 

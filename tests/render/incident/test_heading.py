@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from evictd.render.incident.avoidance import avoidance
 from evictd.render.incident.heading import heading_lines, remedy_lines
+from evictd.render.incident.remedy.avoidance import avoidance
 from tests.render.recorded_incident import incident
 
 

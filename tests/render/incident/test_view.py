@@ -11,13 +11,13 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.console import make_console
 from evictd.render.history.history import EventKind
-from evictd.render.incident.aftermath import MetAfter
-from evictd.render.incident.arrivals import NewPods
-from evictd.render.incident.avoidance import avoidance
-from evictd.render.incident.incident import Incident
 from evictd.render.incident.incident_list import incident_list_document
-from evictd.render.incident.relief import relief_lines
-from evictd.render.incident.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.record.aftermath import MetAfter
+from evictd.render.incident.record.arrivals import NewPods
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.relief.relief import relief_lines
+from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.view import (
     chart_lines,
     incident_document,

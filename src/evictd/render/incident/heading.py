@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from evictd.render.incident.avoidance import avoidance
-from evictd.render.incident.incident import Incident
-from evictd.render.incident.now import now_text
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.remedy.avoidance import avoidance
+from evictd.render.incident.remedy.now import now_text
 from evictd.render.incident.summary import summary_text
 
 

@@ -9,8 +9,8 @@ from evictd.render.attribution import clock_text
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy
-from evictd.render.incident.journal_end import clear_text
-from evictd.render.incident.page_cache import listed_pages_text
+from evictd.render.incident.cause.page_cache import listed_pages_text
+from evictd.render.incident.record.journal_end import clear_text
 from evictd.render.text import incident_id
 
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"

@@ -8,14 +8,14 @@ from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
-from evictd.render.incident.aftermath import time_of
-from evictd.render.incident.growers import brought_forward_cause, grew_beside_text, grower_rate
-from evictd.render.incident.held_back import held_back_text
-from evictd.render.incident.incident import Incident
-from evictd.render.incident.page_cache import held_by_page_cache
-from evictd.render.incident.readings import BEFORE
-from evictd.render.incident.relief import reclaim_short_text, unsettled_text
-from evictd.render.incident.verdict import Need
+from evictd.render.incident.cause.growers import brought_forward_cause, grew_beside_text, grower_rate
+from evictd.render.incident.cause.page_cache import held_by_page_cache
+from evictd.render.incident.record.aftermath import time_of
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.readings import BEFORE
+from evictd.render.incident.record.verdict import Need
+from evictd.render.incident.relief.relief import reclaim_short_text, unsettled_text
+from evictd.render.incident.remedy.held_back import held_back_text
 from evictd.render.status.owners import AGAIN, TWICE
 from evictd.render.text import amount_text, counted, first_of, usage_text
 

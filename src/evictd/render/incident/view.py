@@ -17,22 +17,22 @@ from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import event_line
 from evictd.render.history.recorded import IncidentRow
-from evictd.render.incident.aftermath import AFTER, time_of
-from evictd.render.incident.avoidance import avoidance
-from evictd.render.incident.avoided import Avoidance
+from evictd.render.incident.cause.outside_pods import outside_pods_text
+from evictd.render.incident.cause.page_cache import formula_remedy
+from evictd.render.incident.cause.unknown_images import passed_over_with_image, unknown_images_text
 from evictd.render.incident.events import dated_lines
-from evictd.render.incident.filled import filled_lines
 from evictd.render.incident.heading import heading_lines
-from evictd.render.incident.incident import Incident
 from evictd.render.incident.incident_list import event_row
-from evictd.render.incident.now import left_to_do, now_text
-from evictd.render.incident.outside_pods import outside_pods_text
-from evictd.render.incident.page_cache import formula_remedy
-from evictd.render.incident.relief import relief_lines, went_for_reclaim
-from evictd.render.incident.soft_threshold import above_hard_text, went_for_soft
+from evictd.render.incident.record.aftermath import AFTER, time_of
+from evictd.render.incident.record.filled import filled_lines
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import NOT_NEEDED, Need
+from evictd.render.incident.relief.relief import relief_lines, went_for_reclaim
+from evictd.render.incident.remedy.avoidance import avoidance
+from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.now import left_to_do, now_text
+from evictd.render.incident.remedy.soft_threshold import above_hard_text, went_for_soft
 from evictd.render.incident.summary import summary_text, within_text
-from evictd.render.incident.unknown_images import passed_over_with_image, unknown_images_text
-from evictd.render.incident.verdict import NOT_NEEDED, Need
 from evictd.render.status.node_page import asset, page_template
 from evictd.render.status.owners import AGAIN
 from evictd.render.status.page_chart import EvictionMark, page_chart

@@ -1,0 +1,139 @@
+"""Collects what a journal knows of one eviction.
+
+The journal has one record for each cycle that decided anything; an eviction's record also has the readings of the minutes before
+it (`extra.trend`). A damaged part of a record is left out, without an error.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.core.model.signal import SIGNALS
+from evictd.core.units.duration import SECOND
+from evictd.render.history.evictions import find_eviction, signal_of
+from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
+from evictd.render.history.recorded import ranked_pods, ranking_rows
+from evictd.render.history.suspects import suspects_of
+from evictd.render.incident.events import events_written
+from evictd.render.incident.record.aftermath import (
+    AFTER,
+    clear_after,
+    freed_after,
+    met_after,
+    next_eviction,
+    says_met,
+    seconds_between,
+    siblings_of,
+    successors_of,
+    time_of,
+)
+from evictd.render.incident.record.arrivals import arrivals_after
+from evictd.render.incident.record.earlier import earlier_evictions, evicted_for
+from evictd.render.incident.record.filled import fills_host, outside_pods_held, pods_filled_again, who_filled
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.journal_end import (
+    clear_text,
+    ends_before_relief,
+    is_met_at_end,
+    pause_clause,
+    running_at_end,
+    stands_at_end,
+)
+from evictd.render.incident.record.readings import (
+    BEFORE,
+    allocatable_met,
+    levels_of,
+    min_reclaim,
+    points_of,
+    threshold_findings,
+)
+from evictd.render.text import clean
+
+_OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
+"""What the report has of the evicted pod itself before its eviction."""
+
+
+def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
+    """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
+    event = find_eviction(evictions, wanted)
+    number = next(
+        (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
+    )
+    record, later, at = records[number], records[number + 1 :], time_of(event.at)
+    label, signal, held = event.because.get("signal", ""), signal_of(event), who_filled(record)
+    begun = BEFORE if held is None else max(BEFORE, held.over or 0)
+    around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
+    before, after = list[HistoryEvent](), list[HistoryEvent]()
+    for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
+        (before if place <= number else after).extend(events)
+    gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
+    met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
+    seen, clear = levels_of(record, signal), clear_after(record, later, signal)
+    return Incident(
+        event=event,
+        signal=signal,
+        available=seen.available,
+        capacity=seen.capacity,
+        levels=seen.levels,
+        soft=seen.soft,
+        points=points_of(records, signal, record, before=begun),
+        arrivals=arrivals_after(record, later, event),
+        ranking=tuple(ranking_rows(record, signal, event.uid)),
+        pods=ranked_pods(record, signal),
+        before=tuple(each for each in before if each.uid != event.uid or each.kind in _OWN),
+        earlier=earlier_evictions(records[: number + 1], evictions, event),
+        after=tuple(each for each in after if each.kind is not EventKind.BOOT),
+        evicted_later=_evicted_later(evictions, event),
+        gone_after=None if gone is None else seconds_between(record, gone),
+        successors=successors_of(record, later, event, at),
+        events=tuple(events_written(record, event)),
+        node=clean(record.observation.node_name),
+        met=met_after(record, later, met, event.uid, clear),
+        clear=clear,
+        freed=freed_after(later, signal, event.uid),
+        next_eviction=next_eviction(record, later),
+        known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
+        stalled=record.observation.stalled,
+        allocatable_met=allocatable_met(record),
+        measured=not _is_missing(record, event.uid),
+        siblings=siblings_of(record, event),
+        of_owner=_of_owner(evictions, event),
+        min_reclaim=min_reclaim(event, seen.capacity),
+        host_filled=fills_host(held) and not pods_filled_again(records[: number + 1], evictions, event),
+        outside=outside_pods_held(held, event),
+        elsewhere=None if held is None else held.elsewhere.held,
+        unallocatable=record.observation.unallocatable,
+        suspects=suspects_of(record, label),
+        pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
+        main_grower="" if held is None else held.main_grower,
+        pressed=stands_at_end(records, signal),
+        still_met=is_met_at_end(records[-1], signal),
+        ends_before_relief=ends_before_relief(records, evictions, signal),
+        clear_text=clear_text(records[-1], signal),
+        paused=pause_clause(records[-1], signal),
+        running=running_at_end(records[-1], evictions),
+    )
+
+
+def _evicts(record: JournalRecord, uid: str) -> bool:
+    return any(uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
+
+
+def _is_missing(record: JournalRecord, uid: str) -> bool:
+    missing = (each for each in record.findings if each.get("kind") == "StatsMissing")
+    return any(uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
+
+
+def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
+    """Return how many pods of the evicted pod's owner are among the evictions."""
+    namespace = event.pod.partition("/")[0]
+    kin = (each for each in evictions if event.owner and each.owner == event.owner)
+    return len({each.uid for each in kin if each.pod.partition("/")[0] == namespace})
+
+
+def _evicted_later(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> tuple[HistoryEvent, ...]:
+    """Return the evictions for the same resource that are too late to belong to the incident."""
+    signal, end = signal_of(event), time_of(event.at) + AFTER
+    resource = None if signal is None else SIGNALS[signal].resource
+    return tuple(
+        each for each in evictions if resource is not None and time_of(each.at) > end and evicted_for(each, resource)
+    )

@@ -1,0 +1,134 @@
+"""Says how the node stands at the end of a journal: which conditions stand and until when, and what is not known yet."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evictd.codec.journal_record import JournalRecord
+from evictd.codec.times import parse_time, rfc3339
+from evictd.core.model.amount_text import amount_with
+from evictd.core.model.finding import NoActionReason
+from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
+from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import of_count
+from evictd.errors import InvalidValueError
+from evictd.render.attribution import clock_text
+from evictd.render.history.evictions import signal_of
+from evictd.render.history.history import HistoryEvent
+from evictd.render.history.recorded import recorded_amount
+from evictd.render.incident.record.aftermath import says_met, seconds_between
+from evictd.render.incident.record.incident import SETTLED, Incident
+from evictd.render.incident.record.readings import threshold_findings
+from evictd.render.text import clean
+
+
+def condition_ends(last: JournalRecord) -> Mapping[str, str]:
+    """Return by type a clause about each condition that the last record has; none of one with a threshold that is met."""
+    period = last.config.pressure_transition_period
+    if period is None:
+        return {}
+    return {
+        each.value: f"no threshold of it has been met since {since}: it stands until {_after_clear(last, each, period)}"
+        for each in NodeCondition
+        if (since := _after_clear(last, each, 0))
+    }
+
+
+def clear_text(last: JournalRecord, signal: Signal | None) -> str:
+    """Write since when no threshold of a signal is met, as a clause; empty while one is, or where that is not known."""
+    condition = _condition_of(signal)
+    if signal is None or condition is None or not (since := _after_clear(last, condition, 0)):
+        return ""
+    return f"no threshold of {signal.value} has been met since {clock_text(since)}"
+
+
+def _after_clear(last: JournalRecord, condition: NodeCondition, period: int) -> str:
+    """Return the time at which a threshold of a condition was last met, plus a period in nanoseconds.
+
+    Empty while a threshold is met, and where that time is not known.
+    """
+    observed, met = last.state.node_conditions_last_observed_at.get(condition.value), _met(last, condition)
+    if observed is None or not met or any(met):
+        return ""
+    try:
+        return rfc3339(parse_time(last.wall) - (last.now - observed - period) // SECOND * SECOND)
+    except InvalidValueError:  # a damaged time
+        return ""
+
+
+def _met(last: JournalRecord, condition: NodeCondition | None) -> list[bool]:
+    """Return of each threshold of a condition whether it is met in the last record."""
+    return [says_met(found) for each in _signals_of(condition) for found in threshold_findings(last, each)]
+
+
+def _condition_of(signal: Signal | None) -> NodeCondition | None:
+    return None if signal is None else SIGNALS[signal].condition
+
+
+def _signals_of(condition: NodeCondition | None) -> list[Signal]:
+    return [each for each in Signal if SIGNALS[each].condition is condition]
+
+
+def ends_before_relief(
+    records: Sequence[JournalRecord], evictions: Iterable[HistoryEvent], signal: Signal | None
+) -> bool:
+    """Whether the journal ends before what the last eviction for the signal's node condition gave back was read."""
+    condition = _condition_of(signal)
+    alike = [
+        each for each in evictions if not each.dry_run and condition and _condition_of(signal_of(each)) is condition
+    ]
+    if not alike:
+        return False
+    gone = next((each for each in records if alike[-1].uid in each.observation.cleaned_up), None)
+    return gone is None or seconds_between(gone, records[-1]) < SETTLED
+
+
+def ends_before_relief_text(found: Incident) -> str:
+    """Write that the journal does not say whether the node is still short; empty where it does."""
+    if not (found.ends_before_relief and found.still_met) or found.paused:
+        return ""
+    ends = "the journal ends before what the last eviction gave back was read"
+    return f"{ends}: `evictd status` says whether the node is still short"
+
+
+def stands_at_end(records: Sequence[JournalRecord], signal: Signal | None) -> bool:
+    """Whether the node condition of a signal stands after the last record."""
+    reported = (each for each in records[-1].decisions if each.get("kind") == "ReportConditions")
+    conditions = next((each.get("conditions", ()) for each in reported), records[-1].state.node_conditions)
+    return signal is not None and SIGNALS[signal].condition.value in conditions
+
+
+def is_met_at_end(last: JournalRecord, signal: Signal | None) -> bool:
+    """Whether a threshold of the signal's node condition was met in the last record."""
+    return any(_met(last, _condition_of(signal)))
+
+
+def running_at_end(last: JournalRecord, evictions: Iterable[HistoryEvent]) -> frozenset[str]:
+    """Return the pods of the last record that were not evicted, as `namespace/name`."""
+    evicted = {each.uid for each in evictions}
+    return frozenset(clean(each.full_name) for each in last.observation.pods if each.metadata.uid not in evicted)
+
+
+def pause_clause(last: JournalRecord, signal: Signal | None) -> str:
+    """Write until when evictions pause for the node condition of a signal, as a clause; empty where they do not."""
+    alike = _signals_of(_condition_of(signal))
+    texts = (_pause_text(last, finding, each) for finding in last.findings for each in alike if _pauses(finding, each))
+    return next(texts, "")
+
+
+def _pauses(finding: Mapping[str, Any], signal: Signal) -> bool:
+    in_vain = finding.get("why") == NoActionReason.EVICTIONS_DO_NOT_HELP.value
+    return in_vain and finding.get("signal") == signal.value and isinstance(finding.get("until"), int)
+
+
+def _pause_text(last: JournalRecord, finding: Mapping[str, Any], signal: Signal) -> str:
+    try:
+        at = clock_text(rfc3339(parse_time(last.wall) + finding["until"] - last.now))
+    except InvalidValueError:  # a damaged time
+        return ""
+    missing = recorded_amount(finding.get("needed"))
+    short = (
+        f"{amount_with(of_count(missing), SIGNALS[signal].resource, 'was', 'were')} missing at the last record; "
+        if missing
+        else ""
+    )
+    return f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met"

@@ -1,0 +1,1 @@
+"""Says what would have avoided an eviction, what would not have, and what to do now."""

@@ -1,0 +1,189 @@
+"""Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
+
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
+from evictd.render.history.recorded import IncidentRow
+from evictd.render.history.suspects import suspects_text
+from evictd.render.incident.cause.growers import (
+    brought_forward_remedy,
+    grew_beside_text,
+    grew_together,
+    grower_rate,
+    larger_culprit,
+    only_others_grew,
+    outside_grows_on,
+    together_text,
+)
+from evictd.render.incident.cause.outside_pods import outside_pods_text
+from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page_cache
+from evictd.render.incident.cause.unknown_images import images_remedy
+from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.record.verdict import Need
+from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.limit_remedy import (
+    OUTSIDE_GREW,
+    grower_limit,
+    limit_avoidance,
+    rotation_text,
+)
+from evictd.render.incident.remedy.priority_remedy import priority_text
+from evictd.render.incident.remedy.request_remedy import request_avoidance, resize_in_vain, resize_remedy
+from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
+from evictd.render.status.owners import AGAIN
+from evictd.render.text import amount_text, counted
+
+_NAMED = 3
+"""How many pods that grew are named."""
+_OUTSIDE: dict[Resource | None, str] = {
+    Resource.MEMORY: ": by processes of the host, or by the kernel itself",
+    Resource.EPHEMERAL_STORAGE: ": in hostPath volumes, by the host, by images and snapshots, or by deleted files that are open",
+    Resource.INODES: ": by files in hostPath volumes or of the host",
+    Resource.PIDS: ": by processes of the host",
+}
+_SMALLER_RECLAIM = (
+    "a smaller minimum reclaim: fewer pods would have gone, because the threshold itself was clear already"
+)
+
+
+def avoidance(found: Incident) -> Avoidance:
+    """Return what would have avoided this eviction.
+
+    The journal shows the cycle of the eviction and what really came after it. With another setting that cycle is known, so a
+    sentence says what would have happened at that moment, and of the time after it only on a condition that it names.
+    """
+    if found.signal is None:
+        return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
+    resource = SIGNALS[found.signal].resource
+    if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
+        return _of_no_pod(found, resource) + soft_threshold_avoidance(found, resource)
+    if found.kept_by_min_reclaim:
+        return Avoidance(by=(_SMALLER_RECLAIM,))
+    of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
+    around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
+    others = Avoidance(by=(*resize_remedy(found), *images_remedy(found)), not_by=resize_in_vain(found))
+    avoided = around + of_pod + others + _of_budget(found) + soft_threshold_avoidance(found, resource)
+    if not avoided.by and (outside := outside_pods_text(found)):
+        return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
+    return avoided
+
+
+def _of_budget(found: Incident) -> Avoidance:
+    """Say that a disruption budget put the eviction off and did not prevent it."""
+    if not found.refusals:
+        return Avoidance()
+    times = counted(found.refusals, "time")
+    return Avoidance(not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
+
+
+def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
+    """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
+    instead = any(not (row.protected or row.chosen) for row in found.ranking)
+    alone = " alone" if grew_beside_text(found) else ""
+    in_vain = f"a request, a limit or a priority of this pod{alone}" + (
+        ": another pod would have gone in its place then, by what was measured in vain as well"
+        if instead
+        else ": what is missing is not its own"
+    )
+    protected = any(row.protected and row.usage for row in found.ranking)
+    if found.protected_grower and not found.host_filled:
+        return _of_grower(found, resource) + Avoidance(not_by=(in_vain,))
+    by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
+    if found.stands_still:
+        by = "a lower threshold: nothing grew, and no pod holds what is missing"
+    elif found.rate is None and not found.event.filled:
+        by += "; or a lower threshold: what grew is not known yet"
+    return Avoidance(by=(by,), not_by=(in_vain,))
+
+
+def _of_host(found: Incident) -> Avoidance:
+    """Say that the host has to use less where what filled the supply belongs to no pod."""
+    if not found.host_filled or held_by_page_cache(found):
+        return Avoidance()
+    return Avoidance(by=(_host_text(found),))
+
+
+def _host_text(found: Incident) -> str:
+    suspected = suspects_text(found.suspects) if found.host_filled else ""
+    return f"less use outside pods{_OUTSIDE.get(found.resource, '')}" + (f"; {suspected}" if suspected else "")
+
+
+def _of_grower(found: Incident, resource: Resource) -> Avoidance:
+    """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
+    grower = found.grower
+    if together := together_text(found):
+        return Avoidance(by=(f"less growth of {together}",))
+    if grower is None or not grower.pod or grower.pod == found.event.pod:
+        return Avoidance()
+    if later := brought_forward_remedy(found):
+        return Avoidance(not_by=(later,))
+    row = next((each for each in found.ranking if each.pod == grower.pod), None)
+    if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
+        return Avoidance() if found.within_request is not None else _of_growth(row, resource)
+    rate = amount_text(fast := grower_rate(found, grower), resource)
+    before = "the minute before" if found.verdict is None else found.verdict.before
+    which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
+    rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
+    limit = "" if rotation or held_by_page_cache(found) else grower_limit(found, grower)
+    return Avoidance(
+        by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}{limit}", *rotation)
+    )
+
+
+def _of_owner(found: Incident) -> Avoidance:
+    """Say that the owner has to be changed where its pods go again and again."""
+    if found.of_owner < AGAIN or found.host_filled or only_others_grew(found) or grew_together(found):
+        return Avoidance()
+    mended = f"{found.event.owner} mended or kept off this node"
+    return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
+
+
+def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    exceeds = victim.usage is not None and resource in WITH_REQUEST and victim.usage > victim.request
+    limit = formula_remedy(found)
+    if limit.by:
+        return limit
+    grew = (
+        found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
+    )
+    bounded = limit if limit.not_by else limit_avoidance(found, victim, resource)
+    if exceeds and grew:
+        limit = bounded  # one that does not grow would have met its limit long before
+    if exceeds:
+        rejected = bool(limit.not_by)
+        excess = Avoidance() if limit.by else _of_excess(found, victim, resource, rejected=rejected)
+        return limit + excess + request_avoidance(found, victim, resource)
+    if found.host_filled:
+        return limit  # another pod would have gone in its place
+    if found.pod_grew:
+        return _of_growth(victim, resource) + bounded
+    priority, advised = priority_text(found, victim, resource)
+    if not priority:
+        return limit
+    return limit + (Avoidance(by=(priority,)) if advised else Avoidance(not_by=(priority,)))
+
+
+def _of_growth(grower: IncidentRow, resource: Resource) -> Avoidance:
+    """Say what bounds a pod that grew within its request, or where none counts what is short."""
+    if resource is Resource.PIDS:
+        return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
+    if resource is Resource.INODES:
+        return Avoidance(by=(f"fewer files of {grower.pod}: no limit of a pod counts inodes",))
+    return Avoidance(by=(f"less growth of {grower.pod}, or less use by others: it was within its request",))
+
+
+def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, rejected: bool) -> Avoidance:
+    """Say that the pod alone held what was missing beyond its request. `rejected`: it is said why a limit is no remedy."""
+    text = less_use(found, victim, resource)
+    if text and outside_grows_on(found):
+        return Avoidance() if rejected else Avoidance(not_by=(f"{text}; {OUTSIDE_GREW}",))
+    return Avoidance(by=(text,) if text else ())
+
+
+def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
+    """Return the setting: the use of a pod that alone held what was missing beyond its request; empty where it did not."""
+    excess = (victim.usage or 0) - victim.request
+    grew = found.pod_grew
+    others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
+    if found.missing is None or excess < found.missing + others:
+        return ""  # what grows beside it would have taken that within the minute
+    more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
+    return f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}"

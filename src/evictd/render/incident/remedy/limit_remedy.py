@@ -1,0 +1,203 @@
+"""Says which limit would have ended a pod before the node was short, and how that limit comes about."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from evictd.core.model.signal import WITH_REQUEST, Resource
+from evictd.render.attribution import clock_text
+from evictd.render.history.recorded import IncidentRow
+from evictd.render.incident.cause.growers import grower_rate, other_growers
+from evictd.render.incident.record.earlier import Earlier
+from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.record.verdict import Grower
+from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below
+
+LIMITS_CHECKED = 10
+"""Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
+_NAMED = 3
+"""How many pods that grew are named."""
+_KIB = 1 << 10
+"""Fewer bytes have no unit."""
+_LOWER = 100
+"""A limit is lower than another one by this part of it at least."""
+_DAY = 10
+"""Characters of a date."""
+OUTSIDE_GREW = "what belongs to no pod grew as well, and more of that growth would have made the node short later"
+_ROTATION = (
+    "log rotation: containerLogMaxSize times containerLogMaxFiles of the kubelet bounds the logs of each container"
+)
+_LOGS_CHECKED = 10
+"""Seconds after which the kubelet looks whether a log has to be rotated, by default."""
+_NO_MORE = "could have held no more"
+
+
+def limit_sum(
+    used: int,
+    missing: int,
+    growth: int,
+    resource: Resource,
+    *,
+    in_swap: bool = False,
+) -> str:
+    """Write the sum in parentheses: what the pod held less what was missing and, on a disk, its growth between checks.
+
+    The proposed amount is rounded below that, so the sum has what it is lower by. `in_swap`: the pod held more in swap.
+    """
+    held = f"{amount_text(used, resource)} that it held{' outside swap' if in_swap else ''}"
+    return sum_text(held, missing, growth, resource)
+
+
+def sum_text(held: str, missing: int, growth: int, resource: Resource) -> str:
+    """Write the sum of a text of what was held less the others."""
+    less = f"{amount_text(missing, resource) if missing >= _KIB else counted(missing, 'byte')} that was missing"
+    checked = (
+        f", and {amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
+    )
+    return f"({held}, less {less}{checked if growth else ''}, and {ROUNDED_BY} for rounding)"
+
+
+class LimitThen(NamedTuple):
+    """A limit, and the sum in parentheses that gives it."""
+
+    enough: int
+    how: str
+
+
+def limit_then(found: Incident, pods: Collection[str], enough: int, growth: int) -> LimitThen | None:
+    """Return the limit of these pods together that spares each earlier victim of their growth; `None` where `enough` does.
+
+    `growth` is what they take between two checks of limits. What was in swap then is not known, so as much as now counts.
+    """
+    found_then = list[tuple[int, Earlier]]()
+    for each in found.earlier:
+        held = sum(amount for pod, amount in each.held.items() if pod in pods)
+        least = held - each.missing - growth - found.swapped
+        if held and least > 0:
+            found_then.append((least, each))
+    least, first = min(found_then, key=lambda each: each[0], default=(enough, None))
+    if first is None or least * _LOWER > enough * (_LOWER - 1):
+        return None
+    return LimitThen(least, _how(found, first, pods, growth))
+
+
+def _how(found: Incident, first: Earlier, pods: Collection[str], growth: int) -> str:
+    event, resource = first.event, found.resource
+    if resource is None:
+        return ""
+    held = sum(amount for pod, amount in first.held.items() if pod in pods)
+    at = clock_text(event.at) if event.at[:_DAY] == found.event.at[:_DAY] else event.at
+    who = "it" if first.grower in {"", found.event.pod} else first.grower
+    cause = "" if first.grower else ", perhaps for the same growth"
+    swap = f", {amount_text(found.swapped, resource)} that may have been in swap" if found.swapped else ""
+    then = f"{amount_text(held, resource)} that {who} held when {event.pod} was evicted at {at}{cause}{swap}"
+    return sum_text(then, first.missing, growth, resource)
+
+
+def grower_limit(found: Incident, grower: Grower) -> str:
+    """Return the limit of another pod, whose growth alone evicted this one, that would have spared it; empty for none."""
+    row = next((each for each in found.ranking if each.pod == grower.pod), None)
+    resource, verdict = found.resource, found.verdict
+    if resource is None or resource not in WITH_REQUEST or row is None or row.usage is None or not found.missing:
+        return ""
+    if verdict is None or other_growers(found) != (grower,) or found.host_filled:
+        return ""
+    if grower.rate * 2 < (found.rate or 0):
+        return ""  # something else made the signal fall as well
+    growth = grower_rate(found, grower) * LIMITS_CHECKED if resource is Resource.EPHEMERAL_STORAGE else 0
+    enough = row.usage - found.missing - growth
+    lower = limit_then(found, (grower.pod,), enough, growth)
+    enough = enough if lower is None else lower.enough
+    if enough < max(row.request, 1):
+        return ""
+    most = amount_text(rounded_below(enough), resource)
+    return f"; a limit of at most {most} of {resource.value} for it would have been enough"
+
+
+def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say which limit would have ended the pod before the node was short."""
+    if found.missing is None or victim.usage is None or found.missing <= 0 or resource not in WITH_REQUEST:
+        return Avoidance()
+    if found.missing >= victim.usage - found.swapped:
+        return _of_limits(found, victim, resource, "")
+    if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
+        deleted = amount_text(found.deleted, resource)
+        return Avoidance(
+            by=(f"no deleted files that are kept open: {deleted} of what it held, which no limit and no `du` counts",)
+        )
+    held = max(victim.usage, found.came_back or 0) if found.held_unmeasured else victim.usage - found.swapped
+    growth = 0
+    enough = held - found.missing
+    by: tuple[str, ...] = ()
+    if resource is Resource.EPHEMERAL_STORAGE:
+        own = (each for each in found.growers if each.pod == victim.pod)
+        rate = next((grower_rate(found, each) for each in own), 0)
+        by = (rotation_text(rate),) if found.most_in == CONTAINER_LOGS else ()
+        growth = rate * LIMITS_CHECKED
+        enough -= growth
+    if enough <= 0:
+        return Avoidance(by=by)
+    lower = limit_then(found, (victim.pod,), enough, growth)
+    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0)
+    enough, how = (enough, how) if lower is None else lower
+    most = amount_text(rounded_below(enough), resource)
+    # A limit below the request is not valid.
+    both = "request and a " if enough < max(victim.request, found.asked) else ""
+    limit = f"a {both}limit of at most {most} of {resource.value}"
+    if other_growers(found):
+        rotated = Avoidance(by=by)
+        if by and found.host_filled:
+            rotated = Avoidance(not_by=(f"log rotation alone: {OUTSIDE_GREW}",))
+        return rotated + _of_limits(found, victim, resource, f"{limit} for this pod alone")
+    if resource is Resource.EPHEMERAL_STORAGE:
+        evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
+        return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
+    if found.in_memory:
+        holds = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
+        return Avoidance(by=(f"{limit}: {holds}, and the node would not have been short {how}",))
+    grows_on = found.pod_grew
+    again = ", and again after each restart as long as it grows" if grows_on else ""
+    ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
+    return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short{again} {how}",))
+
+
+def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: str) -> Avoidance:
+    """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to.
+
+    `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
+    """
+    others = other_growers(found)
+    names = tuple(each.pod or "what belongs to no pod" for each in others)
+    later = "grew as well, and more of that growth would have made the node short later"
+    not_by = (f"{alone}: {first_of(names, _NAMED)} {later}",) if alone else ()
+    usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
+    if not others or len(usages) < len(others) or victim.usage is None or found.missing is None:
+        return Avoidance(not_by=not_by)
+    on_disk = resource is Resource.EPHEMERAL_STORAGE
+    checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
+    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked
+    if enough <= 0:
+        return Avoidance(not_by=not_by)
+    lower = limit_then(found, {victim.pod, *names}, enough, checked)
+    enough = enough if lower is None else lower.enough
+    limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"
+    then = (
+        "each would have been evicted for its own, before the node was so short that a pod had to go"
+        if on_disk
+        else f"each {_NO_MORE}"
+        if found.in_memory
+        else "the kernel would have ended each there, before the node was short"
+    )
+    most = amount_text(rounded_below(enough), resource)
+    return Avoidance(by=(f"{limits}, at most {most} together: {then}",), not_by=not_by)
+
+
+def rotation_text(rate: int) -> str:
+    """Write what bounds the logs, and how much a container writes beyond that until the kubelet looks again."""
+    if not rate:
+        return _ROTATION
+    fast, more = (amount_text(each, Resource.EPHEMERAL_STORAGE) for each in (rate, rate * _LOGS_CHECKED))
+    return (
+        f"{_ROTATION}; it checks every {_LOGS_CHECKED} s (containerLogMonitorInterval), so at {fast} a second each file may "
+        f"hold {more} more"
+    )

@@ -1,0 +1,354 @@
+"""Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
+
+from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.history.evictions import signal_of
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.cause.growers import (
+    grew_beside_text,
+    grew_together,
+    grower_rate,
+    only_others_grew,
+    other_growers,
+)
+from evictd.render.incident.cause.outside_pods import reserve_text
+from evictd.render.incident.cause.page_cache import held_by_page_cache
+from evictd.render.incident.record.aftermath import time_of
+from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.record.journal_end import ends_before_relief_text
+from evictd.render.incident.record.verdict import Grower, Need
+from evictd.render.incident.relief.back_alone import back_alone
+from evictd.render.incident.remedy.avoidance import avoidance
+from evictd.render.incident.remedy.held_back import held_back_remedy
+from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
+from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
+from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
+from evictd.render.text import amount_text, first_of, usage_text
+
+_NAMED = 3
+_SHORT = "the node is still short: "
+_STILL_MET = "the threshold is still met: "
+_NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
+"""The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
+_ON_HOST: dict[Resource | None, str] = {
+    Resource.MEMORY: (
+        "`systemd-cgtop -m` shows the memory of its services, `slabtop` the kernel's, and `journalctl -k` what the kernel killed"
+    ),
+    Resource.PIDS: "`systemd-cgtop -t` shows the processes of its services",
+}
+"""What shows who uses what is short outside pods, where that is no filesystem."""
+_LARGEST: dict[Resource | None, tuple[str, str]] = {
+    Resource.EPHEMERAL_STORAGE: ("du -xhd3", "sort -h"),
+    Resource.INODES: ("du -xd3 --inodes", "sort -n"),
+}
+"""Commands that measure the directories of a filesystem, and that order them by size."""
+
+
+_SNAPSHOTS = "`ctr -n k8s.io snapshots usage` what each snapshot of containerd holds"
+
+
+def _on_host(found: Incident) -> str:
+    """Return what shows who uses what is short outside pods; empty where nothing does."""
+    if found.resource not in _LARGEST:
+        back = back_alone(found)
+        suspect = "" if back is None else back.suspect_text
+        return "; ".join(filter(None, (suspect, _ON_HOST.get(found.resource))))
+    filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
+    mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
+    measure, order = _LARGEST[found.resource]
+    return (
+        f"`lsof +L1` shows deleted files that are open, `{measure} {mount_point} | {order} | tail` the largest directories, "
+        f"and {_SNAPSHOTS}"
+    )
+
+
+def _look(found: Incident) -> str:
+    """Return where to look for what belongs to no pod."""
+    return "look at the host, and at snapshots that no image uses" if found.on_disk else "look at the host"
+
+
+def now_text(found: Incident) -> str:
+    """Return how the node is and what to do now as a clause; empty where neither is known."""
+    to_do, not_known = _to_do(found), ends_before_relief_text(found)
+    state = not_known or ("the node is still short" if found.still_met else found.clear_text)
+    if not_known:
+        to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
+    elif not to_do and found.still_met:
+        to_do = _see_last(found)
+    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, to_do)
+    return "; ".join(filter(None, (*told, found.paused)))
+
+
+def _see_last(found: Incident) -> str:
+    """Write where it is said what is short now: at the last eviction for the same signal, if that is a later one."""
+    pods = [each.pod for each in _evicted_later(found) if signal_of(each) is found.signal]
+    return f"`evictd incident {pods[-1]}` shows the last eviction for it" if pods else ""
+
+
+def _to_do(found: Incident) -> str:
+    """Return what to do now; empty where that is not known."""
+    if found.event.dry_run:
+        return left_to_do(found)
+    if left := left_to_do(found):
+        own = (
+            (_mend_text(found, found.event),)
+            if grew_beside_text(found)
+            else ()
+            if _mend_again(found)
+            else _of_pod(found)
+        )
+        return "; ".join((left, *own))
+    if growing := _grows_on_text(found):
+        return "; ".join((growing, *_of_pod(found)))
+    return _relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found)
+
+
+def now_of_growing(found: Incident, pod: str) -> str:
+    """Return what to do now where that names a pod, `namespace/name`, that grew and still runs; empty otherwise."""
+    now, on = now_text(found), () if found.grows_on is None else found.grows_on.pods
+    named = ((_still_growing(found), _growing(found)), (_grows_on_text(found), on))
+    return now if any(pod in pods and text and text in now for text, pods in named) else ""
+
+
+def _grows_on_text(found: Incident) -> str:
+    """Write what makes the node short again, when, and what to do about it; empty where nothing is known to."""
+    grows, resource = found.grows_on, found.resource
+    if grows is None or resource is None or found.still_met or held_by_page_cache(found):
+        return ""
+    remedies = [_limit_or_end(resource, len(grows.pods))] if grows.pods else []
+    if grows.of_no_pod:
+        remedies.append(": ".join(filter(None, (_look(found), _on_host(found)))))
+    return f"{grows.text(resource)}: {'; '.join(remedies)}"
+
+
+def _limit_or_end(resource: Resource, pods: int) -> str:
+    """Write what to do about pods that grow and run."""
+    limit = "limit" if resource in WITH_REQUEST else "mend"
+    return f"{limit} or end {'it' if pods == 1 else 'them'}"
+
+
+def _relieved_text(found: Incident) -> str:
+    """Write that nothing is to do while the node stays relieved, or for whom; empty where it is not known to be."""
+    if not found.relieved:
+        return ""
+    shown = _on_host(found) if found.host_filled and not held_by_page_cache(found) else ""
+    if shown:
+        return f"the node is relieved; if it is short again, {_look(found)}: {shown}"
+    if of_pod := _of_pod(found):
+        return f"the node is relieved; {'; '.join(of_pod)}"
+    return f"the node is relieved: {_nothing_to_do(found)}"
+
+
+def _nothing_to_do(found: Incident) -> str:
+    """Write that nothing is to do, and where it is said what would have avoided it."""
+    if avoidance(found).by:
+        return "nothing to do now; to avoid the next one, see what would have avoided it"
+    return "nothing to do, unless it is short again"
+
+
+def _relieved_later(found: Incident) -> str:
+    """Write that the end of the pod that grew most relieved the node after this eviction; empty where it is not known to."""
+    later = _grower_later(found)
+    if later is None or found.still_met or found.pressed or later.pod in found.running:
+        return ""
+    known_for = found.known_for - (time_of(later.at) - time_of(found.event.at)) / SECOND
+    if _evicted_later(found)[-1] is not later or known_for < MINUTE // SECOND:
+        return ""
+    again = f"; the next pod of {later.owner} may fill its node as well" if later.owner else ""
+    relieved = f"the end of {later.pod}, which grew and was evicted after this pod, relieved the node"
+    return f"{relieved}: {_nothing_to_do(found)}{again}"
+
+
+def _evicted_later(found: Incident) -> list[HistoryEvent]:
+    soon = (each for each in found.after if each.kind is EventKind.EVICTED and not each.dry_run)
+    return [*soon, *found.evicted_later]
+
+
+def _grower_later(found: Incident) -> HistoryEvent | None:
+    """Return the later eviction of the pod that made most of the growth; `None` where it was not evicted."""
+    grower = found.grower
+    return next(
+        (each for each in _evicted_later(found) if grower is not None and grower.pod and each.pod == grower.pod), None
+    )
+
+
+def _of_pod(found: Incident) -> list[str]:
+    """Return what to do about a pod that grew or exceeded its request, whose budget was passed over, and what to reserve."""
+    texts = list[str]()
+    if (found.own_cause or found.exceeded_unmeasured) and not held_by_page_cache(found):
+        size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
+        here = next(
+            (f"{name} runs here and may fill this" for name, _ in found.successors if name in found.running), ""
+        )
+        then = f": {here or 'its next pod may fill its'} node as well" if found.event.owner else ""
+        texts.append(f"{_mend_text(found, found.event, size)}{then}")
+    if _exceeded_beside(found):
+        texts.append(f"{excess_text(found)}: let it request what it uses, or limit it{_may_grow_on(found)}")
+    if found.event.past_budget:
+        texts.append(
+            f"tell whose disruption budget guarded {found.event.pod} that evictd waits no longer than evictionTimeout"
+        )
+    return [*texts, *filter(None, (reserve_text(found),))]
+
+
+def _may_grow_on(found: Incident) -> str:
+    """Write which pod grew within its request and still runs, as a clause, where no later record shows whether it grows on."""
+    grower = found.grower
+    if grower is None or found.resource is None or found.grows_on is not None:
+        return ""
+    if grower.pod not in found.running - found.steady:
+        return ""
+    grew = f"{grower.name} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
+    return f"; {grew} and still runs: if it grows on, the node is short again"
+
+
+def _exceeded_beside(found: Incident) -> bool:
+    """Whether the pod held what was missing beyond its request, and one grew within its own and was not evicted later."""
+    victim, spared = found.victim, found.within_request
+    if victim is None or spared is None or spared.protected or found.relieved:
+        return False
+    if held_by_page_cache(found) or _grower_later(found) is not None:
+        return False
+    return (victim.usage or 0) - victim.request >= (found.missing or 0)
+
+
+def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
+    """Write to mend an evicted pod, or what its owner runs; `size` is what else bounds it.
+
+    No limit counts inodes, PIDs or deleted files.
+    """
+    usage = 0 if found.victim is None or found.victim.pod != evicted.pod else found.victim.usage or 0
+    deleted = found.resource is Resource.EPHEMERAL_STORAGE and 0 < usage <= found.deleted * 2
+    limits = found.resource in WITH_REQUEST and not deleted
+    return mend_evicted(evicted.pod, evicted.owner, found.resource, limits=limits, size=size)
+
+
+def left_to_do(found: Incident) -> str:
+    """Return what is left to do; empty where nothing is known to be."""
+    if found.host_filled and found.suspects:
+        owners = tuple(dict.fromkeys(filter(None, found.suspects.values())))
+        return f"{_SHORT if found.still_met else ''}{host_path_remedy([*found.suspects], found.resource, owners)}"
+    if found.host_filled and found.pressed and not held_by_page_cache(found):
+        shown = _on_host(found)
+        filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
+        what = f"{_SHORT}{_look(found)}" if found.still_met else filled
+        return f"{what}{f': {shown}' if shown else ''}"
+    if (
+        found.of_owner >= AGAIN
+        and found.outside
+        and found.verdict is not None
+        and found.verdict.need is Need.NO_POD_HELPS
+    ):
+        less = "free the disk" if found.on_disk else "end what the host runs"
+        used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
+        shown = _on_host(found)
+        cause = "; ".join(filter(None, (f"{less} or lower the threshold: {used}", shown)))
+        return f"{cause}; until then keep {found.event.owner} off this node"
+    if mended := _mend_again(found):
+        return "; ".join(filter(None, (mended, _growing_text(found))))
+    if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
+        return f"{_STILL_MET}{LOWER_THRESHOLD}"
+    if found.host_filled:
+        return ""
+    if arriving := _of_arrivals(found):
+        return arriving
+    too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
+    held_back, growing = (
+        held_back_remedy(found) if found.still_met or too_little else "",
+        _growing_text(found) or _went_later(found),
+    )
+    if held_back and not found.still_met:
+        return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
+    if not (held_back or growing) and found.still_met:
+        return _of_unknown_cause(found)
+    short = _SHORT if held_back or (found.still_met and growing and found.protected_grower) else ""
+    return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
+
+
+def _mend_again(found: Incident) -> str:
+    """Write to mend the owner whose pods go again and again; empty where it is not the cause."""
+    needed = found.verdict is not None and found.verdict.need is Need.NEEDED
+    again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
+    blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))
+    return mend_owner(found.event.owner, found.event.pod.partition("/")[0]) if again and needed and blamed else ""
+
+
+def _growing_text(found: Incident) -> str:
+    """Write which other pods grow, as measured last where that is known, and what to do about them; empty where none does."""
+    return ("" if found.protected_grower else _grows_on_text(found)) or _still_growing(found)
+
+
+def _of_unknown_cause(found: Incident) -> str:
+    """Write where to look while the node is short, no pod helps, and no reading shows what grew; empty otherwise."""
+    verdict, shown = found.verdict, _on_host(found)
+    if (
+        found.rate is not None
+        or verdict is None
+        or verdict.need is not Need.NO_POD_HELPS
+        or found.event.filled
+        or not shown
+    ):
+        return ""
+    return f"{_SHORT}{_look(found)}: {shown}; or {LOWER_THRESHOLD}"
+
+
+def _of_arrivals(found: Incident) -> str:
+    """Write what bounds the number of pods where only those that came filled the node; empty where nothing is known to."""
+    victim, verdict = found.victim, found.verdict
+    if verdict is None or found.relieved or not (came := found.arrivals.text):
+        return ""
+    if verdict.need is not Need.NOTHING_SHORT and not (verdict.need is Need.NEEDED and filled_by_arrivals(found)):
+        return ""
+    if victim is None or found.resource not in WITH_REQUEST or (victim.usage or 0) <= victim.request:
+        return ""
+    return f"{came}: let the pods request what they use, or lower maxPods of the kubelet, so that fewer are placed here"
+
+
+def _still_growing(found: Incident) -> str:
+    """Write which other pods grew and still run, beyond their request or protected; else empty."""
+    resource, verdict = found.resource, found.verdict
+    if resource is None or verdict is None or found.event.dry_run:
+        return ""
+    grower = verdict.grower
+    if grower is not None and grower.pod in found.running - found.steady and grower.pod == found.protected_grower:
+        grew = f"{grower.name} grew by {usage_text(grower_rate(found, grower), resource)} a second, and it still runs"
+        remedy = remedy_of("ProtectedCulprit", resource, "it")
+        if found.grower_in == CONTAINER_LOGS:
+            remedy = remedy.replace("limit it", "rotate its logs (containerLogMaxSize of the kubelet)")
+        return f"{grew}: {remedy}"
+    names = [
+        f"{each.name} grew by {usage_text(grower_rate(found, each), resource)} a second" for each in _grew_alike(found)
+    ]
+    runs = "it still runs" if len(names) == 1 else "they still run"
+    return f"{first_of(names, _NAMED)}, and {runs}: {_limit_or_end(resource, len(names))}" if names else ""
+
+
+def _growing(found: Incident) -> frozenset[str]:
+    """Return the pods that `_still_growing` may name."""
+    return frozenset({found.protected_grower, *(each.pod for each in _grew_alike(found))})
+
+
+def _grew_alike(found: Incident) -> list[Grower]:
+    """Return the other pods that grew and still run, beyond their request: what grew within it is no fault."""
+    beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
+    running = found.running & beyond - found.steady
+    return [each for each in other_growers(found) if each.pod in running]
+
+
+def _went_later(found: Incident) -> str:
+    """Write to mend what made most of the growth beyond its request and was evicted after this pod; else empty."""
+    grower, resource = found.grower, found.resource
+    beyond = {row.pod for row in found.ranking if not row.chosen and (row.usage or 0) > row.request}
+    growers = grew_together(found) if grower is None else (grower,) if grower.pod in beyond else ()
+    later = {each.pod: each for each in reversed(_evicted_later(found))}
+    went = [each for each in growers if each.pod in later]
+    if resource is None or not went:
+        return ""
+    rate = usage_text(sum(grower_rate(found, each) for each in went), resource)
+    names = first_of([each.pod for each in went], _NAMED)
+    mended = dict.fromkeys(_mend_text(found, later[each.pod]) for each in went)
+    if len(mended) > 1:
+        limit = "mend or limit" if resource in WITH_REQUEST else "mend"
+        return f"{limit} {names}: they grew by {rate} a second together and were evicted after this pod"
+    how = "together and were" if len(went) > 1 else "and was"
+    return f"{next(iter(mended))}: {names} grew by {rate} a second {how} evicted after this pod"

@@ -1,0 +1,127 @@
+"""Says what an earlier or a smaller soft threshold would have done, and how far the hard one was when the pod went."""
+
+from itertools import pairwise
+
+from evictd.core.model.signal import WITH_REQUEST, Resource
+from evictd.core.units.duration import SECOND
+from evictd.render.history.evictions import signal_of
+from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.cause.page_cache import held_by_page_cache
+from evictd.render.incident.record.aftermath import time_of
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.text import rounded_below, seconds_text, signal_amount
+
+LEAD_SECONDS = 60
+"""How much earlier a proposed threshold is met."""
+
+
+def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
+    """Say whether a soft threshold would have been of use at the rate at which the signal fell."""
+    rate, signal = found.rate, found.signal
+    if (smaller := smaller_soft_text(found)) and not held_by_page_cache(found):
+        return Avoidance(by=(smaller,))
+    if rate is None or rate <= 0 or signal is None:
+        return Avoidance()
+    limit = found.highest_limit() + rate * LEAD_SECONDS
+    decided = found.event.because.get("fillRate")  # the line of the eviction names it
+    mean = ""
+    if isinstance(decided, int) and decided > 2 * rate:
+        mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
+    hidden = hidden_from_soft(found)
+    configured = limit + hidden
+    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
+    went = "and the pod would have gone then, with a grace period"
+    if was_within_request(found, resource):
+        went = "when this pod was still within its request"
+    if held_by_page_cache(found):
+        went = "and no pod goes for a soft threshold that page cache alone holds met"
+    had = "" if found.soft is None else f" (it was {signal_amount(found.soft, signal)})"
+    if (fall := fall_within_lead(found, limit)) is not None:
+        left, seconds = fall
+        at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
+        return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
+    what = f"a soft threshold of {amount}{had}"
+    soft = f"{what}: {fell} it would have been met {LEAD_SECONDS} s earlier, {went}"
+    if found.capacity is not None and limit * 2 > found.capacity:
+        part = "all" if limit > found.capacity else "half"
+        most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
+        soft = f"a soft threshold: for a grace period of {LEAD_SECONDS} s {fell} it would have to be {amount}, {most}"
+    elif (first := evicted_within_lead(found)) is not None:
+        soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
+    return Avoidance(not_by=(soft,))
+
+
+def was_within_request(found: Incident, resource: Resource) -> bool:
+    """Whether the pod exceeded its request only by what it took within the lead of a proposed threshold."""
+    victim = found.victim
+    if victim is None or victim.usage is None or resource not in WITH_REQUEST or victim.usage <= victim.request:
+        return False
+    rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
+    return victim.usage - rate * LEAD_SECONDS <= victim.request > 0
+
+
+def evicted_within_lead(found: Incident) -> HistoryEvent | None:
+    """Return the first eviction for the same signal within the lead of a proposed threshold; `None` without one."""
+    at, signal = time_of(found.event.at), found.signal
+    evicted = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
+    for_it = (each for each in evicted if signal_of(each) is signal)
+    return next((each for each in for_it if at - time_of(each.at) <= LEAD_SECONDS * SECOND), None)
+
+
+def fall_within_lead(found: Incident, limit: int) -> tuple[int, float] | None:
+    """Return the last reading above a proposed limit, and how many seconds before the highest threshold was met it was.
+
+    `None` unless the readings show so that the limit would have been met by less than half the lead earlier: in a sudden fall the
+    mean of the readings around it says nothing.
+    """
+    highest = found.highest_limit()
+    before = [each for each in found.points if each[0] <= 0]
+    met_at = next((at for (_, left), (at, then) in reversed([*pairwise(before)]) if left >= highest > then), None)
+    if met_at is None:
+        return None
+    above = [(left, met_at - at) for at, left in before if at < met_at and left >= limit]
+    return above[-1] if above and above[-1][1] <= LEAD_SECONDS / 2 else None
+
+
+def hidden_from_soft(found: Incident) -> int:
+    """Return by how much a soft threshold acts below its configured amount: by the memory that no process can allocate."""
+    return max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0)
+
+
+def smaller_soft_text(found: Incident) -> str:
+    """Write the soft threshold that what was left did not reach; empty where a smaller one would have been met as well.
+
+    Where something still filled the supply, a smaller one would only have been met later. It is the amount to configure, with
+    which the soft threshold is met before the hard one.
+    """
+    verdict = found.verdict
+    if found.signal is None or found.available is None or verdict is None or verdict.growers or (found.rate or 0) > 0:
+        return ""
+    lowest = min((amount for seconds, amount in found.points if seconds <= 0), default=found.available)
+    enough = rounded_below(min(lowest, found.available))
+    hard = found.highest_limit("hard")
+    if not found.for_soft or enough <= hard:
+        return ""
+    hidden = hidden_from_soft(found)
+    amount = signal_amount(enough + hidden, found.signal)
+    had = "" if found.soft is None else f" (it was {signal_amount(found.soft, found.signal)})"
+    less = f" ({amount} less what no process can allocate)" if hidden else ""
+    left = f"{signal_amount(enough, found.signal)} or more was left{less}, and nothing grew any more"
+    return f"a soft threshold of at most {amount}{had}: {left}"
+
+
+def went_for_soft(found: Incident) -> bool:
+    """Whether the pod went for a soft threshold and no hard one of the signal was met up to its end, as far as readings show."""
+    left = [amount for seconds, amount in found.points if 0 < seconds <= (found.gone_after or 0)]
+    left += [] if found.available is None else [found.available]
+    return found.for_soft and min(left, default=0) >= found.highest_limit("hard")
+
+
+def above_hard_text(found: Incident) -> str:
+    """Write what was left above the hard threshold; empty where that was met, or the record has none."""
+    hard = found.highest_limit("hard")
+    if found.signal is None or found.available is None or not hard or not went_for_soft(found):
+        return ""
+    left, limit = (signal_amount(each, found.signal) for each in (found.available - hard, hard))
+    return f"the hard threshold, {limit}, was not met: {left} was left above it"

@@ -1,0 +1,79 @@
+"""Checks when it is said how much memory belongs to no pod."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.signal import Signal
+from evictd.core.units.duration import MINUTE
+from evictd.render.incident.cause.outside_pods import outside_pods_text, reserve_text
+from evictd.render.incident.record.grows_on import GrowsOn
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.remedy.avoidance import avoidance
+from evictd.render.incident.remedy.now import now_text
+from tests.render.recorded_incident import incident
+from tests.stories import GI
+
+OUTSIDE = replace(incident(), host_filled=False, elsewhere=2 * GI)
+"""The recorded incident, in which 1.5Gi was missing."""
+
+
+def test_what_belongs_to_no_pod_is_named_and_is_to_be_less() -> None:
+    """A process of the host held 1000Mi, without which no threshold was met, and nothing was said of it."""
+    assert outside_pods_text(OUTSIDE) == "2Gi of what is used belongs to no pod"
+    alone = replace(OUTSIDE, ranking=())
+    assert avoidance(alone).by == (
+        "less use outside pods: by processes of the host, or by the kernel itself; 2Gi of what is used belongs to no pod",
+    )
+    assert not any("outside pods" in each for each in avoidance(OUTSIDE).by), "a limit of the pod is the better advice"
+
+
+def test_what_no_process_can_allocate_is_named_as_such() -> None:
+    """113Mi that no process can allocate were said to belong to no pod, as if a process of the host held them (world 38)."""
+    text = "2Gi of what is used belongs to no pod, and no process can allocate"
+    assert outside_pods_text(replace(OUTSIDE, unallocatable=2 * GI)) == f"{text} it"
+    assert outside_pods_text(replace(OUTSIDE, unallocatable=GI)) == f"{text} 1Gi of it"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        replace(OUTSIDE, elsewhere=GI),
+        replace(OUTSIDE, elsewhere=None),
+        replace(OUTSIDE, host_filled=True),
+        replace(OUTSIDE, capacity=64 * GI),
+        replace(OUTSIDE, signal=Signal.NODEFS_AVAILABLE),
+    ],
+    ids=["less than was missing", "not known", "said already", "a small part", "of a disk"],
+)
+def test_else_it_is_not_said(found: Incident) -> None:
+    assert outside_pods_text(found) == reserve_text(found) == ""
+
+
+def test_what_belongs_to_no_pod_is_to_be_reserved() -> None:
+    """The 2.5Gi that the host held were named, and in no advice once the host grew no more."""
+    reserve = "let systemReserved and kubeReserved of the kubelet cover the 2Gi that belongs to no pod"
+    assert reserve_text(OUTSIDE) == reserve
+    assert now_text(OUTSIDE).endswith(reserve)
+
+
+def test_nothing_is_to_be_reserved_for_the_leak_of_one_pod() -> None:
+    """Beside "mend or limit" of the only pod that grew it was said to let systemReserved cover what the host held."""
+    pod = OUTSIDE.event.pod
+    verdict = EvictionVerdict(
+        need=Need.NEEDED, pod=pod, fewest=(pod,), growers=(Grower(pod=pod, rate=1),), played=MINUTE
+    )
+    found = replace(OUTSIDE, verdict=verdict)
+    assert outside_pods_text(found)
+    assert reserve_text(found) == ""
+    within = tuple(replace(row, request=row.usage or 0) for row in found.ranking)
+    assert reserve_text(replace(found, ranking=within)), "it grew within its request"
+    two = replace(verdict, growers=(*verdict.growers, Grower(pod="", rate=1)))
+    assert reserve_text(replace(found, verdict=two)), "it made no more than half of the growth"
+
+
+def test_what_still_grows_outside_pods_is_not_to_be_reserved() -> None:
+    """Beside "what belongs to no pod still grows" it was said to let systemReserved cover what that held."""
+    on = GrowsOn(growers=(Grower(pod="", rate=1),), short_at="00:09:00")
+    assert reserve_text(replace(OUTSIDE, grows_on=on)) == ""

@@ -1,0 +1,142 @@
+"""Checks what an earlier or a smaller soft threshold would have done, and how far the hard one was when the pod went."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.core.model.signal import Resource
+from evictd.core.units.duration import MINUTE
+from evictd.render.history.history import EventKind
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.remedy.soft_threshold import (
+    LEAD_SECONDS,
+    above_hard_text,
+    evicted_within_lead,
+    fall_within_lead,
+    hidden_from_soft,
+    smaller_soft_text,
+    was_within_request,
+    went_for_soft,
+)
+from evictd.render.incident.view import verdict_text
+from tests.render.recorded_incident import incident
+from tests.stories import GI
+
+
+def test_a_pod_was_within_its_request_by_what_it_took_since() -> None:
+    found = incident()
+    assert found.victim is not None
+    assert found.victim.usage is not None
+    grower = Grower(pod=found.event.pod, rate=1 << 20)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, growers=(grower,), played=5 * MINUTE)
+    near = replace(found.victim, request=found.victim.usage - (LEAD_SECONDS << 20))
+    judged = replace(found, verdict=verdict, ranking=(near,))
+    assert was_within_request(judged, Resource.MEMORY)
+    assert not was_within_request(judged, Resource.PIDS)
+    assert not was_within_request(replace(judged, verdict=None), Resource.MEMORY)
+
+
+def test_an_eviction_just_before_is_returned() -> None:
+    found = incident()
+    other = replace(found.event, uid="other", kind=EventKind.EVICTED)
+    assert evicted_within_lead(replace(found, before=(other,))) is other
+    assert evicted_within_lead(replace(found, before=(replace(other, at="2025-12-31T00:00:00Z"),))) is None
+
+
+def test_in_a_sudden_fall_a_higher_limit_is_met_hardly_earlier() -> None:
+    """From the 56Mi of the half minute after it, a threshold 100Mi higher was said to be met 60 s earlier."""
+    sudden = replace(
+        incident(), levels=(("soft", 900),), points=((-40.0, 4000), (-32.0, 4000), (-30.0, 890), (0.0, 800))
+    )
+    assert fall_within_lead(sudden, 1000) == (4000, 2.0)
+    assert fall_within_lead(sudden, 4001) is None
+    slow = replace(sudden, points=((-90.0, 1000), (-60.0, 960), (-30.0, 910), (0.0, 800)))
+    assert fall_within_lead(slow, 1000) is None
+    assert fall_within_lead(replace(sudden, points=()), 1000) is None
+
+
+STILL = ((-40.0, 3 * GI), (-30.0, 2 * GI), (-5.0, 2 * GI), (0.0, 2 * GI))
+
+
+def for_soft(*growers: Grower, available: int = 2 * GI) -> Incident:
+    """An eviction for a soft threshold of 3Gi beside a hard one of 1Gi."""
+    found = incident()
+    because = {**found.event.evidence["because"], "threshold": {"gracePeriodNanoseconds": MINUTE}}
+    return replace(
+        found,
+        event=replace(found.event, evidence={**found.event.evidence, "because": because}),
+        levels=(("soft", 3 * GI), ("hard", GI)),
+        soft=13 * GI // 4,
+        available=available,
+        points=STILL,
+        verdict=EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, growers=growers, played=5 * MINUTE),
+    )
+
+
+def test_what_was_left_when_growth_had_ended_is_proposed() -> None:
+    """A threshold of 1Gi that evicts no pod was not named where 1.1Gi was left for 18 minutes (world 44)."""
+    assert smaller_soft_text(for_soft()) == (
+        "a soft threshold of at most 2.24Gi (it was 3.25Gi): 1.99Gi or more was left (2.24Gi less what no process can allocate), "
+        "and nothing grew any more"
+    )
+
+
+def test_the_amount_to_configure_is_above_the_hard_threshold_and_what_no_process_can_allocate() -> None:
+    """A soft threshold of 525Mi was proposed beside a hard one of 500Mi, and `evictd check` warned of it (SoftAfterHard)."""
+    found = for_soft(available=GI + GI // 64)
+    found = replace(found, points=((-30.0, GI + GI // 64), (0.0, GI + GI // 64)))
+    assert hidden_from_soft(found) == GI // 4
+    assert smaller_soft_text(found).startswith("a soft threshold of at most 1.26Gi ")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        for_soft(Grower(pod="default/web", rate=1)),
+        replace(for_soft(), points=((-40.0, 3 * GI), (0.0, 2 * GI))),
+        for_soft(available=GI),
+        incident(),
+    ],
+    ids=["a pod grows", "the node fills", "the hard one is near", "evicted for the hard one"],
+)
+def test_no_other_threshold_is_proposed(found: Incident) -> None:
+    assert smaller_soft_text(found) == ""
+
+
+def for_soft_of_above_hard(available: int = 2 * GI, *levels: tuple[str, int]) -> Incident:
+    """An eviction for a soft threshold of 3Gi."""
+    found = incident()
+    because = {**found.event.evidence["because"], "threshold": {"gracePeriodNanoseconds": MINUTE}}
+    return replace(
+        found,
+        event=replace(found.event, evidence={**found.event.evidence, "because": because}),
+        levels=(("soft", 3 * GI), *levels),
+        available=available,
+        verdict=EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, fewest=(found.event.pod,), played=5 * MINUTE),
+    )
+
+
+def test_what_was_left_above_the_hard_threshold_is_said() -> None:
+    """`its end was needed` was said of a pod although 228Mi was left above the hard threshold (world 25)."""
+    found = for_soft_of_above_hard(2 * GI, ("hard", GI))
+    assert above_hard_text(found) == "the hard threshold, 1Gi, was not met: 1Gi was left above it"
+    assert verdict_text(found).startswith("its end was needed for the soft threshold")
+    assert verdict_text(found).endswith("; the hard threshold, 1Gi, was not met: 1Gi was left above it")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        incident(),
+        for_soft_of_above_hard(GI // 2, ("hard", GI)),
+        replace(for_soft_of_above_hard(2 * GI, ("hard", GI)), points=((0.0, 2 * GI), (17.0, GI - 1)), gone_after=18.0),
+    ],
+    ids=["for the hard one", "the hard one was met as well", "it was met before the pod's end (world 16)"],
+)
+def test_an_eviction_for_the_hard_threshold_is_needed_without_a_condition(found: Incident) -> None:
+    assert (went_for_soft(found), above_hard_text(found)) == (False, "")
+
+
+def test_only_the_soft_threshold_is_named_where_the_record_has_no_hard_one() -> None:
+    assert (went_for_soft(for_soft_of_above_hard()), above_hard_text(for_soft_of_above_hard())) == (True, "")
