@@ -50,6 +50,7 @@ from tests.laws import test_progress as progress
 from tests.laws.generated import Moment, by_the_core, configs, scenarios
 from tests.laws.test_model_check import walk
 from tests.world import test_hidden_release as of_hidden_release
+from tests.world import test_leak_of_priority as of_priority
 
 TESTS = Path(__file__).parents[1]
 Faulty = Callable[[Any], Any]
@@ -474,6 +475,14 @@ FAULTS = [
         name="_given_back",
         faulty=first(lambda state, pods, _, *rest: (state, pods, 0, *rest)),
         law=of_hidden_release.test_no_small_pod_goes_while_others_take_what_a_victim_gave_back,
+    ),
+    Fault(
+        point=40,
+        what="a pod that its owner has just created again goes again before the leak",
+        place=Shortage,
+        name="is_far_over",
+        faulty=always(value=True),
+        law=partial(of_priority.test_a_pod_whose_owner_creates_it_again_goes_once_and_then_the_leak, 0),
     ),
 ]
 NEVER_THERE = [

@@ -15,7 +15,6 @@ from evictd.commands.source import own_config
 from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, need, shorten, standard
 from evictd.core.eviction.chooser import StandardChooser
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
-from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.resources import Volume, VolumeKind
@@ -164,11 +163,6 @@ FAULTS = [
             of_priority.test_pods_over_their_requests_stay_where_a_leak_of_higher_priority_follows,
             *of_priority.OF_MEMORY,
         ),
-    ),
-    Fault(
-        what="a pod that is created again goes again before the leak",
-        places={(Shortage, "is_far_over"): returns(True)},
-        shown_by=partial(of_priority.test_a_pod_whose_owner_creates_it_again_goes_once_and_then_the_leak, 0),
     ),
     Fault(what="no Blame", places={(chooser, "blamed"): returns(None)}, shown_by=incident("15-static-culprit")),
     Fault(what="no Prudence", places={(chooser, "never_clear"): returns(None)}, shown_by=a_threshold_never_clear),
