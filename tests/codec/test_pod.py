@@ -81,6 +81,13 @@ def test_what_is_unknown_of_a_pod_is_written() -> None:
     assert decode_pod(encode_pod(unknown)) == unknown
 
 
+@pytest.mark.parametrize(("spec", "shared"), [({}, True), ({"hostUsers": True}, True), ({"hostUsers": False}, False)])
+def test_a_pod_has_the_nodes_user_namespace_unless_its_spec_says_otherwise(spec: dict[str, Any], shared: bool) -> None:
+    pod = decode_pod(wire(**spec))
+    assert pod.host_users is shared
+    assert decode_pod(encode_pod(pod)) == pod
+
+
 def test_volume_kinds() -> None:
     """By the field that is set."""
     sources: dict[str, Any] = {kind.value: {} for kind in VolumeKind if kind is not VolumeKind.OTHER}

@@ -91,6 +91,7 @@ def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
             overhead=resources_of(spec.overhead),
             volumes=tuple(_volume(v) for v in spec.volumes or ()),
             tolerations=tuple(_toleration(t) for t in spec.tolerations or ()),
+            host_users=spec.host_users is not False,
             labels=metadata.labels or {},
             owner=f"{owner.kind}/{owner.name}" if owner.controller else "",
             owner_uid=owner.uid,
@@ -276,6 +277,7 @@ def encode_pod(pod: Pod) -> dict[str, Any]:
         "priority": pod.priority,
         "priorityClassName": pod.priority_class_name,
         "terminationGracePeriodSeconds": pod.termination_grace_period_seconds,
+        "hostUsers": None if pod.host_users else False,
     }
     status = {
         "phase": pod.phase,

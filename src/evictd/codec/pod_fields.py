@@ -32,7 +32,7 @@ _NOT_READ: Mapping[type[msgspec.Struct], str] = {
     WireOwner: "blockOwnerDeletion",
     WireSpec: """
         activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks
-        ephemeralContainers evictionResponders hostAliases hostIPC hostNetwork hostPID hostUsers hostname
+        ephemeralContainers evictionResponders hostAliases hostIPC hostNetwork hostPID hostname
         hostnameOverride imagePullSecrets nodeSelector os preemptionPolicy readinessGates resourceClaims restartPolicy
         runtimeClassName schedulerName schedulingGates schedulingGroup securityContext serviceAccount serviceAccountName
         setHostnameAsFQDN shareProcessNamespace subdomain topologySpreadConstraints

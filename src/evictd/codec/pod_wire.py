@@ -79,6 +79,7 @@ class WireSpec(WireStruct, frozen=True):
     priority_class_name: str | None = None
     termination_grace_period_seconds: WireInt | None = None
     node_name: str | None = None
+    host_users: bool | None = None
 
 
 class WireOwner(WireStruct, frozen=True):

@@ -1,5 +1,7 @@
 """What of a pod is measured on disk, and what counts."""
 
+from dataclasses import replace
+
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.stats import DiskUsage
@@ -26,6 +28,13 @@ def test_a_request_names_what_the_kubelet_measures() -> None:
         "kubernetes.io~downward-api": "downwardAPI",
     }
     assert made.full_name == "ns/web"
+
+
+def test_quotas_count_only_for_a_pod_that_cannot_change_its_project() -> None:
+    """Root in the node's user namespace can move its files to another project; what is not known of a pod counts as that."""
+    pod = Pod(name="web", namespace="ns", uid="u1")
+    assert not disk_request(pod).quotas
+    assert disk_request(replace(pod, host_users=False)).quotas
 
 
 def test_what_counts_against_the_pods_ephemeral_storage() -> None:

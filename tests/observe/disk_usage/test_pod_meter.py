@@ -1,6 +1,7 @@
 """A pod's disk usage in the kubelet's directories."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError
-from evictd.observe.disk_usage import levels, tree_walk
+from evictd.observe.disk_usage import levels, pod_meter, tree_walk
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter, open_below
 from evictd.observe.filesystems.mounts import mount_number
@@ -138,6 +139,17 @@ def test_a_volume_that_is_too_large_to_be_walked_counts_with_what_was_seen_of_it
     (problem,) = found.problems
     assert problem.source == "volume data of ns/web"
     assert "at least" in problem.detail
+
+
+@pytest.mark.parametrize(("quotas", "inodes"), [(False, 3), (True, 1)], ids=["of the node", "of its own"])
+def test_a_quota_counts_only_where_the_user_namespace_is_the_pods_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quotas: bool, inodes: int
+) -> None:
+    """Otherwise its root can set another project on its files, and the quota counts next to nothing."""
+    monkeypatch.setattr(pod_meter, "quota_usage", lambda _: DiskUsage(0, 1))
+    kubelet: Tree = {"pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"data": {"a": "x", "b": "y"}}}}}}
+    asked = replace(request(("kubernetes.io~empty-dir", "data")), quotas=quotas)
+    assert measure(tmp_path, asked, kubelet=kubelet).volumes["data"].inodes_used == inodes
 
 
 def test_a_subvolume_of_btrfs_has_the_number_of_its_mount_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,8 @@ class Pod:
     overhead: Resources = field(default_factory=dict)
     volumes: tuple[Volume, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    host_users: bool = True
+    """False where the spec gives the pod a user namespace of its own, so that its root is not the node's."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """As the pod's author wrote them: only `ranking` of the configuration may match them."""
     owner: str = ""

@@ -49,6 +49,9 @@ class DiskRequest:
     """The directories that the pod's cgroup may have, where the deleted files of its processes are to be counted as well."""
     layers: tuple[LayerRequest, ...] = ()
     """The running containers whose writable layers are to be walked."""
+    quotas: bool = False
+    """Whether project quotas count: root of the node's user namespace can set another project on its files, and then they do not.
+    The kubelet too uses quotas only for pods with `hostUsers: false` (`assignQuota`)."""
     limited: bool = False
     """Whether the pod has a limit of local storage, which is enforced also while no filesystem is near a threshold."""
     writes_most: bool = False
@@ -134,5 +137,6 @@ def disk_request(pod: Pod) -> DiskRequest:
         name=pod.name,
         containers=tuple(container.name for container in (*pod.init_containers, *pod.containers)),
         volumes=tuple((PLUGINS[volume.kind], volume.name) for volume in pod.volumes if volume.kind in PLUGINS),
+        quotas=not pod.host_users,
         limited=bool(pod.resource_totals.local_limits),
     )

@@ -228,7 +228,8 @@ class PodMeasurement:
         return FilesWalk(folder, self._meter.limiter)
 
     def _tree(self, folder: int) -> DiskUsage | Walk:
-        return quota_usage(folder) or TreeWalk(folder, self._meter.limiter)
+        quota = quota_usage(folder) if self._request.quotas else None
+        return quota or TreeWalk(folder, self._meter.limiter)
 
 
 def _hosts_file(folder: int) -> DiskUsage | None:
