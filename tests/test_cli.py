@@ -4,6 +4,7 @@ import fcntl
 import io
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from evictd import __version__
 from evictd.cli import COMMANDS, main
 from evictd.errors import EvictdError, ExitCode, InputError, NotFoundError, RuntimeUnavailableError
 from tests.commands.test_replay import journal_of
+from tests.locked import locked_directory
 from tests.stories import SCENARIOS
 
 ROOT = Path(__file__).parent.parent
@@ -291,6 +293,21 @@ def test_a_name_that_is_too_long_is_one_clear_error(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().err
     assert shown.endswith("...: File name too long\n")
     assert len(shown) < 100
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["check --config", "check --config-dir", "check", "explain --config", "explain", "simulate", "history", "advise"],
+)
+def test_a_file_in_a_directory_that_this_user_may_not_enter_is_a_wrong_input(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not a node that is not reached, which a caller tries again."""
+    main([*command.split(), str(tmp_path / "none.yaml")])  # imports everything as the present user
+    capsys.readouterr()
+    with locked_directory(tmp_path, b"{}") as folder:
+        assert main([*command.split(), str(folder / "journal.jsonl")]) == ExitCode.USAGE
+    assert re.search(r"journal\.jsonl: Permission denied; .*use sudo", capsys.readouterr().err)
 
 
 def test_only_the_requested_command_is_imported() -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from evictd.commands.no_file import refuse_directory, with_examples
+from evictd.commands.no_file import is_directory, is_there, refuse_directory, with_examples
 from evictd.errors import InputError
+from tests.locked import locked_directory
 
 EXAMPLES = "examples are elsewhere"
 
@@ -28,6 +29,19 @@ def test_a_directory_is_answered_with_the_files_that_are_meant_or_with_its_direc
     assert refusal(tmp_path, "kind: B") == "DIR: is a directory; give a file of DIR/inner"
     assert refusal(tmp_path, "kind: C") == f"DIR: is a directory; {EXAMPLES}"
     refuse_directory(tmp_path / "notes.txt", lambda _: False, EXAMPLES)
+
+
+def test_a_path_that_this_user_may_not_look_at_is_left_to_its_reading(tmp_path: Path) -> None:
+    """With Python 3.11 `check`, `explain` and `simulate` ended with 3, as if the node were not reached."""
+    with locked_directory(tmp_path, b"{}") as folder:
+        file = folder / "journal.jsonl"
+        assert (is_there(file), is_directory(file)) == (True, False)
+        refuse_directory(file, lambda _: False, EXAMPLES)
+        fault = InputError(f"{file}: Permission denied")
+        assert with_examples(fault, file, EXAMPLES) is fault
+    assert (is_there(tmp_path / "none"), is_directory(tmp_path / "none")) == (False, False)
+    assert (is_there(tmp_path / ("x" * 5000)), is_directory(tmp_path / ("x" * 5000))) == (False, False)
+    assert (is_there(tmp_path), is_directory(tmp_path)) == (True, True)
 
 
 def test_a_file_that_is_not_there_is_answered_with_the_examples(tmp_path: Path) -> None:

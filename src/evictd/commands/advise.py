@@ -25,6 +25,7 @@ from evictd.advice.proposal import advise
 from evictd.codec.journal import encode_entry
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.commands.journals import journal_files_in, read_lines
+from evictd.commands.no_file import is_directory
 from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario, report_plot
 from evictd.config.file import shown_path
 from evictd.core.model.finding import RankedPod
@@ -106,7 +107,7 @@ def find_nodes(paths: Iterable[Path]) -> list[Source]:
     """Find the nodes below the paths; raises `InputError` where there are none."""
     sources: list[Source] = []
     for path in paths:
-        if not path.is_dir():
+        if not is_directory(path):
             sources.append((path.stem, (path,)))
             continue
         for folder, folders, files in os.walk(path):

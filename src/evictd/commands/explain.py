@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.config.eviction_config import decode_eviction_config
+from evictd.commands.no_file import is_there
 from evictd.commands.source import add_policy_argument, default_settings, load_to_play, read_scenario, scenario_config
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
@@ -135,7 +136,7 @@ def this_machine(settings: Settings) -> NodeView:
 
 
 def _scenario(args: argparse.Namespace) -> NodeView:
-    if not args.file.suffix and len(args.file.parts) == 2 and not args.file.exists():
+    if not args.file.suffix and len(args.file.parts) == 2 and not is_there(args.file):
         raise InputError(f"{args.file}: there is no such file; of a pod, `evictd why {args.file}` tells the place")
     scenario = read_scenario(args.file)
     config = scenario_config(scenario, args.file, args)

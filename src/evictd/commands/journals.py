@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from evictd.codec.checksum import unsealed
 from evictd.codec.journal import KIND, JournalEntry, decode_entry
+from evictd.commands.no_file import is_directory, is_there
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import STANDARD_INPUT, shown_path
 from evictd.errors import InputError, NodeError
@@ -58,7 +59,7 @@ def named_behind_journals(args: argparse.Namespace) -> str | None:
     if len(args.journal) < 2:
         return None
     *files, last = args.journal
-    if last == STANDARD_INPUT or last.exists():
+    if last == STANDARD_INPUT or is_there(last):
         return None
     args.journal = files
     return str(last)
@@ -70,7 +71,7 @@ def named_beside_journals(args: argparse.Namespace, first: str | None, form: str
     Raises `InputError` if there are several; `form` is what one of them is: `NAMESPACE/POD`.
     """
     words = [*filter(None, (first,)), *args.beside]
-    files = [word for word in words if Path(word).exists()]
+    files = [word for word in words if is_there(Path(word))]
     args.journal = [*args.journal, *map(Path, files)]
     named = [word for word in words if word not in files]
     if len(named) > 1:
@@ -103,7 +104,7 @@ def _directory_of_daemon() -> Path | None:
 
 def expanded(paths: Sequence[Path]) -> list[Path]:
     """Replace directories by the files of their journals; says on standard error which older files a single file leaves out."""
-    found = [file for path in paths for file in (journal_files(path) if path.is_dir() else [path])]
+    found = [file for path in paths for file in (journal_files(path) if is_directory(path) else [path])]
     if len(found) == 1 and found[0].name == NEWEST and (left := _older(found[0].parent)):
         names = " ".join(str(path) for path in left)
         sys.stderr.write(
@@ -157,7 +158,8 @@ def _denied(path: Path) -> str:
 
 
 def _older(directory: Path) -> list[Path]:
-    return sorted(directory.glob("journal.[0-9]*.jsonl"), key=_number, reverse=True)
+    found = directory.glob("journal.[0-9]*.jsonl") if is_directory(directory) else ()
+    return sorted(found, key=_number, reverse=True)
 
 
 def _number(path: Path) -> int:

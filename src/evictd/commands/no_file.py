@@ -10,9 +10,29 @@ from evictd.render.text import first_of
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is such a file, or this user may not look: reading it says so.
+
+    `Path.exists` then raises an error, and from Python 3.14 on is False.
+    """
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return True
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a path is a directory; not where this user may not look: reading it says so."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def refuse_directory(path: Path, is_meant: Callable[[Path], bool], examples: str) -> None:
     """Refuse a directory, with its files for which `is_meant`, the directories in it that have such, or `examples`."""
-    if not path.is_dir():
+    if not is_directory(path):
         return
     files = list(_files_in(path))
     if meant := [str(each) for each in files if is_meant(each)]:
@@ -28,7 +48,7 @@ def refuse_directory(path: Path, is_meant: Callable[[Path], bool], examples: str
 
 def with_examples(error: InputError, path: Path, examples: str) -> InputError:
     """Return the fault of reading a file with `examples`, if the file is not there and nothing near it is named."""
-    if path == STANDARD_INPUT or path.exists() or any("did you mean" in each for each in error.problems):
+    if path == STANDARD_INPUT or is_there(path) or any("did you mean" in each for each in error.problems):
         return error
     return InputError(tuple(f"{each}; {examples}" for each in error.problems))
 

@@ -23,7 +23,7 @@ from evictd.codec.resource_names import resource_problems
 from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
-from evictd.commands.no_file import refuse_directory, with_examples
+from evictd.commands.no_file import is_directory, is_there, refuse_directory, with_examples
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.config.flags import NO_FLAGS, Flags
@@ -200,7 +200,11 @@ def load_to_play(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
 
 def _refuse_story(path: Path, option: str, remedy: str) -> None:
     """Refuse a scenario or a world as a configuration; raises `InputError`."""
-    if path.is_file() and (kind := _kind(read_text(path, max_bytes=MAX_BYTES), path)) in _KINDS:
+    if (
+        is_there(path)
+        and not is_directory(path)
+        and (kind := _kind(read_text(path, max_bytes=MAX_BYTES), path)) in _KINDS
+    ):
         raise InputError(f"{option}: {shown_path(path)}: is a {str(kind).lower()}; {remedy}")
 
 
@@ -249,7 +253,7 @@ def _compared(
 ) -> tuple[str, Settings | None, EvictionConfig]:
     """Return name, settings and configuration of `--compare`; `given` are the settings of `--config`."""
     name, policies = _compared_name(args.compare), [policy.value for policy in Policy]
-    if name not in policies and not args.compare.exists() and not args.compare.suffix:
+    if name not in policies and not is_there(args.compare) and not args.compare.suffix:
         meant = did_you_mean(name.capitalize(), policies) or f"give a file or a policy: {' or '.join(policies)}"
         raise InputError(f"--compare: {name}: is no file and no policy; {meant}")
     if name in policies:
@@ -284,7 +288,7 @@ def in_cluster_of(settings: Settings, recorded: EvictionConfig) -> EvictionConfi
 
 def _compared_name(compare: Path) -> str:
     """Return what `--compare` names: a policy in any case, or a file."""
-    return str(compare) if compare.exists() else _policy_name(str(compare))
+    return str(compare) if is_there(compare) else _policy_name(str(compare))
 
 
 def world_under(file: WorldFile, settings: Settings | None) -> World:

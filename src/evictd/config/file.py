@@ -31,6 +31,7 @@ MAX_BYTES = 2**20
 _MOST_NAMES = 1000
 """Files of a folder among which a similar name is looked for."""
 _MAX_VALUES = 50_000
+_DENIED = "let this user read it, or use sudo"
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "merge", "value")}
 _SCALAR_TAGS = {_TAG + name for name in ("bool", "int", "float", "null")}
@@ -96,6 +97,8 @@ def _read_file(path: Path, max_bytes: int) -> tuple[int, bytes]:
             return status.st_size, b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
     except OSError as error:
         remedy = "give a file in it" if isinstance(error, IsADirectoryError) else ""
+        if isinstance(error, PermissionError):
+            remedy = _DENIED
         if isinstance(error, FileNotFoundError):
             remedy = did_you_mean(path.name, _similar_beside(path))
         raise InputError(f"{path}: {error.strerror or error}{remedy and f'; {remedy}'}") from error
@@ -294,12 +297,13 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
 
 def drop_ins(directory: Path) -> list[Path]:
     """Return every `*.conf` below the directory, in lexical order."""
-    if not directory.is_dir():
-        raise InputError(f"{directory}: is no directory; give one with *.conf files")
     try:
+        if not directory.is_dir():
+            raise InputError(f"{directory}: is no directory; give one with *.conf files")
         return sorted((one for one in directory.rglob("*.conf") if one.is_file()), key=lambda one: one.parts)
     except OSError as error:
-        raise InputError(f"{directory}: {error.strerror or error}") from error
+        remedy = _DENIED if isinstance(error, PermissionError) else ""
+        raise InputError(f"{directory}: {error.strerror or error}{remedy and f'; {remedy}'}") from error
 
 
 def load_yaml(text: str) -> object:
