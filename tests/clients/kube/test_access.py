@@ -1,15 +1,18 @@
 """A service account is read without the `kubernetes` package, and behind a proxy with it."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from evictd.clients.kube import access
 from evictd.clients.kube.access import load_access
 from evictd.clients.kube.service_account import IN_CLUSTER
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
+VERSION = "client.authentication.k8s.io/v1"
 
 
 @pytest.fixture
@@ -64,3 +67,23 @@ def test_the_package_is_not_imported_for_a_service_account(account: Path) -> Non
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_credential_plugin_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is first run before the daemon's first cycle: while it hung, no pod was evicted."""
+    monkeypatch.setattr(access, "PLUGIN_SECONDS", 1)
+    credential = {"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": "late"}}
+    script = f"#!/bin/sh\necho $$ >{tmp_path}/pid\nsleep 5\necho '{json.dumps(credential)}'\n"
+    (tmp_path / "plugin").write_text(script)
+    (tmp_path / "plugin").chmod(0o700)
+    plugin = {"apiVersion": VERSION, "command": "./plugin"}
+    kubeconfig = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:6443"}}],
+        "users": [{"name": "u", "user": {"exec": plugin}}],
+    }
+    (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig))
+    assert load_access(str(tmp_path / "kubeconfig"), {}, tmp_path).headers() == {}
+    pid = (tmp_path / "pid").read_text().strip()
+    assert not Path("/proc", pid).exists(), "it was ended, not left behind"

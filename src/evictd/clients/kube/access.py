@@ -5,7 +5,9 @@ where a proxy is configured by environment variables. That package costs 20 MiB 
 imported only then.
 """
 
+import shutil
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from evictd.core.frozen import frozen
 
 _IDLE_CONNECTIONS = 4
 """Kept per pool: the request queue's, the evictor's and the watch's, and one to spare."""
+PLUGIN_SECONDS = 10
+"""The time that a credential plugin (`exec` of a kubeconfig) may take; then it has failed."""
 _PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _KEEPALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -85,12 +89,26 @@ def _from_service_account_behind_proxy(environ: Mapping[str, str], folder: Path)
 
 def _from_kubeconfig(path: str) -> Access:
     from kubernetes import client, config  # noqa: PLC0415
+    from kubernetes.config import exec_provider, kube_config  # noqa: PLC0415
 
+    package: Any = kube_config
+    plugin: Any = exec_provider.ExecProvider
+    package.ExecProvider = lambda *given: _bounded(plugin(*given))
     configuration: Any = client.Configuration()
     load: Any = config.load_kube_config
     load(config_file=path, client_configuration=configuration)
     named = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
     return _of_configuration(configuration, (path, *(name for name in named if name)))
+
+
+def _bounded(plugin: Any) -> Any:
+    """Let a credential plugin be ended after its time, which the package does not: it is run before the daemon's first cycle.
+
+    Not at a terminal, where it may ask its user.
+    """
+    if not sys.stdout.isatty() and shutil.which("timeout") is not None:
+        plugin.args = ["timeout", "-k", "1", str(PLUGIN_SECONDS), *plugin.args]
+    return plugin
 
 
 def _of_configuration(configuration: Any, files: tuple[str, ...]) -> Access:
