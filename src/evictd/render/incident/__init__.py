@@ -6,7 +6,8 @@ The parts of `evictd incident`, in the order of the output, and the modules that
   `arrivals`, `earlier` evictions, `filled`, `journal_end`; the command adds the `verdict` and what `grows_on`;
 * "in short" and "now" (`heading`): `summary` and `remedy.now`, with `cause.growers`, `remedy.held_back`, `cause.outside_pods`;
 * who filled what was short, and the chart: `record.filled`, `view`;
-* what came back (package `relief`): `relief`, `back_alone`, then the verdict, with `cause.unknown_images` and `cause.outside_pods`;
+* what came back (package `relief`): `relief`, `back_alone`, then the verdict, with `cause.unknown_images` and
+  `cause.outside_pods`;
 * what would have avoided it, and what would not have (package `remedy`): `avoidance` of the parts `limit_remedy`,
   `request_remedy`, `priority_remedy` and `soft_threshold`, with `cause.growers` and `cause.page_cache`;
 * ranking: `view`; before, after and the events written: `events`.
