@@ -339,11 +339,12 @@ def test_a_grace_period_of_more_than_a_day_is_said(period: str, warned: bool) ->
 def test_a_percentage_that_is_no_number_is_said() -> None:
     """The kubelet accepts it and never acts on it; `evictd check` noted -8Ei."""
     text: dict[str, object] = {
-        "evictionHard": {"nodefs.available": "NaN%", "pid.available": "5%"},
-        "evictionMinimumReclaim": {"pid.available": "nan%"},
+        "evictionHard": {"nodefs.available": "NaN%", "pid.available": "5%", "imagefs.available": "5%"},
+        "evictionMinimumReclaim": {"pid.available": "nan%", "imagefs.available": "Inf%"},
     }
-    told = [warning for warning in build(text, None).warnings if "NaN%" in warning]
+    told = [warning for warning in build(text, None).warnings if "write a number" in warning]
     assert told == [
-        "nodefs.available: NaN% is never met; write a number, such as 5%",
-        "the minimum reclaim of pid.available: NaN% frees nothing more; write a number, such as 5%",
+        "nodefs.available: nan% is never met; write a number, such as 5%",
+        "the minimum reclaim of pid.available: nan% frees nothing more; write a number, such as 5%",
+        "the minimum reclaim of imagefs.available: inf% frees nothing more; write a number, such as 5%",
     ]

@@ -232,9 +232,9 @@ def _without_number(eviction: EvictionConfig) -> Iterator[str]:
     for each in eviction.thresholds:
         values = (("", each.value), ("the minimum reclaim of ", each.min_reclaim))
         for what, value in values:
-            if value is not None and value.quantity is None and math.isnan(value.fraction):
+            if value is not None and value.quantity is None and not math.isfinite(value.fraction):
                 effect = "frees nothing more" if what else "is never met"
-                yield f"{what}{each.signal.value}: NaN% {effect}; write a number, such as 5%"
+                yield f"{what}{each.signal.value}: {value} {effect}; write a number, such as 5%"
 
 
 def _long_graces(eviction: EvictionConfig) -> Iterator[str]:

@@ -77,7 +77,7 @@ def test_observations_survive() -> None:
         {"signal": "x", "operator": "LessThan", "value": {"quantity": "1"}},
         {"signal": "pid.available", "value": {}},
         {"signal": "pid.available", "value": {"quantity": "1GB"}},
-        {"signal": "pid.available", "value": {"fraction": "inf"}},
+        {"signal": "pid.available", "value": {"fraction": "one"}},
     ],
 )
 def test_foreign_values_are_refused(plain: dict[str, object]) -> None:

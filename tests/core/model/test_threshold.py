@@ -19,7 +19,7 @@ from evictd.core.model.threshold import (
     thresholds_met_grace_period,
     thresholds_updated_stats,
 )
-from evictd.core.model.threshold_config import parse_threshold_value
+from evictd.core.model.threshold_config import parse_minimum_reclaim, parse_threshold_value
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import number, threshold
@@ -71,6 +71,15 @@ def test_not_a_number_is_never_met() -> None:
     """`NaN%` passes the kubelet's checks and is inert."""
     inert = Threshold(signal=Signal.MEMORY_AVAILABLE, value=ThresholdValue(fraction=float("nan")))
     assert not is_met(inert, seen("0"))
+
+
+@pytest.mark.parametrize("reclaim", ["Inf%", "1e36%", "NaN%"])
+def test_a_minimum_reclaim_beyond_64_bits_adds_nothing(reclaim: str) -> None:
+    """`Inf%` passes the kubelet's checks as well; its int64 is the least one on amd64."""
+    one = threshold("memory.available", "1Gi")
+    one = replace(one, min_reclaim=parse_minimum_reclaim(one.signal, reclaim))
+    assert is_met(one, seen("0"))
+    assert not is_met(one, seen("0"), with_min_reclaim=True)
 
 
 def test_an_entry_without_an_operator_is_never_met() -> None:

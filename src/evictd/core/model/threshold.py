@@ -4,7 +4,6 @@ Kubelet `pkg/kubelet/eviction/api/types.go` and the threshold half of `helpers.g
 configuration's maps.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
@@ -49,12 +48,14 @@ class ThresholdValue:
         return self.quantity.written_text if self.quantity is not None else f"{self.fraction * 100:.6g}%"
 
     def resolve(self, capacity: Quantity) -> Quantity:
-        """Return the amount for this capacity (`GetThresholdQuantity`): a percentage is truncated and has the binary format."""
+        """Return the amount for this capacity (`GetThresholdQuantity`): a percentage is truncated and has the binary format.
+
+        `NaN%`, `Inf%` and what exceeds 64 bits become the least int64, as on amd64.
+        """
         if self.quantity is not None:
             return self.quantity
-        if math.isnan(self.fraction):
-            return Quantity(-(2**63) * NANO, Format.BINARY_SI)
-        return Quantity(int(float(capacity.value()) * self.fraction) * NANO, Format.BINARY_SI)
+        amount = float(capacity.value()) * self.fraction
+        return Quantity((int(amount) if abs(amount) < 2**63 else -(2**63)) * NANO, Format.BINARY_SI)
 
 
 @frozen
