@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 import pytest
 
-from evictd.codec.strict import Duration, Word, at, decode, unknown_fields
+from evictd.codec.strict import Amount, Duration, Rate, Size, Word, at, decode, unknown_fields
 from evictd.core.units.duration import SECOND
 
 
@@ -138,3 +138,33 @@ def test_a_field_that_is_known_beside_those_of_a_struct_is_no_fault() -> None:
     document = {"inner": {"deep": True, "deeper": 1, "dep": 2}, "table": {"any": "key"}, "other": 1}
     found = unknown_fields(Sample, document, also={Inner: ["deeper"], Sample: ["other"]})
     assert list(map(str, found)) == ["inner.dep: unknown field; did you mean deep?"]
+
+
+class Amounts(msgspec.Struct, frozen=True):
+    """The fields that a quantity is read into."""
+
+    amount: Amount = Amount(0)
+    rate: Rate = Rate(0)
+    size: Size = Size(0)
+    table: dict[str, Amount] = {}
+    factor: float = 0.5
+
+
+@pytest.mark.parametrize("field", ["amount", "rate", "size"])
+@pytest.mark.parametrize("value", ["9223372036854775808", "10E", "1e30", "1e400"])
+def test_an_amount_of_more_than_64_bits_is_a_fault(field: str, value: str) -> None:
+    """They were read as 0, or called negative: `int64` of them wraps around."""
+    read, found = decode(Amounts, {field: value})
+    assert [each.wrong for each in found] == ["is out of range"]
+    assert read == Amounts()
+
+
+def test_cpu_and_a_binary_suffix_have_the_same_limit() -> None:
+    read, found = decode(Amounts, {"amount": "9Ei", "table": {"cpu": "10E", "memory": "-1"}})
+    assert [each.wrong for each in found] == ["is out of range", "is negative"]
+    assert read.amount == 2**63 - 1  # a binary suffix saturates
+
+
+def test_a_number_that_no_float_holds_is_a_fault() -> None:
+    """`memoryThrottlingFactor` of 400 digits ended in a traceback."""
+    assert [each.wrong for each in decode(Amounts, {"factor": 10**400})[1]] == ["is out of range"]

@@ -16,7 +16,7 @@ from msgspec import inspect
 
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.units.duration import SECOND, duration_remedy, parse_duration
-from evictd.core.units.quantity import NANO, parse_quantity
+from evictd.core.units.quantity import MAX_INT64, NANO, Quantity, parse_quantity
 from evictd.errors import InvalidValueError, most_similar
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -213,7 +213,10 @@ def _read_int(kind: Any, value: object) -> int:
 def _read_float(_kind: Any, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _kind_error(value, "a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InvalidValueError("is out of range") from error
 
 
 def _read_text(_kind: Any, value: object) -> str:
@@ -249,20 +252,30 @@ def _read_duration(value: object) -> Duration:
     return Duration(parse_duration(value))
 
 
+def _read_size(value: object) -> Size:
+    return Size(_in_64_bits(parse_quantity(_read_text(None, value))))
+
+
 def _read_amount(value: object) -> Amount:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise _kind_error(value, "an amount")
-    amount = parse_quantity(str(value))
-    if 0 < amount.nano < NANO or (_SMALL.fullmatch(str(value)) and 0 < amount.nano < _LEAST):
-        raise InvalidValueError("is less than one" if amount.nano < NANO else "is an amount in thousandths")
-    return Amount(_not_negative(amount.value()))
+    amount = _read_cpu(None, value)
+    nano = parse_quantity(str(value)).nano
+    if 0 < nano < NANO or (_SMALL.fullmatch(str(value)) and 0 < nano < _LEAST):
+        raise InvalidValueError("is less than one" if nano < NANO else "is an amount in thousandths")
+    return amount
 
 
 def _read_cpu(_kind: Any, value: object) -> Amount:
     """Read an amount of CPU, which `m` is usual for."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise _kind_error(value, "an amount")
-    return Amount(_not_negative(parse_quantity(str(value)).value()))
+    return Amount(_not_negative(_in_64_bits(parse_quantity(str(value)))))
+
+
+def _in_64_bits(quantity: Quantity) -> int:
+    """Return a quantity as a whole number; raises `InvalidValueError` where its `value` would wrap around."""
+    if abs(quantity.nano) > MAX_INT64 * NANO:
+        raise InvalidValueError("is out of range")
+    return quantity.value()
 
 
 def _is_cpu(kind: inspect.Type, path: str) -> bool:
@@ -295,10 +308,7 @@ def _not_negative(number: int) -> int:
 
 _CUSTOM: Mapping[type, tuple[Callable[[object], Any], Callable[[str], str]]] = {
     Duration: (_read_duration, duration_remedy),
-    Size: (
-        lambda value: Size(parse_quantity(_read_text(None, value)).value()),
-        lambda _: "give an amount such as 16Mi",
-    ),
+    Size: (_read_size, lambda _: "give an amount such as 16Mi"),
     Path: (lambda value: Path(_read_text(None, value)), lambda _: "give an absolute path"),
     Span: (
         lambda value: Span(_not_negative(_read_duration(value))),
