@@ -12,7 +12,7 @@ from evictd.errors import InputError, InvalidValueError
 @pytest.mark.parametrize(
     ("kind", "plain"),
     [
-        (int, True), (int, 1.0), (int, 1 << 63), (int, "1"), (int, None),
+        (int, True), (int, 1.0), (int, 1 << 63), (int, -(1 << 63) - 1), (int, "1"), (int, None),
         (str, 1), (str, "\ud800"), (str, b""),
         (bool, 0), (bool, "true"), (bool, None),
         (float, 0.5), (float, "0x1p99999"), (float, "x"),
@@ -25,7 +25,7 @@ def test_a_value_of_another_type_is_refused(kind: type, plain: object) -> None:
 
 
 def test_values_are_read() -> None:
-    assert SCALARS[int](-(1 << 63) + 1) == -(1 << 63) + 1
+    assert SCALARS[int](-(1 << 63)) == -(1 << 63)
     assert SCALARS[str]("\u00e9") == "\u00e9"
     assert SCALARS[bool](False) is False
     assert SCALARS[float]("0x1p-1") == 0.5

@@ -114,7 +114,7 @@ def enum_decoder(kind: type[Enum]) -> Convert:
 
 
 def _int(plain: Any) -> int:
-    if type(plain) is not int or abs(plain) > MAX_INT64:
+    if type(plain) is not int or not -MAX_INT64 - 1 <= plain <= MAX_INT64:
         raise wrong("an integer of 64 bits", plain)
     return plain
 
