@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.advice.episode import Episode, longest_wait, shortages_of
+from evictd.advice.episode import Episode, longest_wait, other_first, shortages_of, still_met
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
 from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
@@ -152,3 +152,28 @@ def test_what_is_left_of_memory_is_what_a_process_can_allocate() -> None:
     kernels, kubelets = one(*readings), one(*(replace(each, overcounted=200 * MI) for each in readings))
     assert (kernels.too_late, kernels.needed, kernels.left) == (False, needed, 300 * MI)
     assert (kubelets.too_late, kubelets.needed, kubelets.left) == (True, needed + 200 * MI, 100 * MI)
+
+
+def test_a_threshold_that_acts_while_the_pod_used_less_evicts_another_one() -> None:
+    """Soft 320Mi was proposed for a leak, and evicted a pod that did not grow in its place."""
+    leak = replace(
+        one(reading(0, 100, evict="a", rate=2 * MI), reading(1, 900, gone="a")),
+        fell=0,
+        overtaken=(101 * MI, "default/web"),
+    )
+    assert other_first([leak], 200 * MI) is None
+    assert other_first([leak], 202 * MI) is leak
+    assert other_first([replace(leak, fell=MI)], 202 * MI) is None
+    assert other_first([leak], 260 * MI, 30 * SECOND) is None
+    assert other_first([leak], 320 * MI, 30 * SECOND) is leak
+    assert other_first([replace(leak, rate=0)], 320 * MI, 30 * SECOND) is None
+    assert other_first([replace(leak, overtaken=(0, ""))], 320 * MI) is None
+
+
+def test_a_threshold_above_what_an_eviction_left_evicts_one_more_pod() -> None:
+    """240Mi were proposed for a node on which 212Mi were available after its first eviction."""
+    full = one(reading(0, 480, evict="a", rate=1), reading(1, 700, gone="a"))
+    assert still_met([full], 700 * MI) is None
+    assert still_met([full], 701 * MI) is full
+    assert still_met([replace(full, recovered=400 * MI)], 701 * MI) is None, "the recorded threshold was met still too"
+    assert still_met([replace(full, recovered=None)], 701 * MI) is None

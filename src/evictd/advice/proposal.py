@@ -41,11 +41,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evictd.advice.enough import least_hard, neediest, needs_with, not_above, quantile, round_up
-from evictd.advice.episode import Episode, shortages_of
+from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import NodeEvidence, OutsidePods
 from evictd.advice.floor import Floor, floor_of
 from evictd.advice.missing import MissingThreshold, missing_thresholds
-from evictd.advice.overtaken import other_first, still_met
 from evictd.advice.pod_grace import pod_grace
 from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
@@ -123,7 +122,7 @@ class SignalAdvice:
     most_of_owner: tuple[tuple[str, ...], str, int] | None = None
     """The nodes and owner of which most evictions are, and their number, if pods of one owner went again and again."""
     other_first: Episode | None = None
-    """An eviction in which the hard threshold would have evicted another pod, or one more (`advice.overtaken`)."""
+    """An eviction in which the hard threshold would have evicted another pod, or one more (`other_first`, `still_met`)."""
     soft_other_first: tuple[int, Episode] | None = None
     """A soft threshold and such an eviction, so that it is not proposed."""
     copied: bool = False

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from evictd.advice.episode import Episode, longest_wait
-from evictd.advice.overtaken import still_met
+from evictd.advice.episode import Episode, longest_wait, still_met
 from evictd.advice.proposal import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import Signal
