@@ -1,11 +1,15 @@
-"""The fields that the pods of a scenario can have."""
+"""The fields that the pods of a scenario can have, and the resources of their containers."""
 
+from dataclasses import replace
 from typing import Any
 
 import kubernetes.client
 import pytest
 
-from evictd.codec.pod_fields import unknown_pod_fields
+from evictd.codec.pod_fields import resource_problems, resource_remedy, unknown_pod_fields
+from evictd.core.model.resources import Container
+from evictd.core.units.quantity import parse_quantity
+from tests.playbook import pod
 
 
 def texts(**parts: Any) -> list[str]:
@@ -34,9 +38,9 @@ def test_a_misspelt_field_has_its_place_and_the_one_that_was_meant(parts: dict[s
 
 
 def test_pods_of_every_part_of_a_scenario_are_looked_at() -> None:
-    pod: dict[str, Any] = {"sec": {}}
-    steps = [{"at": "0s"}, {"at": "1s", "pods": [pod]}]
-    paths = [each.path for each in unknown_pod_fields({"pods": [pod], "admit": [{}, pod], "steps": steps})]
+    plain: dict[str, Any] = {"sec": {}}
+    steps = [{"at": "0s"}, {"at": "1s", "pods": [plain]}]
+    paths = [each.path for each in unknown_pod_fields({"pods": [plain], "admit": [{}, plain], "steps": steps})]
     assert paths == ["pods[0].sec", "admit[1].sec", "steps[1].pods[0].sec"]
 
 
@@ -61,3 +65,21 @@ def test_every_field_of_kubernetes_is_known(model: str, below: Any) -> None:
     """Whether evictd reads it or not."""
     names = getattr(kubernetes.client, model).attribute_map.values()
     assert texts(**below(dict.fromkeys(names))) == []
+
+
+@pytest.mark.parametrize("name", ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu"])
+def test_resources_of_containers_are_known(name: str) -> None:
+    assert resource_remedy(name) == ""
+
+
+def test_a_name_that_is_misspelt_has_the_one_that_was_meant() -> None:
+    assert resource_remedy("mem") == "did you mean memory?"
+    assert resource_remedy("ephemeralStorage") == "did you mean ephemeral-storage?"
+    assert resource_remedy("x") == "give cpu, memory, ephemeral-storage, hugepages-SIZE, or a name as example.com/gpu"
+
+
+def test_a_problem_has_the_place() -> None:
+    container = Container(name="main", limits={"memroy": parse_quantity("1Gi")})
+    assert list(resource_problems([pod("a"), replace(pod("b"), containers=(container,))])) == [
+        "pods[1].spec.containers[0].resources.limits.memroy: 1Gi: is an unknown resource; did you mean memory?"
+    ]

@@ -1,10 +1,11 @@
-"""Finds misspelt fields in the pods of a scenario, which decoding skips as the API server does.
+"""Finds misspelt names in pods: fields, which decoding skips as the API server does, and resources of containers.
 
-The table has the fields of Kubernetes 1.37 in the objects that evictd reads and does not read itself (`codec.pod_wire`). What is
-below these is not looked at.
+The API server and the kubelet refuse a pod with an unknown resource, so no file that was captured on a node has one. The table
+has the fields of Kubernetes 1.37 in the objects that evictd reads and does not read itself (`codec.pod_wire`). What is below
+these is not looked at.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -24,7 +25,10 @@ from evictd.codec.pod_wire import (
     WireVolume,
 )
 from evictd.codec.strict import unknown_fields
+from evictd.core.model.pod import Pod
 from evictd.core.model.problem import ConfigProblem
+from evictd.core.model.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from evictd.errors import did_you_mean
 
 _NOT_READ: Mapping[type[msgspec.Struct], str] = {
     WirePod: "apiVersion kind",
@@ -61,6 +65,8 @@ _NOT_READ: Mapping[type[msgspec.Struct], str] = {
     """,
 }
 _ALSO = {kind: names.split() for kind, names in _NOT_READ.items()}
+_RESOURCES = (CPU, MEMORY, EPHEMERAL_STORAGE)
+_HUGE_PAGES = "hugepages-"
 
 
 def unknown_pod_fields(scenario: Mapping[str, Any]) -> Iterator[ConfigProblem]:
@@ -69,3 +75,25 @@ def unknown_pod_fields(scenario: Mapping[str, Any]) -> Iterator[ConfigProblem]:
     for path, pods in chain(((name, scenario.get(name)) for name in ("pods", "admit")), steps):
         for index, pod in enumerate(pods or ()):
             yield from unknown_fields(WirePod, pod, f"{path}[{index}]", _ALSO)
+
+
+def resource_remedy(name: str) -> str:
+    """Return what to write instead of a name that no resource of a container has; empty for a resource."""
+    if name in _RESOURCES or name.startswith(_HUGE_PAGES) or "/" in name:
+        return ""
+    return (
+        did_you_mean(name, _RESOURCES)
+        or f"give {', '.join(_RESOURCES)}, {_HUGE_PAGES}SIZE, or a name as example.com/gpu"
+    )
+
+
+def resource_problems(pods: Sequence[Pod]) -> Iterator[str]:
+    """Yield the problem of each pod's requests and limits that no resource of a container has."""
+    for index, pod in enumerate(pods):
+        for containers, path in ((pod.containers, "containers"), (pod.init_containers, "initContainers")):
+            for number, each in enumerate(containers):
+                for field, amounts in (("requests", each.requests), ("limits", each.limits)):
+                    for name in sorted(amounts):
+                        if remedy := resource_remedy(name):
+                            place = f"pods[{index}].spec.{path}[{number}].resources.{field}.{name}"
+                            yield f"{place}: {amounts[name]}: is an unknown resource; {remedy}"

@@ -18,8 +18,7 @@ from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.fields import with_documents
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.journal import KIND as JOURNAL
-from evictd.codec.pod_fields import unknown_pod_fields
-from evictd.codec.resource_names import resource_problems
+from evictd.codec.pod_fields import resource_problems, unknown_pod_fields
 from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evictd.codec.config.evictd_config import decode_evictd
 from evictd.codec.pod import RESIZABLE, with_allocated
+from evictd.codec.pod_fields import resource_remedy
 from evictd.codec.pod_wire import WireContainerStatus, WireResources
-from evictd.codec.resource_names import resource_remedy
 from evictd.codec.strict import Amount, Rate, Span, decode, struct_fields
 from evictd.codec.world_fields import (
     KIND,
