@@ -1,6 +1,6 @@
 """Says of a shortage that a pod caused which may not go why no other pod goes in its place, and what is needed."""
 
-from evictd.core.eviction.needed_text import needed_with_growth
+from evictd.core.eviction.shortage import needed_with_growth
 from evictd.core.model.finding import NoAction
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Resource

@@ -1,11 +1,13 @@
 """What is known of a shortage."""
 
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.eviction.shortage import EVICTION_TIME, shortage_of
+from evictd.core.eviction.shortage import EVICTION_TIME, needed_with_growth, shortage_of
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation, signal_observations
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import Backoff, OwnerBackoff, State, Victim
 from evictd.core.units.duration import MILLISECOND, SECOND
+from evictd.core.units.quantity import of_bytes
 from tests.playbook import config, node, pod, threshold, usage
 from tests.shortages import row, shortage
 
@@ -43,3 +45,14 @@ def test_only_memory_and_disk_space_have_requests() -> None:
     assert shortage({"a": 100}).exceeds(over)
     assert not shortage({"a": 100}, signal="pid.available").exceeds(over)
     assert not shortage({"a": 100}, signal="nodefs.inodesFree").exceeds(over)
+
+
+def test_what_is_needed_with_growth_begins_with_what_is_missing_now() -> None:
+    """More than a gibibyte was needed, and 72Mi were missing (world 42)."""
+    finding = NoAction(why=NoActionReason.PROTECTED_CULPRIT, needed=of_bytes(2 << 30), missing=of_bytes(72 << 20))
+    text = "if growth goes on while other pods end (40 s or more each)"
+    assert needed_with_growth(finding, Resource.MEMORY) == f"72Mi is missing now, 2Gi {text}"
+    least = NoAction(why=finding.why, needed=finding.needed, missing=of_bytes(1))
+    assert needed_with_growth(least, Resource.MEMORY) == f"2Gi is needed {text}"
+    now = NoAction(why=finding.why, needed=finding.needed, missing=finding.needed)
+    assert needed_with_growth(now, Resource.MEMORY) == "2Gi is needed"

@@ -14,12 +14,13 @@ from evictd.core.eviction.rank import Meter, usage_meter
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import stop_time, target_of
 from evictd.core.frozen import frozen
+from evictd.core.model.amount_text import amount_with, noun_amount
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.finding import RankedPod, Standing
+from evictd.core.model.finding import NoAction, RankedPod, Standing
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
@@ -222,3 +223,14 @@ def _recreated(observation: Observation, state: State, now: int) -> frozenset[st
         for pod in observation.pods
         if (owner := owners.get(owner_of(pod))) is not None and pod.uid not in owner.siblings
     )
+
+
+def needed_with_growth(finding: NoAction, resource: Resource) -> str:
+    """Write what is needed, and where it is more than what is missing now, that it is if growth goes on: `6Gi is needed`."""
+    needed = f"{amount_with(finding.needed, resource)} needed"
+    if not finding.includes_growth:
+        return needed
+    growth = f"if growth goes on while other pods end ({EVICTION_TIME // SECOND} s or more each)"
+    if finding.missing_now is None:
+        return f"{needed} {growth}"
+    return f"{amount_with(finding.missing_now, resource)} missing now, {noun_amount(finding.needed, resource)} {growth}"
