@@ -2,6 +2,7 @@
 
 import argparse
 import gzip
+import importlib
 import sys
 from pathlib import Path
 
@@ -10,13 +11,27 @@ from argparse_manpage.manpage import Manpage
 
 from evictd import __version__
 from evictd.cli import COMMANDS
-from tools.parser import full_parser
 
 COMPLETIONS = {
     "bash": "bash-completion/completions/evictd",
     "zsh": "zsh/vendor-completions/_evictd",
 }
 """The file of each shell below `share`."""
+
+
+def full_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="evictd",
+        description="Evict pods from a node that runs short of memory, disk space, inodes or process IDs.",
+        epilog="Exit status: 0 done, 1 the answer is no, 2 bad usage or configuration, 3 node or server not reached.",
+    )
+    parser.add_argument("--version", action="version", version=f"evictd {__version__}", help="print the version")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND")
+    for name, (module, about) in COMMANDS.items():
+        text = f"{about[0].upper()}{about[1:]}."
+        importlib.import_module(module).add_arguments(commands.add_parser(name, help=about, description=text))
+    return parser
 
 
 def pages() -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from evictd.cli import main
 from evictd.config.flags import explicit_booleans
-from tools.parser import full_parser
+from tools.manual import full_parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "config").glob("*.yaml"))]
