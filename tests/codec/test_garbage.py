@@ -84,7 +84,7 @@ DOCUMENTS: dict[str, Callable[[Any], object]] = {
     "eviction config": decode_eviction_config,
     "entry": lambda document: entry(as_json(document)),
     "evictd config": evictd,
-    "kubelet config": lambda document: eviction_config(document, policy=Policy.STANDARD, default_hard=True),
+    "kubelet config": lambda document: eviction_config(document, policy=Policy.STANDARD),
 }
 
 

@@ -276,10 +276,10 @@ def test_only_the_last_boot_counts(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("policy", Policy)
 def test_a_configuration_can_be_written_back(fields: dict[str, object], policy: Policy) -> None:
-    config = eviction_config(fields, policy=policy, default_hard=True)
+    config = eviction_config(fields, policy=policy)
     kubelet, evictd = config_fields(config)
     assert evictd["decisionPolicy"] == policy.value
-    again = eviction_config(kubelet, policy=policy, default_hard=True)
+    again = eviction_config(kubelet, policy=policy)
     assert [(t.identity, t.min_reclaim) for t in again.thresholds] == [
         (t.identity, t.min_reclaim) for t in config.thresholds
     ]

@@ -181,7 +181,7 @@ def test_a_restart_changes_nothing_at_any_step_of_any_vector(document: dict[str,
     scenario = decode_scenario({key: value for key, value in document.items() if key != "expect"})
     assert decode_scenario(encode_scenario(scenario)) == scenario
     try:
-        config = eviction_config(scenario.config, policy=policy, default_hard=True)
+        config = eviction_config(scenario.config, policy=policy)
     except InputError:
         assert "error" in document["expect"]  # type: ignore[operator]
         return

@@ -68,7 +68,7 @@ def test_where_evictd_only_reports_no_pod_is_next(
     listed = replace(view(container("c", "main")), sandboxes=(of_api,))
     (tmp_path / "none.sock").touch()
     monkeypatch.setattr(RuntimeReader, "read", lambda *_, **__: listed)
-    eviction = eviction_config({}, policy=Policy.STANDARD, default_hard=True)
+    eviction = eviction_config({}, policy=Policy.STANDARD)
     explained = this_machine(
         replace(_settings(tmp_path), eviction=replace(eviction, allow_api_pods_standalone=allowed))
     )
@@ -95,7 +95,7 @@ def test_the_pods_of_a_real_runtime(node: "DisposableNode") -> None:
         pod_logs_dir=str(node.log_folder),
         static_pod_path=str(node.manifests),
         cgroup_root=node.cgroup,
-        eviction=eviction_config({}, policy=Policy.STANDARD, default_hard=True),
+        eviction=eviction_config({}, policy=Policy.STANDARD),
     )
 
     def first_for_imagefs() -> list[str]:
@@ -156,7 +156,7 @@ def test_explain_and_the_daemon_see_the_same_node(node: "DisposableNode", tmp_pa
         static_pod_path=str(node.manifests),
         state_directory=tmp_path,
         cgroup_root=node.cgroup,
-        eviction=eviction_config({}, policy=Policy.STANDARD, default_hard=True),
+        eviction=eviction_config({}, policy=Policy.STANDARD),
     )
     quiet: Any = NoErrors()
     with ExitStack() as stack:

@@ -55,7 +55,7 @@ def evaluate(document: Document) -> Document:
 
 def _scenario(document: Document) -> Document:
     scenario = decode_scenario({key: value for key, value in document.items() if key != "expect"})
-    config = eviction_config(scenario.config, policy=Policy.KUBELET, default_hard=True)
+    config = eviction_config(scenario.config, policy=Policy.KUBELET)
     return {
         "outcome": [
             _cycle(step["at"], cycle, "admit" in document)
@@ -129,7 +129,7 @@ def _or_error(read: Callable[[str], Document], text: str) -> Document:
 
 
 def _thresholds(document: Document) -> Document:
-    config = eviction_config(document["config"], policy=Policy.KUBELET, default_hard=False)
+    config = eviction_config({"evictionHard": {}, **document["config"]}, policy=Policy.KUBELET)
     values = sorted(_threshold(threshold) for threshold in config.thresholds)
     return {"values": values} if values else {}
 

@@ -164,7 +164,7 @@ def test_point_06_defaults_apply_only_to_a_file(tmp_path: Path) -> None:
 
 def test_point_07_merging_covers_only_hard_thresholds() -> None:
     fields = {"mergeDefaultEvictionSettings": True, "evictionHard": {"memory.available": "1Gi"}}
-    config = eviction_config({**fields, **NO_COPY}, policy=STANDARD, default_hard=True)
+    config = eviction_config({**fields, **NO_COPY}, policy=STANDARD)
     assert len(config.thresholds) == 5
     assert all(threshold.hard and threshold.min_reclaim is None for threshold in config.thresholds)
 
@@ -183,7 +183,7 @@ def test_point_08_a_transition_period_of_zero_reports_nothing(policy: Policy) ->
 )
 def test_point_09_only_two_texts_switch_a_threshold_off(text: str, kept: bool, met: bool) -> None:
     fields = {"evictionHard": {"pid.available": text}, **NO_COPY}
-    thresholds = eviction_config(fields, policy=STANDARD, default_hard=False).thresholds
+    thresholds = eviction_config(fields, policy=STANDARD).thresholds
     assert bool(thresholds) is kept
     nearly_all = SignalObservation(available=of_count(999), capacity=of_count(1000))
     assert any(is_met(threshold, nearly_all) for threshold in thresholds) is met
@@ -191,9 +191,7 @@ def test_point_09_only_two_texts_switch_a_threshold_off(text: str, kept: bool, m
 
 @pytest.mark.parametrize(("percent", "capacity", "limit"), [("1%", 1000, 9), ("10%", 100 * GI, 10 * GI + 160)])
 def test_point_10_percentages_are_single_precision(percent: str, capacity: int, limit: int) -> None:
-    config = eviction_config(
-        {"evictionHard": {"pid.available": percent}, **NO_COPY}, policy=STANDARD, default_hard=False
-    )
+    config = eviction_config({"evictionHard": {"pid.available": percent}, **NO_COPY}, policy=STANDARD)
     value: ThresholdValue = config.thresholds[0].value
     assert value.resolve(of_count(capacity)).value() == limit
 
@@ -387,7 +385,6 @@ def test_point_30_the_loop_while_a_victim_leaves(policy: Policy, expected: tuple
             **NO_COPY,
         },
         policy=policy,
-        default_hard=True,
     )
     state = State()
     victim = decode_pod(pod("a", terminationGracePeriodSeconds=60))
@@ -428,7 +425,7 @@ def test_point_34_a_local_storage_eviction_has_no_disruption_target(policy: Poli
 @BOTH
 def test_point_35_users_may_set_allocatable_memory(policy: Policy) -> None:
     fields = {"evictionHard": {"allocatableMemory.available": "1Gi"}, **NO_COPY}
-    thresholds = eviction_config(fields, policy=policy, default_hard=False).thresholds
+    thresholds = eviction_config(fields, policy=policy).thresholds
     assert [(t.signal, t.origin) for t in thresholds] == [(Signal.ALLOCATABLE_MEMORY_AVAILABLE, Origin.SET)]
 
 
@@ -443,7 +440,7 @@ def test_point_36_an_image_is_removed_without_its_handler(monkeypatch: pytest.Mo
 
 @BOTH
 def test_point_37_a_layout_that_cannot_be_found_out_is_tried_again(policy: Policy) -> None:
-    config = eviction_config({"evictionHard": {"memory.available": "1Gi"}, **NO_COPY}, policy=policy, default_hard=True)
+    config = eviction_config({"evictionHard": {"memory.available": "1Gi"}, **NO_COPY}, policy=policy)
     node = NodeStats(memory=MemoryStats(available_bytes=MI, working_set_bytes=8 * GI), fs=FsStats())
     unknown = Observation(node=node, pods=(_a_pod(),), filesystems=Filesystems(dedicated_image_fs=None))
     first = synchronize(State(), unknown, config, 0)

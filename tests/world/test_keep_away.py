@@ -21,7 +21,7 @@ def evictions(config: EvictionConfig, *, hours: int = 3, tolerates: bool = False
     return len(found)
 
 
-CONFIG = eviction_config({"evictionHard": HARD}, policy=Policy.STANDARD, default_hard=True)
+CONFIG = eviction_config({"evictionHard": HARD}, policy=Policy.STANDARD)
 
 
 def test_a_hog_that_waits_for_the_end_of_the_taint_comes_back_ever_more_rarely() -> None:

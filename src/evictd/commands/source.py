@@ -314,7 +314,7 @@ def own_config(scenario: Story, policy: Policy | None = None) -> EvictionConfig:
         raise InputError(tuple(f"evictd.{problem}" for problem in problems))
     policy = policy or options.decision_policy
     try:
-        eviction = eviction_config(scenario.config, policy=policy, default_hard=True)
+        eviction = eviction_config(scenario.config, policy=policy)
     except InputError as error:
         raise InputError(tuple(f"config.{problem}" for problem in error.problems)) from error
     return replace(with_options(eviction, options), policy=policy)  # the file's own policy is one of its options
@@ -328,5 +328,5 @@ def default_settings(flags: Flags) -> Settings:
     """Return the settings of these flags without a file, with the kubelet's default thresholds."""
     # As if they were given, or the settings would warn of missing thresholds; `check` shows them as defaults all the same.
     settings = load(None, replace(flags, kubelet={**flags.kubelet, "eviction_hard": DEFAULT_EVICTION_HARD}))
-    default = eviction_config({}, policy=settings.eviction.policy, default_hard=True)
+    default = eviction_config({}, policy=settings.eviction.policy)
     return replace(settings, eviction=replace(settings.eviction, thresholds=default.thresholds))

@@ -25,8 +25,13 @@ from evictd.errors import InputError
 CONFIGZ = Path(__file__).parents[1].parent / "data" / "samples" / "configz.json"
 
 
-def read(fields: dict[str, object], *, default_hard: bool = False) -> EvictionConfig:
-    return eviction_config(fields, policy=Policy.KUBELET, default_hard=default_hard)
+def read(fields: dict[str, object]) -> EvictionConfig:
+    """Read fields; no hard threshold where none is given."""
+    return with_defaults({"evictionHard": {}, **fields})
+
+
+def with_defaults(fields: dict[str, object]) -> EvictionConfig:
+    return eviction_config(fields, policy=Policy.KUBELET)
 
 
 def signals(config: EvictionConfig) -> list[str]:
@@ -37,23 +42,23 @@ def test_no_fields_mean_no_thresholds_and_the_defaults_of_the_rest() -> None:
     assert read({}) == EvictionConfig(policy=Policy.KUBELET)
 
 
-def test_the_defaults_apply_where_they_are_asked_for_and_the_map_is_absent() -> None:
-    config = read({}, default_hard=True)
+def test_the_defaults_apply_where_the_map_is_absent() -> None:
+    config = with_defaults({})
     assert signals(config) == [*DEFAULT_EVICTION_HARD, "allocatableMemory.available"]
     assert {threshold.origin for threshold in config.thresholds[:-1]} == {Origin.DEFAULT}
 
 
 def test_an_empty_map_means_no_thresholds() -> None:
-    assert read({"evictionHard": {}}, default_hard=True).thresholds == ()
+    assert read({"evictionHard": {}}).thresholds == ()
 
 
 def test_one_entry_leaves_the_others_without_threshold() -> None:
-    assert signals(read({"evictionHard": {"pid.available": "5"}}, default_hard=True)) == ["pid.available"]
+    assert signals(read({"evictionHard": {"pid.available": "5"}})) == ["pid.available"]
 
 
 def test_merging_adds_the_defaults_of_signals_that_are_not_listed() -> None:
     fields: dict[str, object] = {"evictionHard": {"nodefs.available": "1Gi"}, "mergeDefaultEvictionSettings": True}
-    config = read(fields, default_hard=True)
+    config = read(fields)
     origins = {threshold.signal: threshold.origin for threshold in config.thresholds}
     assert origins.pop(Signal.NODEFS_AVAILABLE) is Origin.SET
     assert origins.pop(Signal.ALLOCATABLE_MEMORY_AVAILABLE) is Origin.DERIVED
@@ -106,7 +111,7 @@ def test_every_fault_is_raised_at_once() -> None:
 @pytest.mark.parametrize("hard", [5, "x", ["memory.available"]])
 def test_a_map_of_the_wrong_type_is_a_fault_and_not_a_default(hard: object) -> None:
     with pytest.raises(InputError, match="evictionHard"):
-        read({"evictionHard": hard}, default_hard=True)
+        read({"evictionHard": hard})
 
 
 def test_only_true_merges() -> None:

@@ -124,7 +124,7 @@ def test_a_live_node_counts_pods_that_run_and_are_not_listed(
         pod_logs_dir=str(tmp_path),
         container_runtime_endpoint=f"unix://{tmp_path}/none.sock",
         cluster=_settings(api),
-        eviction=eviction_config({}, policy=policy, default_hard=True),
+        eviction=eviction_config({}, policy=policy),
     )
     with LiveNode(settings) as node:
         found = node.read().observation

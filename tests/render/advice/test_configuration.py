@@ -18,7 +18,7 @@ def test_the_fields_can_be_used_as_they_are() -> None:
     assert fields["kubelet"]["evictionHard"] == {"memory.available": "640Mi"}
     assert fields["kubelet"]["systemReserved"] == {"memory": "704Mi", "ephemeral-storage": "9Gi", "pid": "320"}
     assert fields["evictd"] == {"memory": {"lead": "Auto"}}
-    assert eviction_config(fields["kubelet"], policy=Policy.STANDARD, default_hard=True).thresholds
+    assert eviction_config(fields["kubelet"], policy=Policy.STANDARD).thresholds
 
 
 def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:

@@ -476,7 +476,7 @@ def test_a_derived_threshold_is_named_where_it_alone_is_met() -> None:
     """Under policy Kubelet the limit of all pods can be short while the node is not."""
     node = NodeSpec(memory=8 << 30, allocatable_memory=2 << 30)
     story = world(hog(source=PodSource.STATIC, rate=10 << 20), node=node, duration=170 * SECOND)
-    run = play(story, eviction_config({"evictionHard": HARD}, policy=Policy.KUBELET, default_hard=True))
+    run = play(story, eviction_config({"evictionHard": HARD}, policy=Policy.KUBELET))
     text = " ".join(outcome_text(run, account_of(run)))
     assert "At the end allocatableMemory.available<500Mi is still met" in text
 

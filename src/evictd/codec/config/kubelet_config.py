@@ -25,16 +25,15 @@ from evictd.core.units.duration import MINUTE
 from evictd.errors import InputError
 
 
-def eviction_config(fields: Mapping[str, object], *, policy: Policy, default_hard: bool) -> EvictionConfig:
+def eviction_config(fields: Mapping[str, object], *, policy: Policy) -> EvictionConfig:
     """Read effective KubeletConfiguration fields, by their names in YAML.
 
     A zero stays zero here, as in a scenario; only in a file it means 'not set' (`with_file_defaults`). Without
-    `evictionHard` the kubelet's defaults apply if `default_hard`. Raises `InputError` with every problem.
+    `evictionHard` the kubelet's defaults apply. Raises `InputError` with every problem.
     """
     config, problems = decode_kubelet(fields)
-    hard, origins = default_eviction_hard(fields) if default_hard else (config.eviction_hard, {})
-    if hard is not None:
-        config = msgspec.structs.replace(config, eviction_hard=_texts(hard))
+    hard, origins = default_eviction_hard(fields)
+    config = msgspec.structs.replace(config, eviction_hard=_texts(hard))
     eviction, more = build_eviction_config(config, policy=policy, hard_origins=origins)
     if problems := [*problems, *more]:
         raise InputError(tuple(str(problem) for problem in problems))
