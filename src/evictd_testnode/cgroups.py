@@ -18,21 +18,21 @@ CGROUP_MOUNT = Path("/sys/fs/cgroup")
 _LIMIT_FILES = {"memory": ("memory.limit_in_bytes", "memory.max"), "pids": ("pids.max", "pids.max")}
 
 
-def trees(mount: Path = CGROUP_MOUNT) -> list[Path]:
+def trees() -> list[Path]:
     """Return the root of every cgroup hierarchy: one per v1 controller, or the single v2 tree."""
-    if (mount / "cgroup.controllers").exists():
-        return [mount]
-    return sorted(path for path in mount.iterdir() if path.is_dir() and not path.is_symlink())
+    if is_unified():
+        return [CGROUP_MOUNT]
+    return sorted(path for path in CGROUP_MOUNT.iterdir() if path.is_dir() and not path.is_symlink())
 
 
-def is_unified(mount: Path = CGROUP_MOUNT) -> bool:
+def is_unified() -> bool:
     """Whether there is one tree for all controllers (cgroup v2)."""
-    return (mount / "cgroup.controllers").exists()
+    return (CGROUP_MOUNT / "cgroup.controllers").exists()
 
 
-def group(controller: str, parent: str, mount: Path = CGROUP_MOUNT) -> Path:
+def group(controller: str, parent: str) -> Path:
     """Return the directory of a cgroup in the tree of a controller."""
-    base = mount if is_unified(mount) else mount / controller
+    base = CGROUP_MOUNT if is_unified() else CGROUP_MOUNT / controller
     return base / parent.lstrip("/")
 
 
