@@ -154,9 +154,9 @@ def _compile(root: Path, folder: Path) -> None:
 
 def _cached(cache: Path, name: str, key: str, fill: Callable[[Path], None]) -> Layer:
     """Return a layer; made once for a key and for this file and the Dockerfile as they are."""
-    told = "\n".join([key, Path(__file__).read_text(), DOCKERFILE.read_text()])
+    made_from = "\n".join([key, Path(__file__).read_text(), DOCKERFILE.read_text()])
     folder = cache / "image"
-    stem = folder / f"{name}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    stem = folder / f"{name}-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}"
     found = Layer(stem.with_suffix(".tar"), stem.with_suffix(".tar.gz"))
     if not found.plain.exists():
         folder.mkdir(parents=True, exist_ok=True)

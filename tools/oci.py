@@ -70,13 +70,13 @@ def write_chart(archive: Path, chart: Path, metadata: dict[str, Any]) -> str:
 def _manifest(platform: Platform, config: dict[str, Any]) -> list[Blob]:
     """Return the blobs of one platform; the manifest is the last."""
     diffs = [f"sha256:{digest(layer.plain)}" for layer in platform.layers]
-    told = {
+    image = {
         "architecture": platform.architecture,
         "os": "linux",
         "config": config,
         "rootfs": {"type": "layers", "diff_ids": diffs},
     }
-    described = Blob(f"{_OCI}.config.v1+json", _json(told))
+    described = Blob(f"{_OCI}.config.v1+json", _json(image))
     layers = [Blob(f"{_OCI}.layer.v1.tar+gzip", layer.packed) for layer in platform.layers]
     return [described, *layers, _of(described, layers)]
 

@@ -109,17 +109,17 @@ def timeline_lines(event: TimelineEvent, columns: int | None) -> list[str]:
 
 def timeline_summary(events: Iterable[TimelineEvent], columns: int) -> list[str]:
     """Format the events for the end of the demonstration, without why a pod was evicted: `conclusion_lines` has that."""
-    told = (event for event in events if event.highlighted or not event.conclusion)
-    return [" timeline", *(line for event in told for line in timeline_lines(event, columns))]
+    shown = (event for event in events if event.highlighted or not event.conclusion)
+    return [" timeline", *(line for event in shown for line in timeline_lines(event, columns))]
 
 
 def conclusion_lines(events: Iterable[TimelineEvent], columns: int) -> list[str]:
     """Repeat which pod was evicted, when and why, after a blank line; nothing if no pod was."""
-    told = [event for event in events if event.conclusion]
-    if not told:
+    shown = [event for event in events if event.conclusion]
+    if not shown:
         return []
-    text = " ".join(event.conclusion for event in told)
-    return ["", *paragraph(f"Result: at {told[0].at:.1f} s {text}", columns)]
+    text = " ".join(event.conclusion for event in shown)
+    return ["", *paragraph(f"Result: at {shown[0].at:.1f} s {text}", columns)]
 
 
 def paragraph(text: str, columns: int) -> list[str]:

@@ -14,7 +14,7 @@ its owner has created anew would go again and again, for seconds each time, and 
 requests would go within seconds. They wait for a culprit that a budget guards until evictd may pass over the budget
 (`cluster.evictionTimeout`).
 
-For PIDs, inodes and swap, which no pod requests, a candidate is spared that holds less than half of what the culprit does.
+For PIDs, inodes and swap, which no pod requests, a candidate is skipped that holds less than half of what the culprit does.
 
 For stalls, of which no pod holds an amount, `stalls_instead` says which pod is the culprit.
 

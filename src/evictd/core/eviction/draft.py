@@ -29,7 +29,7 @@ EVICTION_THRESHOLD_MET = "EvictionThresholdMet"
 
 _NOTICES: Mapping[NoActionReason, str] = {
     NoActionReason.PROTECTED_CULPRIT: (
-        "{with_growth}. The pods that may be evicted hold {reachable}; {pod} {detail}{spared}"
+        "{with_growth}. The pods that may be evicted hold {reachable}; {pod} {detail}{others_stay}"
     ),
     NoActionReason.UNMEASURED_CULPRIT: (
         "{with_growth}. The pods that may be evicted hold {reachable}; pods that were not measured hold or grow more"
@@ -166,7 +166,7 @@ def notice_of(finding: NoAction, attribution: Attribution | None) -> RecordEvent
         pod="a pod" if finding.pod is None else finding.pod.full_name,
         threshold=threshold.value,
         detail=finding.detail,
-        spared=", and no pod within its request goes in its place yet" if finding.suffices else "",
+        others_stay=", and no pod within its request goes in its place yet" if finding.suffices else "",
     )
     # Who reads events need not know of all pods.
     grown = "" if attribution is None else growth_text(attribution, named=False)
