@@ -9,12 +9,12 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.world.account import OOM_KILLED, Verdict, account_of, protected_pods
+from evictd.world.account import OOM_KILLED, Verdict, account_of
 from evictd.world.behaviours import Burst, Grow, Hold, Stops, TakeRest, Usage
 from evictd.world.lifecycle import Happened, PodEnd
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, WorldPod
-from evictd.world.oracle import IdealEnds
+from evictd.world.oracle import IdealEnds, protected_pods
 from tests.playbook import config, pod
 from tests.world.worlds import GI, HARD, MI, database_for_a_host_that_stops, evicted, hog, holder, quiet, world
 

@@ -11,10 +11,11 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import signal_named
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.simulation.world_outcome import outcome_text
-from evictd.world.account import OOM_KILLED, Account, Verdict, account_of, protected_pods
+from evictd.world.account import OOM_KILLED, Account, Verdict, account_of
 from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, World, WorldPod
+from evictd.world.oracle import protected_pods
 from tests.playbook import config, pod
 from tests.world.worlds import MI
 

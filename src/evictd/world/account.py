@@ -27,7 +27,6 @@ from enum import Enum
 from itertools import pairwise
 
 from evictd.core.frozen import frozen
-from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import PodSkipped
 from evictd.core.model.signal import SIGNALS, Resource
@@ -37,7 +36,7 @@ from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import CutShort, EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World
-from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, relief
+from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, protected_pods, relief
 from evictd.world.tested import cycles_with_thresholds
 
 OOM_KILLED = "OOMKilled"
@@ -150,12 +149,6 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
         ),
         relieved_at=_relieved_at(spans),
     )
-
-
-def protected_pods(world: World, config: EvictionConfig) -> frozenset[str]:
-    """Return the full names of the pods that are never evicted."""
-    own = world.own_pods | config.protected_pods
-    return frozenset(each.pod.full_name for each in world.pods if each.pod.critical or each.pod.uid in own)
 
 
 def _losses(run: Run) -> list[Loss]:

@@ -72,6 +72,12 @@ class IdealEnds:
     """Whether that relieves the node until the world ends; where not, no set of evictable pods would."""
 
 
+def protected_pods(world: World, config: EvictionConfig) -> frozenset[str]:
+    """Return the full names of the pods that are never evicted."""
+    own = world.own_pods | config.protected_pods
+    return frozenset(each.pod.full_name for each in world.pods if each.pod.critical or each.pod.uid in own)
+
+
 def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
     """Return the smallest set of pods whose end relieves the node until the world ends."""
     times = _times(world)
@@ -194,15 +200,15 @@ def _documented_order(node: SimulatedNode, threshold: Threshold, config: Evictio
     observation = WorldObserver(node, config).observe(now, Outcomes(), None)
     layout = layout_of(observation.filesystems)
     rows = rank(threshold.signal, observation.pods, observation.pod_stats, layout, config.policy)
-    own = node.world.own_pods | config.protected_pods
-    return [row.pod.full_name for row in rows if not row.pod.critical and row.uid not in own]
+    protected = protected_pods(node.world, config)
+    return [row.pod.full_name for row in rows if row.pod.full_name not in protected]
 
 
 def _later_pods(world: World, config: EvictionConfig, after: int) -> list[str]:
     """Return the full names of the pods that come after a time and may be evicted: the observer keeps them away."""
-    own = world.own_pods | config.protected_pods
+    protected = protected_pods(world, config)
     later = sorted((each for each in world.pods if each.start > after), key=lambda each: each.start)
-    return [each.pod.full_name for each in later if not each.pod.critical and each.pod.uid not in own]
+    return [each.pod.full_name for each in later if each.pod.full_name not in protected]
 
 
 def _play(

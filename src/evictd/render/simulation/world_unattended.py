@@ -19,12 +19,13 @@ from evictd.core.units.quantity import NANO
 from evictd.render.simulation.clear_again import clear_again_text
 from evictd.render.simulation.world_relief import slot_names, thresholds_shown
 from evictd.render.text import clean, clock, counted, duration_text, signal_amount
-from evictd.world.account import Account, Loss, Verdict, protected_pods
+from evictd.world.account import Account, Loss, Verdict
 from evictd.world.behaviours import ANONYMOUS, Exits, Usage, most
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected
 from evictd.world.loop import Run
 from evictd.world.model import World
+from evictd.world.oracle import protected_pods
 from evictd.world.process import Process
 from evictd.world.tested import cycles_with_thresholds, met_at_end
 
