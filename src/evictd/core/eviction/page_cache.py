@@ -1,4 +1,4 @@
-"""Spares a pod where only page cache keeps a soft memory threshold met (policy Standard).
+"""Evicts no pod where only page cache keeps a soft memory threshold met (policy Standard).
 
 The working set leaves out inactive file pages alone, so it counts those that the kernel holds to be active. A pod that reads a
 large file again and again makes all of its pages active: it seems to use them, and the node to be short of memory, although the
