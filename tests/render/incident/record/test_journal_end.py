@@ -44,6 +44,23 @@ def test_it_stands_for_the_transition_period_after_the_last_threshold_that_was_m
     }
 
 
+def test_it_stands_longer_for_the_sake_of_an_owner_whose_pods_come_back() -> None:
+    """The last record of a history kept the condition for an hour, and five minutes were said."""
+    kept: dict[str, Any] = {"kind": "KeptAway", "condition": "MemoryPressure", "owner": "default/ReplicaSet/leak"}
+    kept |= {"periodNanoseconds": 60 * MINUTE, "until": NOW - SECOND // 5 + 60 * MINUTE}
+    record = ended()
+
+    def said(**changed: Any) -> str:
+        found = (*record.findings, kept | changed)
+        return condition_ends(msgspec.structs.replace(record, findings=found))["MemoryPressure"]
+
+    assert said().endswith(
+        "it stands until 2026-01-01T02:00:00Z, because pods of default/ReplicaSet/leak come back when it ends"
+    )
+    for other in ({"condition": "DiskPressure"}, {"periodNanoseconds": None}):
+        assert said(**other).endswith("it stands until 2026-01-01T01:05:00Z")
+
+
 def test_a_signal_is_clear_since_then() -> None:
     assert clear_text(ended(), Signal.MEMORY_AVAILABLE) == (
         "no threshold of memory.available has been met since 01:00:00"

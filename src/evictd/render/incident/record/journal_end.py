@@ -18,7 +18,7 @@ from evictd.render.history.recorded import recorded_amount
 from evictd.render.incident.record.aftermath import says_met, seconds_between
 from evictd.render.incident.record.incident import SETTLED, Incident
 from evictd.render.incident.record.readings import threshold_findings
-from evictd.render.text import clean
+from evictd.render.text import clean, first_of
 
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
@@ -27,10 +27,24 @@ def condition_ends(last: JournalRecord) -> Mapping[str, str]:
     if period is None:
         return {}
     return {
-        each.value: f"no threshold of it has been met since {since}: it stands until {_after_clear(last, each, period)}"
+        each.value: f"no threshold of it has been met since {since}: it stands until {_stands_until(last, each, period)}"
         for each in NodeCondition
         if (since := _after_clear(last, each, 0))
     }
+
+
+def _stands_until(last: JournalRecord, condition: NodeCondition, configured: int) -> str:
+    """Return when a condition ends, and the owners for whose sake it stays longer than configured."""
+    kept = [each for each in last.findings if _keeps(each, condition)]
+    longest = max((configured, *(each["periodNanoseconds"] for each in kept)))
+    owners = first_of([clean(str(each.get("owner"))) for each in kept])
+    because = f", because pods of {owners} come back when it ends" if owners else ""
+    return f"{_after_clear(last, condition, longest)}{because}"
+
+
+def _keeps(finding: Mapping[str, Any], condition: NodeCondition) -> bool:
+    kept = finding.get("kind") == "KeptAway" and finding.get("condition") == condition.value
+    return kept and isinstance(finding.get("periodNanoseconds"), int)
 
 
 def clear_text(last: JournalRecord, signal: Signal | None) -> str:
