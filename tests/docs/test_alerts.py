@@ -8,6 +8,8 @@ import yaml
 
 from evictd.commands.explain_alert import runbooks
 from evictd.commands.status import DEFAULT_ADDRESS
+from evictd.core.eviction.keep_away import LONGEST_PERIOD
+from evictd.core.units.duration import MINUTE
 from evictd.errors import SourceKind
 from tests.deploy.manifests import CHART, DEPLOY, documents
 
@@ -48,6 +50,14 @@ def test_after_a_kill_the_record_has_the_reason() -> None:
     assert "(`NoAction`)" in found
     assert "`MemoryThresholdNeverMet`" in found
     assert "evictd status" not in found
+
+
+def test_the_run_book_of_a_long_condition_has_the_one_that_is_kept_for_an_owner() -> None:
+    """It fires after 30 minutes, a condition is kept for up to 60: the run book moved a pod that had nothing to do with it."""
+    text = " ".join(book("EvictdUnderPressure").split())
+    assert "With no threshold met it says how long the condition stays, and for which owner" in text
+    assert "Do. If no threshold is met, mend that owner or wait (docs/cluster.md#owners-that-come-back)" in text
+    assert LONGEST_PERIOD > 30 * MINUTE
 
 
 def test_the_run_book_of_what_fails_says_what_to_do_for_each_source_of_the_rule() -> None:
