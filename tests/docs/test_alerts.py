@@ -37,6 +37,7 @@ def test_the_end_of_a_dry_run_is_in_the_file_of_values(tmp_path: Path) -> None:
     got, edit, upgrade = re.findall(r"^    (helm get values|sed -i|helm upgrade) (.*?)(?: +#.*)?$", text, re.MULTILINE)
     assert got == ("helm get values", "evictd --namespace evictd --output yaml > my-values.yaml")
     assert upgrade[1].endswith("--values my-values.yaml")
+    assert "with evictd-small and small-values.yaml" in text, "its nodes fire the alert, too"
     for given in ("evictd: {dryRun: true}\n", "evictd:\n  dryRun: true\n"):
         (path := tmp_path / "my-values.yaml").write_text(given)
         subprocess.run(["sh", "-ec", " ".join(edit)], cwd=tmp_path, check=True)

@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from evictd.cli import main
+from evictd.config.kernel_share import kernel_share
+from evictd.config.lint_model import Lint
 from tests.deploy.manifests import CHART, DEPLOY, documents
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +78,32 @@ def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
     back = step.partition("**Back.**")[2]
     found = re.findall(r"^    (.*?) *(?:#.*)?$", back, re.MULTILINE)
     assert found == ["kubectl label node NODE pool-", "evictd cleanup --expired --all"]
+
+
+def test_a_node_is_labelled_by_its_size_which_is_more_than_the_memory_that_it_reports() -> None:
+    """A node of 1 GiB reports 950Mi and became `tiny`, on which the soft threshold of 200Mi never acts before the hard one."""
+    large, small = (int(each) for each in re.findall(r"one of \d GiB (\d+)Ki", PAGE))
+    assert (large, small) == (3840 << 10, 943_719)
+    assert kernel_share(small << 10) is not None
+    assert kernel_share((small - 1) << 10) is None, "of less nothing was measured"
+
+
+def test_the_first_gate_wants_thresholds_that_act_in_their_order() -> None:
+    """On 256 GiB the kernel's own memory can be 600Mi: the soft 1Gi did not act before the hard 500Mi, and the gate held."""
+    gate = PAGE.partition("**Gate.**")[2].partition("**Back.**")[0]
+    for lint in (Lint.MEMORY_THRESHOLD_NEVER_MET, Lint.BELOW_LOW_WATERMARK, Lint.SOFT_AFTER_HARD):
+        assert f"`{lint.value}`" in gate
+
+
+@pytest.mark.parametrize("rule", ["{enabled: true}", "\n  enabled: true\n  labels:\n    release: x"])
+def test_the_rules_are_those_of_the_first_release_however_they_are_written(tmp_path: Path, rule: str) -> None:
+    """The command took away one line: of a block the rest became a part of `metrics`."""
+    command = re.findall(r"^    (sed .* > small-values\.yaml)$", PAGE, re.MULTILINE)[0]
+    text = "metrics:\n  enabled: true\nprometheusRule: RULE\nkubelet:\n  enforceNodeAllocatable: [none]\n"
+    (tmp_path / "my-values.yaml").write_text(text.replace("RULE", rule))
+    subprocess.run(["sh", "-ec", command], cwd=tmp_path, check=True)
+    made = yaml.safe_load((tmp_path / "small-values.yaml").read_text())
+    assert made == {"metrics": {"enabled": True}, "kubelet": {"enforceNodeAllocatable": ["none"]}}
 
 
 def test_nodes_of_each_size_take_a_release_of_their_own_that_shares_no_object(tmp_path: Path) -> None:
@@ -184,7 +212,7 @@ def test_the_file_that_is_checked_is_also_had_with_kustomize() -> None:
         alerts.partition("\n## EvictdDown\n")[2].partition("\n## ")[0],
     ):
         before = text.partition("\n    evictd check evictd.yaml")[0]
-        assert f"# kustomize: {copy}\n" in before
+        assert f"    # kustomize: {copy}" in before
     charts = (ROOT / "docs/charts.md").read_text(encoding="utf-8")
     assert "> mine/config.yaml" in charts.partition("\n## With kustomize\n")[2]
 
