@@ -91,6 +91,16 @@ def test_a_pod_that_outgrows_the_first_one_of_a_disk_is_named(usage: Usage, sign
     assert _then(snapshot_at(run, 200), signal) == ("default/side", "default/hog")
 
 
+@pytest.mark.parametrize("signal", ["nodefs.available", "imagefs.available"])
+def test_it_is_named_for_each_signal_of_one_disk(signal: str) -> None:
+    """With `imagefs.available` on the disk of nodefs, advice was to end a small pod, which did not help."""
+    leak = hog(Hold(of=Usage.LAYER, amount=50 * MI), rate=MI, of=Usage.LAYER)
+    pods = (leak, holder("side", 300 * MI, of=Usage.LAYER), holder("db", 2000 * MI, of=Usage.LAYER, priority=100))
+    disk = NodeSpec(memory=64 * GI, nodefs=Disk(capacity=3200 * MI))
+    run = play(world(*pods, node=disk, duration=MINUTE * 4), config(hard={signal: str(400 * MI)}))
+    assert _then(snapshot_at(run, 200), signal) == ("default/side", "default/hog")
+
+
 def test_none_is_named_where_the_first_pod_is_the_one_that_grows() -> None:
     assert _then(incident_snapshot("26-control-plain-leak", 300)) == ("default/controller", "")
     assert _then(incident_snapshot("46-control-recreated-fork-bomb", 10), "pid.available") == ("default/bomb", "")
@@ -105,6 +115,7 @@ def test_none_is_named_without_a_rate_and_where_a_threshold_is_met() -> None:
     assert goes_if_growth_lasts(answer, found, seen, leak) == {
         "pod": "default/controller",
         "usage": 5_901_385_728,
+        "request": 268_435_456,
         "grows": True,
     }
     assert goes_if_growth_lasts(None, found, seen, leak) is None

@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.next_up import NextUp, first_to_go
+from evictd.core.eviction.reclaim import layout_of
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.timing import acts_in
@@ -29,9 +32,11 @@ def goes_if_growth_lasts(
     core with the holdings of the time at which the first one acts: each pod grows as in the last minute, and no pod has
     arrived or ended. `grows`: whether the pod itself does.
     """
-    held = None if answer is None else snapshot.state.holdings.get(answer.signal)
-    rate, node = stated.get("fillRate"), snapshot.observation.node
-    if answer is None or answer.signal not in _COUNTED or answer.victim is None or held is None or node is None:
+    if answer is None or answer.signal not in _COUNTED or answer.victim is None:
+        return None
+    supply = supply_of(answer.signal, layout_of(snapshot.state.filesystems or Filesystems()))
+    held, rate, node = snapshot.state.holdings.get(supply), stated.get("fillRate"), snapshot.observation.node
+    if held is None or node is None:
         return None
     if any(each.met and not each.grace_left for each in findings) or not rate or not held.growing:
         return None
@@ -51,12 +56,17 @@ def goes_if_growth_lasts(
         node=_node_with(node, answer.signal, max(left, 0)),
         pod_stats=_grown_stats(snapshot, answer.signal, grown),
     )
-    holdings = {**snapshot.state.holdings, answer.signal: _grown_holdings(held, grown, snapshot.at, passed)}
+    holdings = {**snapshot.state.holdings, supply: _grown_holdings(held, grown, snapshot.at, passed)}
     state = replace(snapshot.state, holdings=holdings)
     row = first_to_go(finding.threshold, state, later, snapshot.config, snapshot.at)
     if row is None or row.uid == answer.victim.uid:
         return None
-    return {"pod": row.pod.full_name, "usage": row.usage, "grows": bool(grown.get(row.uid))}
+    return {
+        "pod": row.pod.full_name,
+        "usage": row.usage,
+        "request": row.request // NANO,
+        "grows": bool(grown.get(row.uid)),
+    }
 
 
 def _grown_holdings(held: SupplyHoldings, grown: Mapping[str, int], at: int, passed: int) -> SupplyHoldings:
