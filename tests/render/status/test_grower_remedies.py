@@ -39,6 +39,21 @@ def test_else_it_is() -> None:
     assert "and requests none" in about_grower(entry(next=none), "default/service")
 
 
+def test_the_pod_that_goes_at_the_threshold_is_the_one_to_end() -> None:
+    """Advice was to end a pod in the place of which the page named another one."""
+    goes = {"pod": "default/service", "usage": 8 * MI, "request": MI, "grows": True}
+    plain = "end, move or limit default/service, which grew the most"
+    assert about_grower(entry(nextIfItGrows=goes), "default/service") == plain
+    other = {**goes, "pod": "default/other"}
+    grew = "default/service grew the most, within its request"
+    grows = "end, move or limit default/other, which would use 8Mi then and requests 1Mi"
+    assert about_grower(entry(nextIfItGrows=other), "default/service") == f"{grows}: {grew}"
+    holds = "end, move or limit default/other, which uses 8Mi and requests 1Mi"
+    assert about_grower(entry(nextIfItGrows={**other, "grows": False}), "default/service") == f"{holds}: {grew}"
+    older = {key: value for key, value in other.items() if key != "request"}
+    assert about_grower(entry(nextIfItGrows=older), "default/service") == plain
+
+
 def test_what_a_killed_pod_takes_again_within_its_request_is_no_growth() -> None:
     """Innocent pods that the kernel had killed were named as those that grew (world 08)."""
     snapshot = incident_snapshot("08-host-daemon-of-the-runtime", 440)

@@ -29,6 +29,12 @@ def test_the_headline_of_a_near_threshold_says_so_too() -> None:
     assert "at the threshold default/hog" not in page(near), "once"
 
 
+def test_the_advice_is_not_about_the_pod_that_stays() -> None:
+    """`default/hog goes instead`, and advice sent the reader to `evictd why default/web-0`."""
+    near = incident_snapshot("39-resize-not-granted", 10)
+    assert remedies(status_of(near, near.at)) == ["end, move or limit default/hog, which grew the most"]
+
+
 def test_nothing_is_said_of_the_pod_that_is_first_anyway() -> None:
     assert goes_if_it_grows({}) == "", "an older daemon"
     assert goes_if_it_grows({"nextIfItGrows": None}) == ""

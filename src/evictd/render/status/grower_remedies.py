@@ -6,6 +6,7 @@ from typing import Any
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Signal
 from evictd.render.status.file_pages import grew_by_pages
 from evictd.render.status.holders import growth_amount, took_since_start
+from evictd.render.status.next_pod import goes_at_threshold
 from evictd.render.text import amount_text, clean, seconds_text, usage_text
 
 Document = Mapping[str, Any]
@@ -13,27 +14,30 @@ _NAMED = 3
 
 
 def about_grower(entry: Document, grower: str) -> str:
-    """Return what to do, as a clause: where the pod is within its request, and the next pod is not, that one has to change.
+    """Return what to do, as a clause: where the pod is within its request, and the one that goes then is not, that one has to.
 
     Where it grew by file pages, its end is not needed: below a limit the kernel drops them.
     """
     first = next(iter((entry.get("growing") or {"pods": ()})["pods"]), None)
-    after, resource = entry["next"], SIGNALS[Signal(entry["signal"])].resource
+    after, resource = goes_at_threshold(entry), SIGNALS[Signal(entry["signal"])].resource
     if (
         first is None
         or not first.get("withinRequest")  # an older daemon does not say it
         or after is None
+        or after["pod"] == grower
         or after["usage"] is None
         or resource not in WITH_REQUEST
-        or after["usage"] <= after["request"]
+        or after["usage"] <= after.get("request", after["usage"])  # an older daemon does not say it of a later one
     ):
         if grew_by_pages(entry):
             pages = f"limit the memory of {clean(grower)}, which may have grown by file pages that the kernel can drop"
             return f"{pages}, or set `memory.formula: MemAvailable`, which does not count them (docs/tuning.md)"
         return f"end, move or limit {clean(grower)}, which grew the most"
     requests = f"requests {amount_text(after['request'], resource)}" if after["request"] else "requests none"
-    uses = f"{clean(after['pod'])}, which uses {usage_text(after['usage'], resource)} and {requests}"
-    return f"end, move or limit {uses}: {clean(grower)} grew the most, within its request"
+    uses = "would use {} then" if after.get("grows") else "uses {}"
+    used = uses.format(usage_text(after["usage"], resource))
+    instead = f"end, move or limit {clean(after['pod'])}, which {used} and {requests}"
+    return f"{instead}: {clean(grower)} grew the most, within its request"
 
 
 def several_grew(entry: Document, growing: Document) -> str:

@@ -21,6 +21,12 @@ def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
     return f"; {when}{clean(row['pod'])} goes instead if {growth}"
 
 
+def goes_at_threshold(entry: Document) -> Document | None:
+    """Return the pod that goes at the threshold if what grows now grows on until then; `None` where none would."""
+    found: Document | None = entry.get("nextIfItGrows") or entry["next"]  # an older daemon does not say the first
+    return found
+
+
 def first_if_it_grows(status: Document, queue: Document) -> str:
     """Return the same of the first pod of a queue of `/explainz`, for the first of its signals of which it is known."""
     found = (

@@ -232,7 +232,8 @@ def _before(entry: Document, status: Document) -> str:
         return REMEDIES[_NO_POD_MEASURED]
     if entry.get("leavesFirst"):
         return ""  # the end of a pod that was deleted relieves the node
-    keeps = f"; `evictd why {clean(entry['next']['pod'])}` says what would keep that pod" if entry["next"] else ""
+    first_now = None if entry.get("nextIfItGrows") else entry["next"]  # an older daemon does not say the first
+    keeps = f"; `evictd why {clean(first_now['pod'])}` says what would keep that pod" if first_now else ""
     outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
     if (
         entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
