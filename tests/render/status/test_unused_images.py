@@ -38,6 +38,17 @@ def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
     assert before_pods(status, {**entry, "reclaimsFirst": False}, "end it") == "end it"
 
 
+def test_images_come_first_where_they_may_hold_more_than_the_pod_that_goes() -> None:
+    """The images were no longer named once the pods held more than half of the disk, seconds before a small pod went."""
+    entry = {"signal": "nodefs.available", "capacity": 100, "available": 20, "notOfPods": 39, "reclaimsFirst": True}
+    status = {"phase": {"name": "Watching"}}
+    small, large = ({"pod": "x/y", "usage": usage} for usage in (38, 39))
+    assert before_pods(status, {**entry, "next": small}, "end it").startswith("remove images")
+    assert before_pods(status, {**entry, "next": large}, "end it") == "end it"
+    assert before_pods(status, {**entry, "next": small, "nextIfItGrows": large}, "end it") == "end it"
+    assert before_pods(status, {**entry, "next": {**small, "usage": None}}, "end it") == "end it"
+
+
 @pytest.mark.parametrize(
     ("unused", "first"), [(None, "remove images"), (1, "remove images"), (0, "end, move or limit")]
 )

@@ -23,7 +23,7 @@ def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
 
 def goes_at_threshold(entry: Document) -> Document | None:
     """Return the pod that goes at the threshold if what grows now grows on until then; `None` where none would."""
-    found: Document | None = entry.get("nextIfItGrows") or entry["next"]  # an older daemon does not say the first
+    found: Document | None = entry.get("nextIfItGrows") or entry.get("next")  # an older daemon does not say the first
     return found
 
 

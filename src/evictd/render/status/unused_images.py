@@ -5,6 +5,7 @@ from typing import Any
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Signal
+from evictd.render.status.next_pod import goes_at_threshold
 from evictd.render.text import seconds_text, signal_amount
 
 Document = Mapping[str, Any]
@@ -12,7 +13,7 @@ Document = Mapping[str, Any]
 _RECLAIMING = "Reclaiming"
 """The name of a phase; a literal, because `evictd status` needs no state."""
 _LARGE_PART = 2
-"""What belongs to no pod is named where it is at least this part of what is used."""
+"""What belongs to no pod is named where it is at least this part of what is used, or more than the pod holds that goes."""
 
 
 def before_pods(status: Document, entry: Document, remedy: str) -> str:
@@ -25,8 +26,10 @@ def before_pods(status: Document, entry: Document, remedy: str) -> str:
 def _images(status: Document, entry: Document) -> str:
     """Return what to do about unused images; empty where little belongs to no pod, they were removed before, or there is none."""
     rest, phase = entry.get("notOfPods"), status["phase"]  # an older daemon does not say it of inodes
-    signal = Signal(entry["signal"])
-    if rest is None or rest * _LARGE_PART < entry["capacity"] - entry["available"]:
+    signal, used = Signal(entry["signal"]), entry["capacity"] - entry["available"]
+    goes = goes_at_threshold(entry)
+    held = used if goes is None or goes["usage"] is None else goes["usage"]
+    if rest is None or (rest * _LARGE_PART < used and rest <= held):
         return ""
     if (entry.get("attribution") or {}).get("reclaimable") == 0:  # the bytes of unused images, where they were listed
         return ""
