@@ -64,7 +64,7 @@ def test_an_owner_whose_pods_did_not_fill_the_node_or_of_which_few_went_is_left_
 
 def test_what_is_mended_depends_on_the_kind_of_the_owner() -> None:
     assert mend_owner("DaemonSet/leak", "default") == f"{UNDO}, {OFF}"
-    assert mend_owner("ReplicaSet/web-5d9", "default").startswith("mend what owns ReplicaSet/web-5d9, or")
+    assert mend_owner("ReplicaSet/web-5d9", "default").startswith("mend what ReplicaSet/web-5d9 runs, or")
     assert mend_owner("Job/import", "default").startswith("stop Job/import, or")
 
 

@@ -56,4 +56,4 @@ def test_the_owner_that_creates_a_pod_with_a_host_path_again_comes_first() -> No
     of_one = host_path_remedy(["a/b"], Resource.INODES, ["DaemonSet/b"])
     assert "inodes, first mend DaemonSet/b, which creates the pod again, then end the pod and" in of_one
     of_two = host_path_remedy(["a/b", "a/c"], Resource.INODES, ["ReplicaSet/b", "Job/c"])
-    assert "first mend what owns ReplicaSet/b, stop Job/c, which create such pods again, then end" in of_two
+    assert "first mend what ReplicaSet/b runs, stop Job/c, which create such pods again, then end" in of_two

@@ -28,7 +28,7 @@ def mend_or_stop(owner: str) -> str:
     kind = owner.partition("/")[0]
     if kind in _UNDONE:
         return f"mend {owner}"
-    return f"mend what owns {owner}" if kind == "ReplicaSet" else f"stop {owner}"
+    return f"mend what {owner} runs" if kind == "ReplicaSet" else f"stop {owner}"
 
 
 def mend_evicted(pod: str, owner: str, resource: Resource | None, *, limits: bool, size: str = "") -> str:

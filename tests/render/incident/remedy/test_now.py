@@ -39,7 +39,7 @@ def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
             "DaemonSet/leak",
             "mend DaemonSet/leak (if its last change is the cause: `kubectl -n default rollout undo daemonset/leak`)",
         ),
-        ("ReplicaSet/web-5d9", "mend what owns ReplicaSet/web-5d9"),
+        ("ReplicaSet/web-5d9", "mend what ReplicaSet/web-5d9 runs"),
         ("Job/import", "stop Job/import"),
     ],
 )
