@@ -131,3 +131,15 @@ def test_nothing_is_said_after_an_hour_and_of_a_dry_run() -> None:
     rehearsed = [{**each, "dryRun": True} for each in status["decisions"]]
     assert last_reclaim_text({**status, "decisions": rehearsed}) == ""
     assert last_reclaim_text({**status, "ageSeconds": 3600}) == ""
+
+
+def test_the_pod_that_a_budget_keeps_is_named_after_the_eviction_of_another_one() -> None:
+    """All that was to do was to read the incident, and the guarded pod grew on."""
+    over = recovered()
+    status = status_of(over, over.at)
+    last = last_eviction(status)
+    assert last is not None
+    guarded = [{**each, "stopPod": "shop/pay", "stopPodGuard": "disruption budget"} for each in status["signals"]]
+    text = avoided_text({**status, "signals": guarded}, last)
+    assert text.startswith("let the disruption budget of shop/pay allow its eviction (`kubectl -n shop get pdb`)")
+    assert text.endswith("; `evictd incident uid-hog` says what would have avoided that eviction")

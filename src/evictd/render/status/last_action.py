@@ -6,6 +6,8 @@ from typing import Any
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, signal_named
 from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.owners import mend_evicted, nth_text, seconds_ago
+from evictd.render.status.proposed import budget_remedy
+from evictd.render.status.stopped import is_guarded_by_budget
 from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
@@ -54,7 +56,13 @@ def avoided_text(status: Document, last: Document) -> str:
     avoided = f"`evictd incident {incident}` says what would have avoided"
     if len(evicted_together(status, last)) > 1:
         return f"{avoided} the last of these evictions"
-    return "; ".join(filter(None, (_mend(last), f"{avoided} that eviction")))
+    return "; ".join(filter(None, (_mend(last), _guarded(status, last), f"{avoided} that eviction")))
+
+
+def _guarded(status: Document, last: Document) -> str:
+    """Return what to do about the pod whose eviction a disruption budget refuses, and in the place of which the last one went."""
+    of_signal = (each for each in status["signals"] if each["signal"] == last["signal"])
+    return next((budget_remedy(each["stopPod"]) for each in of_signal if is_guarded_by_budget(each)), "")
 
 
 def _mend(last: Document) -> str:
