@@ -25,6 +25,12 @@ def test_before_a_threshold_is_met_the_page_says_who_takes_more_and_who_holds_me
     assert not list(held_by(status_of(calm(), calm().at), {"queues": []}))
 
 
+def test_two_signals_of_one_supply_share_the_sentence_on_the_page() -> None:
+    """`In the last 5m0s data/writer grew by 11.7Gi` stood there twice, for nodefs and imagefs of one disk."""
+    status = status_of(near := approaching(), near.at)
+    assert list(growers({**status, "signals": status["signals"] * 2})) == [GROWTH]
+
+
 def test_the_place_of_a_large_pod_is_that_of_the_table() -> None:
     text = page(crowded())
     assert "-1-7d4f9c8b6d-x2x01 (4.92Gi, place 24, priority 1)." in text.partition('<h2 id="order">')[0]

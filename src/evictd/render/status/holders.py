@@ -1,6 +1,6 @@
 """Says for the page who fills and who holds what is short or will be soon, from the documents of `/statusz` and `/explainz`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -37,8 +37,12 @@ def filled_clause(entry: Document, held: Document) -> str:
     return str(held["text"][-1 if is_little_growth(grown, missing(entry)) else 0])
 
 
-def growers(status: Document) -> Iterator[str]:
-    """Return who takes what will be short soon, as far as that is known."""
+def growers(status: Document) -> Iterable[str]:
+    """Return who takes what will be short soon, as far as that is known; the signals of one supply share a sentence."""
+    return dict.fromkeys(_growers(status))
+
+
+def _growers(status: Document) -> Iterator[str]:
     for entry in (approach.entry for approach in approaches(status)):
         signal = Signal(entry["signal"])
         if beyond := entry.get("beyondPods"):  # an older daemon does not say it
