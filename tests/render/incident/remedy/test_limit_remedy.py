@@ -1,5 +1,6 @@
 """Checks which limit would have ended a pod before the node was short, and how that limit comes about."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
+from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.limit_remedy import grower_limit, limit_sum, limit_then
 from evictd.render.text import rounded_below
-from evictd.world.behaviours import Usage
+from evictd.world.behaviours import Hold, Usage
 from evictd.world.loop import play
 from evictd.world.model import World
 from tests.daemon.world import NOW
@@ -93,8 +95,8 @@ def test_a_pod_that_went_for_the_growth_of_another_one_names_its_limit() -> None
     web = Grower(pod="default/web", rate=85 << 20)
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod=POD, growers=(web,), played=0)
     found = replace(incident(), host_filled=False, verdict=verdict)
-    said = "; a limit of at most 3.48Gi of memory for it would have been enough"
-    assert grower_limit(found, web) == said
+    said = "a limit of at most 3.48Gi of memory for it would have been enough"
+    assert grower_limit(found, web) == Avoidance(by=(said,))
     assert avoidance(found).by[0].endswith(said)
     for other in (
         replace(found, host_filled=True),
@@ -102,8 +104,28 @@ def test_a_pod_that_went_for_the_growth_of_another_one_names_its_limit() -> None
         replace(found, verdict=replace(verdict, growers=(web, Grower(pod="", rate=80 << 20)))),
         replace(found, available=None),
     ):
-        assert grower_limit(other, web) == ""
-    assert grower_limit(found, replace(web, rate=20 << 20)) == ""
+        assert grower_limit(other, web) == Avoidance()
+    assert grower_limit(found, replace(web, rate=20 << 20)) == Avoidance()
+
+
+def test_a_limit_of_the_faster_of_two_leaks_is_not_enough(tmp_path: Path) -> None:
+    """A limit of the faster one was said to be enough: with it the slower one was evicted all the same, four minutes later."""
+    fast = hog(rate=6 * MI, name="fast", memory="1Gi", priority=100)
+    slow = hog(Hold(of=Usage.MEMORY, amount=900 * MI), rate=5 * MI, name="slow", memory="1Gi")
+    leaks = world(fast, slow, memory=8 * GI, duration=20 * MINUTE)
+    played = play(leaks, config(hard={"memory.available": "500Mi"}))
+    found = avoidance(read_incident([write_world_journal(played, tmp_path, end=NOW)], "slow"))
+    assert not any("enough" in each for each in found.by)
+    assert found.by[0] == (
+        "less growth of default/fast and default/slow: they took 11Mi a second together in the minute before"
+    )
+    grows_on = "more of that growth would have made the node short later"
+    assert any(
+        re.fullmatch(
+            rf"a limit of at most \S+ of memory for default/fast alone: default/slow grew as well, and {grows_on}", each
+        )
+        for each in found.not_by
+    )
 
 
 def proposed_for_api(of: World, journal: Path) -> str:

@@ -17,7 +17,7 @@ from evictd.render.incident.cause.outside_pods import outside_pods_text
 from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.cause.unknown_images import images_remedy
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident.record.verdict import Need
+from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.limit_remedy import (
     OUTSIDE_GREW,
@@ -118,14 +118,22 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return Avoidance() if found.within_request is not None else _of_growth(row, resource)
-    rate = amount_text(fast := grower_rate(found, grower), resource)
+    fast = grower_rate(found, grower)
+    rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
+    limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower)
+    less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by))
+    return Avoidance(by=(*larger_culprit(found), less, *rotation), not_by=limit.not_by)
+
+
+def _less_growth(found: Incident, grower: Grower, fast: int, resource: Resource) -> str:
+    """Write whose growth made the node short, and by how much a second: with that of the evicted pod where it grew as well."""
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
-    rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
-    limit = "" if rotation or held_by_page_cache(found) else grower_limit(found, grower)
-    return Avoidance(
-        by=(*larger_culprit(found), f"less growth of {which}: it took {rate} a second in {before}{limit}", *rotation)
-    )
+    own = next((each for each in found.growers if each.pod == found.event.pod and found.pod_grew), None)
+    if own is None:
+        return f"less growth of {which}: it took {amount_text(fast, resource)} a second in {before}"
+    both = amount_text(fast + grower_rate(found, own), resource)
+    return f"less growth of {which} and {own.pod}: they took {both} a second together in {before}"
 
 
 def _of_owner(found: Incident) -> Avoidance:

@@ -30,6 +30,7 @@ _ROTATION = (
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _NO_MORE = "could have held no more"
+_LATER = "grew as well, and more of that growth would have made the node short later"
 
 
 def limit_sum(
@@ -94,8 +95,17 @@ def _how(found: Incident, first: Earlier, pods: Collection[str], growth: int) ->
     return sum_text(then, first.missing, growth, resource)
 
 
-def grower_limit(found: Incident, grower: Grower) -> str:
-    """Return the limit of another pod, whose growth alone evicted this one, that would have spared it; empty for none."""
+def grower_limit(found: Incident, grower: Grower) -> Avoidance:
+    """Return the limit of the only other pod that grew: it would have spared this one, unless this one grew as well."""
+    if not (limit := _limit_of_grower(found, grower)):
+        return Avoidance()
+    if found.pod_grew:
+        return Avoidance(not_by=(f"{limit} for {grower.pod} alone: {found.event.pod} {_LATER}",))
+    return Avoidance(by=(f"{limit} for it would have been enough",))
+
+
+def _limit_of_grower(found: Incident, grower: Grower) -> str:
+    """Write the limit of another pod with which its growth ends before the node is short; empty where none is known to."""
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     resource, verdict = found.resource, found.verdict
     if resource is None or resource not in WITH_REQUEST or row is None or row.usage is None or not found.missing:
@@ -111,7 +121,7 @@ def grower_limit(found: Incident, grower: Grower) -> str:
     if enough < max(row.request, 1):
         return ""
     most = amount_text(rounded_below(enough), resource)
-    return f"; a limit of at most {most} of {resource.value} for it would have been enough"
+    return f"a limit of at most {most} of {resource.value}"
 
 
 def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
@@ -168,8 +178,7 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
     """
     others = other_growers(found)
     names = tuple(each.pod or "what belongs to no pod" for each in others)
-    later = "grew as well, and more of that growth would have made the node short later"
-    not_by = (f"{alone}: {first_of(names, _NAMED)} {later}",) if alone else ()
+    not_by = (f"{alone}: {first_of(names, _NAMED)} {_LATER}",) if alone else ()
     usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
     if not others or len(usages) < len(others) or victim.usage is None or found.missing is None:
         return Avoidance(not_by=not_by)
