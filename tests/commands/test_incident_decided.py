@@ -31,7 +31,7 @@ from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.verdict import Need
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
-from evictd.world.model import Disk, NodeSpec
+from evictd.world.model import Disk, NodeSpec, Owner
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import config, empty_dir, usage
 from tests.render.recorded_incident import OLD, journal_lines, recorded
@@ -73,6 +73,19 @@ def test_with_requests_of_the_whole_owner_none_of_its_pods_goes_in_the_place_of_
     found = read_incident([write_world_journal(played, tmp_path, end=NOW)], "last")
     assert found.event.pod == "default/db-0"
     assert (found.with_request, found.with_owner_request) == ("default/db-1", "default/log-0")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_a_request_is_one_of_all_pods_that_came_one_after_another(tmp_path: Path, count: int) -> None:
+    """From the third pod on it was not said to cost the database: evictions paused after the others of that owner."""
+    leak = hog(rate=30 << 20, name="etl", memory="512Mi", owner="ReplicaSet/etl")
+    database = holder("db", 2300 << 20, memory="2Gi", priority=1000)
+    rest = [holder(f"web-{i}", 400 << 20, memory="500Mi") for i in range(6)]
+    back = Owner(name="ReplicaSet/etl", delay=5 * SECOND, tolerates=True)
+    of = world(leak, database, *rest, memory=8 * GI, duration=count * 110 * SECOND, owners=(back,))
+    played = play(of, config(hard={"memory.available": "500Mi"}))
+    found = read_incident([write_world_journal(played, tmp_path, end=NOW)], "last")
+    assert (found.of_owner, found.with_request) == (count, "default/db")
 
 
 def test_no_verdict_is_given_on_growth_since_the_pods_were_read(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from evictd.commands.journals import (
     report_skipped,
 )
 from evictd.config.file import STANDARD_INPUT
+from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
@@ -27,7 +28,7 @@ from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.model.state import State
+from evictd.core.model.state import State, with_fields
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
@@ -215,6 +216,7 @@ def with_request(entry: JournalEntry, found: Incident, grown: int = 0, *, of_own
     """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
 
     With `grown` the pod has grown past that request by so much. `of_owner`: all pods of its owner request what they used.
+    The request is that of the owner's template, so earlier evictions of its pods, which had it as well, hold none back now.
     A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
     """
     victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
@@ -229,12 +231,24 @@ def with_request(entry: JournalEntry, found: Incident, grown: int = 0, *, of_own
         for pod in entry.observation.pods
     )
     try:
-        step = synchronize(entry.state, replace(entry.observation, pods=pods), entry.config, entry.now)
+        state = _without_effects(entry.state, pods, found.event.uid)
+        step = synchronize(state, replace(entry.observation, pods=pods), entry.config, entry.now)
     except _DAMAGED:
         return None
     evictions = (each for each in step.decisions if isinstance(each, EvictPod))
     # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
     return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
+
+
+def _without_effects(state: State, pods: Iterable[Pod], uid: str) -> State:
+    """Return the state without what came of earlier evictions of the same owner's pods, and without the pauses for these."""
+    owner = next((owner_of(pod) for pod in pods if pod.uid == uid), "")
+    others = {signal: tuple(each for each in found if each.owner != owner) for signal, found in state.effects.items()}
+    changed = {signal for signal, found in state.effects.items() if owner and len(others[signal]) < len(found)}
+    if not changed:
+        return state
+    pauses = {signal: pause for signal, pause in state.pauses.items() if signal not in changed}
+    return with_fields(state, effects=others, pauses=pauses)
 
 
 def _goes_past_request(entry: JournalEntry, found: Incident, verdict: EvictionVerdict | None) -> bool:
