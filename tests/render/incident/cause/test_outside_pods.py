@@ -77,3 +77,21 @@ def test_what_still_grows_outside_pods_is_not_to_be_reserved() -> None:
     """Beside "what belongs to no pod still grows" it was said to let systemReserved cover what that held."""
     on = GrowsOn(growers=(Grower(pod="", rate=1),), short_at="00:09:00")
     assert reserve_text(replace(OUTSIDE, grows_on=on)) == ""
+
+
+def test_nothing_is_to_be_reserved_where_only_the_minimum_reclaim_was_not_reached() -> None:
+    """A reserve was the only advice of `now`, and with it the same pods went: a smaller minimum reclaim helps."""
+    found = replace(OUTSIDE, available=GI, levels=(("hard", GI // 2),), min_reclaim=4 * GI, elsewhere=5 * GI)
+    assert found.kept_by_min_reclaim
+    assert outside_pods_text(found)
+    assert reserve_text(found) == ""
+
+
+def test_nothing_is_to_be_reserved_for_a_pod_that_filled_the_memory_before_its_growth_ended() -> None:
+    """Beside "mend or limit" of a pod whose growth had ended it was said to reserve, with which the same pod went."""
+    pod = OUTSIDE.event.pod
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=pod, fewest=(pod,), played=MINUTE)
+    found = replace(OUTSIDE, verdict=verdict, pods_filled=True, main_grower=pod)
+    assert found.own_cause
+    assert reserve_text(found) == ""
+    assert reserve_text(replace(found, pods_filled=False))

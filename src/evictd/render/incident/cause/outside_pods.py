@@ -25,13 +25,14 @@ def outside_pods_text(found: Incident) -> str:
 def reserve_text(found: Incident) -> str:
     """Write to reserve what belongs to no pod; empty where `outside_pods_text` is, and where that would not help.
 
-    It does not where most of the growth is of pods beyond their request, or what belongs to no pod still grows.
+    It does not where most of the growth is of pods beyond their request, or the evicted pod filled the memory by its own before,
+    where what belongs to no pod still grows, or where only the minimum reclaim was not reached.
     """
     growers = () if found.verdict is None else found.verdict.growers
     beyond = {row.pod for row in found.ranking if (row.usage or 0) > row.request}
     leaks = sum(each.rate for each in growers if each.pod in beyond) * 2 > sum(each.rate for each in growers)
     outside_grows = found.grows_on is not None and found.grows_on.of_no_pod
-    if not outside_pods_text(found) or leaks or outside_grows:
+    if not outside_pods_text(found) or leaks or outside_grows or found.own_cause or found.kept_by_min_reclaim:
         return ""
     held = amount_text(found.elsewhere or 0, Resource.MEMORY)
     return f"let systemReserved and kubeReserved of the kubelet cover the {held} that belongs to no pod"
