@@ -496,6 +496,18 @@ def test_a_disruption_budget_is_said_to_have_delayed_the_eviction_only() -> None
     assert "a disruption budget: it refused the eviction 2 times, which only delayed it" in said
 
 
+def test_a_budget_that_kept_the_pod_that_ranks_first_is_named() -> None:
+    """A leak with a budget of 0 cost five pods in its place, and the budget was no remedy; with 1 only the leak went."""
+    found = replace(incident(), available=0)
+    rows = tuple(row if row.chosen else replace(row, skipped="Budget", usage=4 * GI) for row in found.ranking)
+    kept = next(row.pod for row in rows if row.skipped)
+    said = f"a disruption budget that lets {kept} go, which ranks before this pod: "
+    assert sum(each.startswith(said) for each in avoidance(replace(found, ranking=rows)).by) == 1
+    assert not any("budget" in each for each in avoidance(found).by)
+    little = tuple(replace(row, usage=1) if row.skipped else row for row in rows)
+    assert not any("budget" in each for each in avoidance(replace(found, ranking=little)).by), "its end is not enough"
+
+
 def test_a_pod_that_grows_on_is_ended_at_its_limit_again() -> None:
     grown = avoidance(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20)))
     assert grown.by[0].endswith(f"before the node was short, and again after each restart as long as it grows {SUM}")

@@ -1,5 +1,6 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
+from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
 from evictd.render.history.recorded import IncidentRow
 from evictd.render.history.suspects import suspects_text
@@ -67,11 +68,15 @@ def avoidance(found: Incident) -> Avoidance:
 
 
 def _of_budget(found: Incident) -> Avoidance:
-    """Say that a disruption budget put the eviction off and did not prevent it."""
+    """Say which pod a budget kept, where this one went instead; and that its own put the eviction off and did not prevent it."""
+    rows = (row for row in found.ranking if row.skipped == SkipReason.BUDGET.value)
+    kept = [row.pod for row in rows if (row.usage or 0) >= (found.missing or 0)][:1]
+    spared = "its eviction was refused, and this pod went in its place"
+    by = tuple(f"a disruption budget that lets {pod} go, which ranks before this pod: {spared}" for pod in kept)
     if not found.refusals:
-        return Avoidance()
+        return Avoidance(by=by)
     times = counted(found.refusals, "time")
-    return Avoidance(not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
+    return Avoidance(by=by, not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
 
 
 def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
