@@ -194,8 +194,10 @@ def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, reje
 def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
     """Return the setting: the use of a pod that alone held what was missing beyond its request; empty where it did not."""
     excess = (victim.usage or 0) - victim.request
-    grew = found.pod_grew
-    others = 0 if grew else max(found.rate or 0, 0) * LEAD_SECONDS
+    others = 0 if found.pod_grew else max(found.rate or 0, 0) * LEAD_SECONDS
+    if (within := found.within_request) is not None and others:
+        grown = (0 if found.verdict is None else found.verdict.rate_of(within.pod)) * LEAD_SECONDS
+        others = max(others - grown, 0) + min(grown, within.request - (within.usage or 0))
     if found.missing is None or excess < found.missing + others:
         return ""  # what grows beside it would have taken that within the minute
     more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
