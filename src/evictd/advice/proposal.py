@@ -24,14 +24,13 @@ was next in the ranking went within ten minutes.
 **No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
 
-**Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`, and no reservation from fewer
-than `LEAST_READINGS`: what one eviction needed says little of the next.
+**Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`: what one eviction needed says
+little of the next.
 
 **Sooner.** A lead is proposed only where it is off, and an eviction that was too late would have begun at a tenth more available
 with it, which is more than the proposed threshold.
 
-**Reservations.** The scheduler gives pods what is left of the node after systemReserved and kubeReserved. Together these are the
-most that was in use outside pods, again for the asked share of the nodes.
+**Reservations** are for the asked share of the nodes too (`advice.reservation`).
 
 `evictd.advice.evidence` evaluates one node's readings. Whether a pod would go under the new values, `evictd simulate` says.
 """
@@ -42,10 +41,11 @@ from dataclasses import replace
 
 from evictd.advice.enough import least_hard, neediest, needs_with, not_above, quantile, round_up
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
-from evictd.advice.evidence import NodeEvidence, OutsidePods
+from evictd.advice.evidence import NodeEvidence
 from evictd.advice.floor import Floor, floor_of
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.pod_grace import pod_grace
+from evictd.advice.reservation import Reservation, highest_threshold, reservation
 from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
 from evictd.core.frozen import frozen
@@ -56,8 +56,6 @@ LEAST_EVICTIONS = 5
 """Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily.
 
 For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
-LEAST_READINGS = 100
-"""Readings of all nodes together from which a reservation is proposed."""
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 
@@ -147,37 +145,6 @@ class SignalAdvice:
 
 
 @frozen
-class Reservation:
-    """The advice for one resource: the sum that systemReserved and kubeReserved should have."""
-
-    resource: Resource
-    amount: int
-    needs: tuple[int, ...]
-    """The most that each node used outside pods, ascending."""
-    worst: OutsidePods
-    not_covered: tuple[str, ...]
-    """Nodes that used more."""
-    readings: int
-    smallest: OutsidePods
-    """The use on the node of the least capacity."""
-
-    @property
-    def fits(self) -> bool:
-        """Whether it is at most half of the least capacity."""
-        return not self.smallest.capacity or self.amount * 2 <= self.smallest.capacity
-
-    @property
-    def enough_evidence(self) -> bool:
-        """Whether enough readings were recorded to propose a setting."""
-        return self.readings >= LEAST_READINGS
-
-    @property
-    def proposed(self) -> bool:
-        """Whether there is enough evidence, and an amount that fits every node."""
-        return self.enough_evidence and self.fits and self.amount > 0
-
-
-@frozen
 class Advice:
     """The advice for all nodes together."""
 
@@ -231,6 +198,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     signals = tuple(replace(each, acts_first=acts_first(each.signal, each.hard, nodes, found)) for each in signals)
     has_soft = any(each.proposed and each.soft is not None for each in signals)
     proposed = {each.signal for each in signals if each.proposed}
+    thresholds = _thresholds(signals, nodes)
     return Advice(
         nodes=sum(node.readings > 0 for node in nodes),
         readings=sum(node.readings for node in nodes),
@@ -241,7 +209,12 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         soft_took=grace.took,
         led=_led(memory, signals) if len(memory) >= LEAST_EVICTIONS else None,
         reserved=tuple(
-            _reservation(resource, [node for node in nodes if resource in node.outside_pods], cover)
+            reservation(
+                resource,
+                [node for node in nodes if resource in node.outside_pods],
+                cover,
+                thresholds if resource is Resource.MEMORY else {},
+            )
             for resource in Resource
             if any(resource in node.outside_pods for node in nodes)
         ),
@@ -264,6 +237,14 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
         killed=tuple((node.node, where, count) for node in nodes for where, count in node.killed.items()),
     )
+
+
+def _thresholds(signals: Sequence[SignalAdvice], nodes: Sequence[NodeEvidence]) -> dict[str, int]:
+    """Return the highest threshold of the node's memory that each node has with what is proposed."""
+    advised = next((each for each in signals if each.signal is Signal.MEMORY_AVAILABLE and each.proposed), None)
+    hard, soft = (None, None) if advised is None else (advised.hard, advised.soft)
+    keeps = advised is None or advised.kept_soft is not None
+    return {node.node: highest_threshold(node, hard, soft, keeps_soft=keeps) for node in nodes}
 
 
 def _led(memory: Sequence[Episode], signals: Sequence[SignalAdvice]) -> Episode | None:
@@ -296,6 +277,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     has_soft = fits_soft and soft_other is None
     came_back = round_up(quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
     fits = most is None or (soft if has_soft else hard) + came_back <= most
+    kept_soft = None if has_soft else _greatest_soft(signal, nodes, hard)
     one_more = _one_more(every, (hard, soft if has_soft else hard), came_back)
     return SignalAdvice(
         signal=signal,
@@ -307,13 +289,11 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         unmeasured=len(every) - len(found),
         too_late=sum(e.too_late for e in every),
         worst=worst,
-        not_covered=tuple(
-            sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each))
-        ),
+        not_covered=_not_covered(by_node, hard),
         soft=soft if has_soft else None,
         rate=rate,
         unallocatable=unallocatable,
-        kept_soft=None if has_soft else _greatest_soft(signal, nodes, hard),
+        kept_soft=kept_soft,
         kept=wanted < hard == late,
         not_lower=floor if max(wanted, late) < hard == floor.amount else None,
         by_hard=sum(e.hard for e in every),
@@ -338,6 +318,11 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
 def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -> tuple[int, int] | None:
     """Return the least capacity, and `largest`, that of the node that asks for the most, if half of this alone is enough."""
     return (min(capacities.values()), largest) if hard < asked <= largest // 2 else None
+
+
+def _not_covered(by_node: Mapping[str, Sequence[Episode]], hard: int) -> tuple[str, ...]:
+    """Return the nodes with an eviction for which this hard threshold is not enough."""
+    return tuple(sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each)))
 
 
 def _has_copy(node: NodeEvidence) -> bool:
@@ -381,18 +366,3 @@ def _one_more(episodes: Iterable[Episode], thresholds: Iterable[int], min_reclai
         if each.recovered is not None and limit <= each.recovered < limit + min_reclaim
     )
     return min(kept, key=lambda each: each.recovered or 0, default=None)
-
-
-def _reservation(resource: Resource, nodes: Sequence[NodeEvidence], cover: int) -> Reservation:
-    found = [node.outside_pods[resource] for node in nodes]
-    needs = sorted(each.amount for each in found)
-    amount = round_up(quantile(needs, cover))
-    return Reservation(
-        resource=resource,
-        amount=amount,
-        needs=tuple(needs),
-        worst=max(found, key=lambda each: each.amount),
-        not_covered=tuple(sorted(each.node for each in found if each.amount > amount)),
-        readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
-        smallest=min(found, key=lambda each: (not each.capacity, each.capacity)),
-    )

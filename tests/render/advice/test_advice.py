@@ -4,7 +4,8 @@ import io
 from dataclasses import replace
 
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
-from evictd.advice.proposal import LEAST_READINGS, advise
+from evictd.advice.proposal import advise
+from evictd.advice.reservation import LEAST_READINGS
 from evictd.codec.reading_record import SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND

@@ -16,7 +16,7 @@ from tests.render.advice.test_advice import ADVICE
 def test_the_fields_can_be_used_as_they_are() -> None:
     fields = configuration(ADVICE)
     assert fields["kubelet"]["evictionHard"] == {"memory.available": "640Mi"}
-    assert fields["kubelet"]["systemReserved"] == {"memory": "704Mi", "ephemeral-storage": "9Gi", "pid": "320"}
+    assert fields["kubelet"]["systemReserved"] == {"memory": "1408Mi", "ephemeral-storage": "9Gi", "pid": "320"}
     assert fields["evictd"] == {"memory": {"lead": "Auto"}}
     assert eviction_config(fields["kubelet"], policy=Policy.STANDARD).thresholds
 

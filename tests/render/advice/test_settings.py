@@ -8,6 +8,7 @@ from evictd.codec.reading_record import RecordedCycle, SignalLevel
 from evictd.render.advice.advice import advice_document
 from evictd.render.advice.settings import other_lines
 from tests.advice.test_proposal import MEMORY, MI, reading
+from tests.advice.test_reservation import using
 
 
 def with_soft(each: RecordedCycle, soft: int) -> RecordedCycle:
@@ -48,3 +49,17 @@ def test_the_grace_period_says_where_it_comes_from() -> None:
     ):
         lines = other_lines(replace(found, max_pod_grace_seconds=seconds, soft_took=took, soft_ends=6))
         assert f"evictionMaxPodGracePeriod: {seconds}: {why}" in list(lines)
+
+
+def test_a_reservation_says_what_of_it_is_for_the_threshold() -> None:
+    """`2 of 8 pods within their requests` went with a file whose text did not say that the threshold has to be reserved too."""
+    for capacity, said in (
+        (8192, "256Mi are for the highest threshold of memory.available (without what no process can allocate, "),
+        (
+            1024,
+            "not covered: the highest threshold of memory.available, which pods within their requests can meet: with it 576Mi ",
+        ),
+    ):
+        node = replace(using("n", 300, capacity), readings=1, hard={MEMORY: 256 * MI})
+        [line] = [each for each in other_lines(advise([node], 99)) if "for memory: " in each]
+        assert said in line

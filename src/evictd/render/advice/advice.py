@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import MissingThreshold
-from evictd.advice.proposal import (
-    LEAST_EVICTIONS,
-    LEAST_READINGS,
-    Advice,
-    Reservation,
-    SignalAdvice,
-)
+from evictd.advice.proposal import LEAST_EVICTIONS, Advice, SignalAdvice
+from evictd.advice.reservation import LEAST_READINGS, Reservation
 from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MINUTE
@@ -117,6 +112,7 @@ def _reservation(each: Reservation) -> Document:
         "readings": each.readings,
         "proposed": each.proposed,
         "amount": each.amount if each.proposed else None,
+        "forThreshold": each.threshold if each.proposed else None,
         "worst": {"node": each.worst.node, "at": each.worst.wall, "used": each.worst.amount},
         "notCovered": list(each.not_covered),
     }

@@ -4,7 +4,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from evictd.advice.proposal import Advice, Reservation, SignalAdvice
+from evictd.advice.proposal import Advice, SignalAdvice
+from evictd.advice.reservation import Reservation
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.errors import InputError

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from evictd.advice.pod_grace import DEFAULT_POD_GRACE
-from evictd.advice.proposal import LEAST_READINGS, Advice, Reservation
-from evictd.core.model.signal import Resource
+from evictd.advice.proposal import Advice
+from evictd.advice.reservation import LEAST_READINGS, Reservation
+from evictd.core.model.signal import Resource, Signal
 from evictd.render.text import amount_text, clean, counted, first_of, signal_amount
 
 RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
@@ -46,8 +47,8 @@ def other_lines(advice: Advice) -> Iterator[str]:
         )
         if each.proposed:
             missed = f"; not covered: {some(each.not_covered)}" if each.not_covered else ""
-            rounded = " (rounded up)" if each.amount > each.worst.amount else ""
-            yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{missed}"
+            rounded = " (rounded up)" if each.amount > each.worst.amount + each.threshold else ""
+            yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{_for_threshold(each)}{missed}"
         elif each.enough_evidence and not each.amount:
             yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
         elif each.enough_evidence:
@@ -89,6 +90,24 @@ def _why_not_reserved(each: Reservation) -> str:
         amount += " (rounded up)" if each.amount > each.worst.amount else ""
         return f"none proposed: {amount} is more than half of {worst}, so {FIND}"
     return none_fits_all(least, each.smallest.node, worst)
+
+
+def _for_threshold(each: Reservation) -> str:
+    """Say what the reservation has for thresholds, or what it lacks for them; empty for other resources than memory."""
+    signal = Signal.MEMORY_AVAILABLE.value
+    if each.with_threshold:
+        amount = amount_text(each.with_threshold, each.resource)
+        return (
+            f"; not covered: the highest threshold of {signal}, which pods within their requests can meet: with it {amount} "
+            f"would be reserved, more than half of {amount_text(each.smallest.capacity, each.resource)}"
+        )
+    if not each.threshold:
+        return ""
+    return (
+        f"; {amount_text(each.threshold, each.resource)} are for the highest threshold of {signal} (without what no process can "
+        "allocate, which is in use already), or pods within their requests meet it. Set it for the kubelet, which may take off "
+        f"its own evictionHard of {signal}"
+    )
 
 
 def none_fits_all(least: str, node: str, most: str) -> str:

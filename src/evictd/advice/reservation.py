@@ -1,0 +1,96 @@
+"""Finds what systemReserved and kubeReserved have to be together.
+
+The scheduler fills a node up to Allocatable, so pods within their requests leave what is reserved, less what is in use outside
+pods. Of memory this must cover the highest threshold too, hard or soft, or such pods meet it. What no process can allocate is
+part of the use outside pods, and a soft threshold counts it as available: it is not reserved twice.
+
+A reservation is at most half of the least capacity. Where only the threshold makes it more, the use outside pods alone is
+proposed.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from evictd.advice.enough import quantile, round_up
+from evictd.advice.evidence import NodeEvidence, OutsidePods
+from evictd.core.frozen import frozen
+from evictd.core.model.signal import Resource, Signal
+
+LEAST_READINGS = 100
+"""Readings of all nodes together from which a reservation is proposed."""
+
+
+@frozen
+class Reservation:
+    """The advice for one resource: the sum that systemReserved and kubeReserved should have."""
+
+    resource: Resource
+    amount: int
+    needs: tuple[int, ...]
+    """The most that each node used outside pods, with the threshold where that counts, ascending."""
+    worst: OutsidePods
+    not_covered: tuple[str, ...]
+    """Nodes that needed more."""
+    readings: int
+    smallest: OutsidePods
+    """The use on the node of the least capacity."""
+    threshold: int = 0
+    """What the threshold adds on the node that used the most; 0 for other resources than memory, and without a threshold."""
+    with_threshold: int = 0
+    """The amount that would cover the threshold too, if that is too much for the node of the least capacity; else 0."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether it is at most half of the least capacity."""
+        return fits_half(self.amount, self.smallest)
+
+    @property
+    def enough_evidence(self) -> bool:
+        """Whether enough readings were recorded to propose a setting."""
+        return self.readings >= LEAST_READINGS
+
+    @property
+    def proposed(self) -> bool:
+        """Whether there is enough evidence, and an amount that fits every node."""
+        return self.enough_evidence and self.fits and self.amount > 0
+
+
+def fits_half(amount: int, smallest: OutsidePods) -> bool:
+    """Whether an amount is at most half of that node's capacity, if this was recorded."""
+    return not smallest.capacity or amount * 2 <= smallest.capacity
+
+
+def highest_threshold(node: NodeEvidence, hard: int | None, soft: int | None, *, keeps_soft: bool) -> int:
+    """Return the node's highest threshold of `memory.available` with the proposed ones, in memory that processes can allocate.
+
+    `hard` is `None` where none is proposed.
+    """
+    signal = Signal.MEMORY_AVAILABLE
+    kept = node.soft.get(signal, 0) if keeps_soft else 0
+    return max(
+        node.hard.get(signal, 0) if hard is None else hard, kept if soft is None else soft - node.unallocatable, 0
+    )
+
+
+def reservation(
+    resource: Resource, nodes: Sequence[NodeEvidence], cover: int, thresholds: Mapping[str, int]
+) -> Reservation:
+    """Return the advice for one resource; `thresholds` by node are what it has to cover beside the use outside pods."""
+    found = [node.outside_pods[resource] for node in nodes]
+    worst = max(found, key=lambda each: each.amount)
+    smallest = min(found, key=lambda each: (not each.capacity, each.capacity))
+    alone = {each.node: each.amount for each in found}
+    needs = {name: amount + thresholds.get(name, 0) for name, amount in alone.items()}
+    both = amount = round_up(quantile(needs.values(), cover))
+    if not fits_half(both, smallest):
+        needs, amount = alone, round_up(quantile(alone.values(), cover))
+    return Reservation(
+        resource=resource,
+        amount=amount,
+        needs=tuple(sorted(needs.values())),
+        worst=worst,
+        not_covered=tuple(sorted(name for name, need in needs.items() if need > amount)),
+        readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
+        smallest=smallest,
+        threshold=thresholds.get(worst.node, 0) if amount == both else 0,
+        with_threshold=both if amount < both else 0,
+    )

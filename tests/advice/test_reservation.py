@@ -1,0 +1,72 @@
+"""What the kubelet has to reserve."""
+
+from dataclasses import replace
+
+import pytest
+
+from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
+from evictd.advice.proposal import advise
+from evictd.advice.reservation import LEAST_READINGS, fits_half, highest_threshold, reservation
+from evictd.core.model.signal import Resource
+from tests.advice.test_proposal import MEMORY, MI, reading
+
+
+def using(name: str, mebibytes: int, capacity: int) -> NodeEvidence:
+    outside = OutsidePods(node=name, wall="", amount=mebibytes * MI, capacity=capacity * MI)
+    readings = {Resource.MEMORY: LEAST_READINGS}
+    return NodeEvidence(node=name, outside_pods={Resource.MEMORY: outside}, outside_readings=readings)
+
+
+def test_no_reservation_is_above_half_of_the_least_capacity() -> None:
+    """It advised 104Gi of a disk of 100Gi, and 6.5Gi of memory for a fleet with a node of 1Gi."""
+    [fits] = advise([using("large", 512, 8192), using("small", 64, 1024)], 100).reserved
+    assert (fits.proposed, fits.amount) == (True, 512 * MI)
+    [too_large] = advise([using("large", 700, 8192), using("small", 64, 1024)], 100).reserved
+    assert (too_large.proposed, too_large.enough_evidence, too_large.smallest.node) == (False, True, "small")
+    assert not advise([using("large", 6000, 8192)], 100).reserved[0].proposed
+    assert advise([replace(using("old", 6000, 0))], 100).reserved[0].proposed
+
+
+def test_nothing_in_use_outside_pods_is_no_reservation() -> None:
+    none = replace(
+        node_evidence("n", [reading(0, 4000)]),
+        outside_pods={Resource.PIDS: OutsidePods(node="n", wall="", amount=0)},
+        outside_readings={Resource.PIDS: LEAST_READINGS},
+    )
+    [reserved] = advise([none], 99).reserved
+    assert (reserved.amount, reserved.enough_evidence, reserved.proposed) == (0, True, False)
+
+
+def test_it_covers_the_highest_threshold_of_memory_too() -> None:
+    """With the use outside pods alone, pods within their requests met the advised soft threshold: two of them were evicted."""
+    found = reservation(Resource.MEMORY, [using("n", 1100, 8192)], 99, {"n": 1366 * MI})
+    assert (found.amount, found.threshold, found.with_threshold) == (2560 * MI, 1366 * MI, 0)
+    assert (found.needs, found.not_covered, found.proposed) == ((2466 * MI,), (), True)
+    kept = replace(using("n", 1000, 8192), hard={MEMORY: 500 * MI})
+    assert advise([kept], 99).reserved[0].amount == 1536 * MI, "a threshold that is kept counts too"
+
+
+def test_where_the_threshold_is_too_much_for_a_small_node_the_use_outside_pods_is_reserved() -> None:
+    found = reservation(Resource.MEMORY, [using("n", 300, 1024)], 99, {"n": 350 * MI})
+    assert (found.amount, found.threshold, found.with_threshold) == (320 * MI, 0, 704 * MI)
+    assert (found.needs, found.proposed) == ((300 * MI,), True)
+    assert not fits_half(704 * MI, found.smallest)
+    assert fits_half(512 * MI, found.smallest)
+
+
+@pytest.mark.parametrize(
+    ("hard", "soft", "keeps_soft", "highest"),
+    [
+        (None, None, True, 854),
+        (None, None, False, 500),
+        (600, None, True, 854),
+        (600, None, False, 600),
+        (600, 1536, False, 1366),
+    ],
+)
+def test_what_no_process_can_allocate_is_not_reserved_twice(
+    hard: int | None, soft: int | None, *, keeps_soft: bool, highest: int
+) -> None:
+    node = NodeEvidence(node="n", hard={MEMORY: 500 * MI}, soft={MEMORY: 854 * MI}, unallocatable=170 * MI)
+    amounts = [None if each is None else each * MI for each in (hard, soft)]
+    assert highest_threshold(node, *amounts, keeps_soft=keeps_soft) == highest * MI
