@@ -278,3 +278,20 @@ def test_a_large_node_s_own_threshold_is_not_cut_to_half_of_a_small_node() -> No
     [advice] = advise([node_evidence("large", soft), node_evidence("small", small)], 99).signals
     assert (advice.apart, advice.limited_by) == ((600 * MI, 524_288 * MI), "small")
     assert advice.not_lower is None
+
+
+def test_no_hard_threshold_is_raised_beyond_what_a_node_ever_has() -> None:
+    """For a fleet with nodes of 1Gi it advised 500Mi, where 361Mi were available at most: 14 pods were lost instead of 4."""
+    small = [
+        with_capacity(replace(each, levels={MEMORY: replace(each.levels[MEMORY], hard=150 * MI)}), 1024)
+        for each in (reading(0, 120, evict="a", rate=1), reading(2, 361, gone="a"))
+    ]
+    large = copies(node_evidence("large", [reading(0, 0, evict="a"), reading(1, 4000, gone="a")]), LEAST_EVICTIONS)
+    fleet = [*large, node_evidence("fast", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")])]
+    [alone] = advise(fleet, 99).signals
+    assert (alone.hard, alone.proposed) == (500 * MI, True)
+    [mixed] = advise([*fleet, node_evidence("small", small)], 99).signals
+    assert (mixed.hard, mixed.apart, mixed.proposed) == (500 * MI, None, False)
+    assert mixed.unfit is not None
+    assert mixed.unfit.node == "small"
+    assert Signal.MEMORY_AVAILABLE in advise([*fleet, node_evidence("small", small)], 99).kept_hard

@@ -80,6 +80,8 @@ class NodeEvidence:
     soft_derived: frozenset[Signal] = frozenset()
     """The same of soft thresholds."""
     capacity: dict[Signal, int] = field(default_factory=dict)
+    most: dict[Signal, int] = field(default_factory=dict)
+    """The most of each signal that was available in any reading."""
     unallocatable: int = 0
     """The most memory that soft thresholds counted as available although no process can allocate it."""
     outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
@@ -104,8 +106,7 @@ class NodeEvidence:
 
 def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
     """Collect the evidence of one node from its readings, oldest first."""
-    episodes: list[Episode] = []
-    came_back: dict[Signal, int] = {}
+    episodes, came_back = list[Episode](), dict[Signal, int]()
     last: dict[Signal, _Ended] = {}
     crossings, stalls, over = _Crossings(), 0, set[Signal]()
     """`over`: signals of which the node reported the end of the condition since the last eviction for them."""
@@ -152,6 +153,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         derived=frozenset(signal for signal, level in levels.items() if level.derived),
         soft_derived=frozenset(signal for signal, level in levels.items() if level.soft_derived),
         capacity={signal: level.capacity for signal, level in levels.items()},
+        most={signal: max(_available(signal, readings)) for signal in levels},
         unallocatable=max((reading.unallocatable for reading in readings), default=0),
         outside_pods=_most_outside_pods(node, readings),
         outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
@@ -162,6 +164,10 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         killed=_killed(readings),
         problems=tuple(problems),
     )
+
+
+def _available(signal: Signal, readings: Iterable[RecordedCycle]) -> Iterator[int]:
+    return (reading.levels[signal].available for reading in readings if signal in reading.levels)
 
 
 def _killed(readings: Iterable[RecordedCycle]) -> dict[str, int]:

@@ -24,6 +24,9 @@ was next in the ranking went within ten minutes.
 **No earlier.** Each node has its own greatest need, and the advice is the least amount that is enough for the asked share of the
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
 
+No hard threshold is raised on a node beyond all that was ever available there, or beyond a soft one that is kept
+(`advice.unfit`).
+
 **Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`: what one eviction needed says
 little of the next.
 
@@ -48,6 +51,7 @@ from evictd.advice.pod_grace import pod_grace
 from evictd.advice.reservation import Reservation, highest_threshold, reservation
 from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
+from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import SECOND
@@ -127,6 +131,8 @@ class SignalAdvice:
     """Whether a node has a copy of the hard threshold for the memory of all pods, which is raised with it."""
     acts_first: tuple[Signal, int] | None = None
     """The signal, and its hard threshold, that is kept and acts on the same disk before the hard threshold."""
+    unfit: Unfit | None = None
+    """A node that the hard threshold does not fit, so that none is proposed."""
 
     @property
     def enough_evidence(self) -> bool:
@@ -136,7 +142,8 @@ class SignalAdvice:
     @property
     def proposed(self) -> bool:
         """Whether there is enough evidence, and one value for all nodes that is enough for one of them and acts."""
-        return self.enough_evidence and self.apart is None and self.covers and self.acts_first is None
+        fits = self.apart is None and self.unfit is None
+        return self.enough_evidence and fits and self.covers and self.acts_first is None
 
     @property
     def covers(self) -> bool:
@@ -311,6 +318,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         soft_other_first=None if soft_other is None else (soft, soft_other),
         copied=signal is Signal.MEMORY_AVAILABLE and any(map(_has_copy, nodes)),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
+        unfit=unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
         apart=_apart(capacities, hard, asked, (worst if wanted >= floor.amount else floor).capacity),
     )
 

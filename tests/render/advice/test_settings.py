@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import advise
+from evictd.advice.unfit import Unfit
 from evictd.codec.reading_record import RecordedCycle, SignalLevel
 from evictd.render.advice.advice import advice_document
-from evictd.render.advice.settings import other_lines
+from evictd.render.advice.settings import other_lines, unfit_text
 from tests.advice.test_proposal import MEMORY, MI, reading
 from tests.advice.test_reservation import using
 
@@ -63,3 +64,13 @@ def test_a_reservation_says_what_of_it_is_for_the_threshold() -> None:
         node = replace(using("n", 300, capacity), readings=1, hard={MEMORY: 256 * MI})
         [line] = [each for each in other_lines(advise([node], 99)) if "for memory: " in each]
         assert said in line
+
+
+def test_a_threshold_that_does_not_fit_a_node_is_named_with_it() -> None:
+    always, before = (
+        unfit_text(Unfit(node="n", amount=240 * MI, soft=soft), MEMORY, 500 * MI) for soft in (False, True)
+    )
+    assert always.startswith("no one value fits: 500Mi would be met always on n, where at most 240Mi were available: ")
+    assert before.startswith(
+        "no one value fits: 500Mi is above the soft threshold of n, which is kept and acts at 240Mi: "
+    )

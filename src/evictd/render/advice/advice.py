@@ -14,7 +14,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.render.advice.configuration import configuration
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
 from evictd.render.advice.floor import floor_lines
-from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some
+from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some, unfit_text
 from evictd.render.advice.soft import hard_lines, soft_lines
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
@@ -181,6 +181,11 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         least, most = (signal_amount(amount, each.signal) for amount in each.apart)
         yield f"{name}: {none_fits_all(least, each.limited_by, most)}"
         yield _evidence(each)
+        return
+    if each.enough_evidence and each.unfit is not None:
+        yield f"{name}: none proposed: {unfit_text(each.unfit, each.signal, each.hard)}"
+        yield _evidence(each)
+        yield from _in_vain_lines(each)
         return
     if each.enough_evidence and not each.proposed:
         amount = signal_amount(each.hard, each.signal)

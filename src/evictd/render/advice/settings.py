@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from evictd.advice.pod_grace import DEFAULT_POD_GRACE
 from evictd.advice.proposal import Advice
 from evictd.advice.reservation import LEAST_READINGS, Reservation
+from evictd.advice.unfit import Unfit
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.text import amount_text, clean, counted, first_of, signal_amount
 
@@ -108,6 +109,17 @@ def _for_threshold(each: Reservation) -> str:
         "allocate, which is in use already), or pods within their requests meet it. Set it for the kubelet, which may take off "
         f"its own evictionHard of {signal}"
     )
+
+
+def unfit_text(found: Unfit, signal: Signal, hard: int) -> str:
+    """Write on which node a hard threshold would be met always, or before a soft one that is kept."""
+    node, amount, most = clean(found.node), signal_amount(hard, signal), signal_amount(found.amount, signal)
+    why = (
+        f"is above the soft threshold of {node}, which is kept and acts at {most}"
+        if found.soft
+        else f"would be met always on {node}, where at most {most} were available"
+    )
+    return f"no one value fits: {amount} {why}: advise nodes that differ apart"
 
 
 def none_fits_all(least: str, node: str, most: str) -> str:
