@@ -51,6 +51,20 @@ def test_a_disk_that_was_filled_at_the_last_readings_and_is_not_any_more_is_name
     )
 
 
+def test_a_soft_threshold_that_was_met_between_readings_may_act_sooner() -> None:
+    """A higher soft threshold began at the last reading, so a hard kill was shown where it evicts half a minute before that."""
+    soft = config(hard={"memory.available": "100Mi"}, soft={"memory.available": ("3Gi", "30s")})
+    for first, last, said in (("4Gi", "2Gi", True), ("4Gi", "3.5Gi", False)):
+        before, run = went_on(
+            reading(f"{first} of 8Gi", "30Gi of 100Gi", "1Gi"), reading(f"{last} of 8Gi", "30Gi of 100Gi", "3Gi")
+        )
+        texts = continued_texts(before, play(run.world, soft))
+        assert (
+            any("memory.available<3Gi may act sooner, by up to 1m0s: it is met at 1m0s, and" in each for each in texts)
+            is said
+        )
+
+
 def test_what_the_pod_that_grows_on_took_is_continued() -> None:
     found = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("2Gi of 8Gi", "30Gi of 100Gi", "3Gi"))
     assert continued_texts(*found) == ()

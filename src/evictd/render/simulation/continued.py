@@ -14,12 +14,16 @@ from evictd.simulation import SimulatedCycle
 from evictd.world.continuation import takes_unusable_as_none
 from evictd.world.loop import Run
 
+_CYCLE = 10 * SECOND
+"""How far apart readings are at most that leave none out (`housekeepingInterval` of the kubelet)."""
+
 
 def continued_texts(before: Sequence[SimulatedCycle], run: Run) -> tuple[str, ...]:
     """Write which pods were evicted at the readings before, and what filled the node then and does not any more."""
     if not before:
         return tuple(_at_once_texts(run))
-    return (*_evicted_texts(before, run), *_met_texts(before, run), *_still_texts(before, run), *_at_once_texts(run))
+    met = (*_met_texts(before, run), *_sooner_texts(before, run))
+    return (*_evicted_texts(before, run), *met, *_still_texts(before, run), *_at_once_texts(run))
 
 
 def unusable_texts(reading: NodeStats) -> tuple[str, ...]:
@@ -44,6 +48,20 @@ def _met_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
     if met:
         since = first_of([f"{threshold} since {at}" for threshold, at in met.items()])
         yield f"Met at the readings before {duration_text(run.world.begin)}: {since}."
+
+
+def _sooner_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
+    """Write which soft thresholds may have been met before the reading that met them first, and so act sooner."""
+    times = [*(cycle.at for cycle in before), run.world.begin]
+    for threshold, at in run.cycles[0].step.state.thresholds_first_observed_at.items():
+        last = max((each for each in times if each < at), default=None)
+        if threshold.hard or threshold.origin is Origin.DERIVED or at not in times or last is None:
+            continue
+        if at - last > _CYCLE:
+            yield (
+                f"{clean(str(threshold))} may act sooner, by up to {duration_text(at - last)}: it is met at {duration_text(at)}, "
+                f"and there is no reading after {duration_text(last)} and before."
+            )
 
 
 def _at_once_texts(run: Run) -> Iterator[str]:
