@@ -235,6 +235,26 @@ def test_a_formula_whose_reading_is_not_in_the_journal_is_said_to_be_missing(
     assert "memory.available of 1 record is as recorded, by memory.formula Auto: " in capsys.readouterr().out
 
 
+def test_journals_of_several_nodes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two nodes' journals gave one total without a word, as if the second went on from the first."""
+    journal, config = tmp_path / "journal.jsonl", playbook.config(hard={"memory.available": "100Mi"})
+    for names, said in ((("a",), ""), (("b", "a"), "evictd: the journals of 2 nodes (a, b) count as one; ")):
+        lines = []
+        for name in names:
+            seen = Observation(node=replace(playbook.node(memory="4Gi of 8Gi"), name=name))
+            lines.append(_line(0, State(), seen, config, synchronize(State(), seen, config, 0)))
+        journal.write_bytes(b"".join(lines))
+        assert main(["replay", str(journal)]) == 0
+        error = capsys.readouterr().err
+        assert error.startswith(said)
+        assert bool(error) is bool(said)
+    (tmp_path / "other").mkdir()
+    (other := tmp_path / "other" / "journal.jsonl").write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    journal.write_bytes(other.read_bytes())
+    assert main(["replay", str(journal), str(other)]) == 0
+    assert capsys.readouterr().err.startswith(f"evictd: the journals of 2 folders ({tmp_path}, ")
+
+
 def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:
     older = journal_of("min-reclaim", tmp_path / "journal.1.jsonl")
     newer = journal_of("soft-grace", tmp_path / "journal.jsonl")

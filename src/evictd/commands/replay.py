@@ -55,6 +55,7 @@ from evictd.render.replay.readings_end import WhatIf, ends_document, print_readi
 from evictd.render.replay.replayed import Replayed, decided_alike, print_replayed, print_victims, replay_document
 from evictd.render.replay.unrecorded import may_act_unrecorded, print_unrecorded
 from evictd.render.simulation.plot import draw
+from evictd.render.text import clean, counted, first_of
 from evictd.simulation import SimulatedCycle, Turn
 
 
@@ -75,6 +76,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     report_skipped(problems)
     if not entries:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
+    _report_nodes(paths, entries)
     other = args.config is not None or args.policy is not None
     replayed = tuple(replay_under(entries, args) if other else replay(entries))
     unrecorded = may_act_unrecorded(replayed) if other else ()
@@ -93,6 +95,19 @@ def run(args: argparse.Namespace) -> ExitCode:
         ends = {"readingsEnd": ends_document(replayed) if other else []}
         write_document({**replay_document(replayed, unrecorded), **ends}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
+
+
+def _report_nodes(paths: Iterable[Path], entries: Iterable[JournalEntry]) -> None:
+    """Write on standard error that the journals are of several nodes, whose cycles do not follow one another."""
+    nodes = {each.observation.node.name for each in entries if each.observation.node is not None}
+    folders = {str(path.parent) for path in paths}
+    for kind, names in (("node", nodes), ("folder", folders)):
+        if len(names) > 1:
+            shown = first_of([clean(name) for name in sorted(names)])
+            sys.stderr.write(
+                f"evictd: the journals of {counted(len(names), kind)} ({shown}) count as one; replay each node alone\n"
+            )
+            return
 
 
 def _what_if(args: argparse.Namespace, paths: Sequence[Path]) -> WhatIf:
