@@ -32,6 +32,15 @@ def _explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict
     return document
 
 
+def test_a_time_after_the_last_step_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--at 9h` showed the last step without a word, as if nothing were known to change until then."""
+    assert main(["explain", PATH, "--at", "9h"]) == 0
+    after = capsys.readouterr().err
+    assert after.startswith("evictd: --at 9h is after the last step; that is shown, ")
+    assert main(["explain", PATH, "--at", "20s"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_who_would_go_next_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     document = _explained([PATH, "--at", "20s"], capsys)
     (queue,) = document["queues"]

@@ -148,6 +148,10 @@ def _scenario(args: argparse.Namespace) -> NodeView:
         except InvalidValueError as error:
             raise InputError(f"--at: {args.at}: {error}; a duration looks like 90s or 1m30s") from error
         cycle = next((one for one in reversed(cycles) if one.at <= at), cycles[0])
+        if at > cycles[-1].at:
+            sys.stderr.write(
+                f"evictd: --at {args.at} is after the last step; that is shown, {duration_text(cycle.at)}\n"
+            )
     turn = cycle.turns[-1]
     title = f"{scenario.name or args.file.stem} at {duration_text(cycle.at)}"
     return node_view(title, config, turn.observation, cycle.state, turn.step.findings, now=cycle.at)
