@@ -5,16 +5,17 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.decision import EvictPod
+from evictd.core.model.state import Victim
 from evictd.core.model.stats import RlimitStats
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.daemon.telemetry.goes_then import goes_if_growth_lasts
+from evictd.daemon.telemetry.goes_then import goes_if_growth_ended, goes_if_growth_lasts
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
-from evictd.world.behaviours import Hold, Usage
-from evictd.world.loop import play
-from evictd.world.model import Disk, NodeSpec, World
+from evictd.world.behaviours import Grow, Hold, Usage
+from evictd.world.loop import Run, play
+from evictd.world.model import Disk, NodeSpec, World, WorldPod
 from tests.daemon.status import status_of
-from tests.playbook import config
+from tests.playbook import config, pod
 from tests.render.played_worlds import incident_run
 from tests.render.shown_nodes import approaching
 from tests.render.snapshots import incident_snapshot, snapshot_at
@@ -63,14 +64,66 @@ def test_it_is_named_while_a_grace_period_runs(rate: int, now: str, goes: str, b
         _leak_beside_a_small_pod(rate),
         config(hard={"memory.available": "400Mi"}, soft={"memory.available": ("600Mi", "3m")}),
     )
-    at, pod = next(
+    at, went = next(
         (cycle.at, each.pod.full_name)
         for cycle in run.cycles
         for each in cycle.step.decisions
         if isinstance(each, EvictPod)
     )
-    assert pod == goes
+    assert went == goes
     assert _then(snapshot_at(run, at / SECOND - before)) == (now, goes)
+
+
+def _leak_that_stops(grace: str) -> Run:
+    """A large pod grew past its request and stopped below the soft threshold; a pod of low priority is enough by then."""
+    leak = Grow(of=Usage.MEMORY, rate=60 * MI, bound=6300 * MI)
+    grower = WorldPod(pod=pod("payments", memory="6Gi", priority=1000), behaviours=(leak,))
+    pods = (grower, holder("logs", 700 * MI, memory="200Mi"), holder("db", 8000 * MI, memory="8Gi", priority=1000))
+    limits = config(hard={"memory.available": "500Mi"}, soft={"memory.available": ("1500Mi", grace)})
+    return play(world(*pods, memory=16 * GI, duration=5 * MINUTE), limits)
+
+
+@pytest.mark.parametrize("grace", ["45s", "2m"])
+def test_the_pod_that_goes_if_the_growth_has_ended_is_named_before_it_goes(grace: str) -> None:
+    """`default/payments would be evicted first`, three seconds before default/logs went."""
+    run = _leak_that_stops(grace)
+    at, went = next(
+        (cycle.at, each.pod.full_name)
+        for cycle in run.cycles
+        for each in cycle.step.decisions
+        if isinstance(each, EvictPod)
+    )
+    assert went == "default/logs"
+    stopped = [
+        entry
+        for near in (snapshot_at(run, seconds) for seconds in range(100, at // SECOND, 5))
+        for entry in status_of(near, near.at)["signals"]
+        if entry["signal"] == "memory.available" and entry["lately"] and entry["thresholds"][1]["met"]
+    ]
+    assert len(stopped) > 5
+    for entry in stopped:
+        assert "default/logs" in {each["pod"] for each in (entry["next"], entry["nextIfItStops"]) if each}
+    assert {"pod": "default/logs"} in [entry["nextIfItStops"] for entry in stopped]
+
+
+def test_of_growth_that_has_ended_nothing_is_said_where_the_same_pod_goes_or_a_fall_goes_on() -> None:
+    stopped = snapshot_at(_leak_that_stops("45s"), 150)
+    (seen,) = [each for each in status_of(stopped, stopped.at)["signals"] if each["signal"] == "memory.available"]
+    view = snapshot_view(stopped)
+    (answer,) = [each for each in view.answers if each.signal.value == "memory.available"]
+    found = tuple(each for each in view.thresholds if each.threshold.signal is answer.signal)
+    logs = {"pod": "default/logs"}
+    assert goes_if_growth_ended(answer, found, seen, stopped) == logs
+    assert goes_if_growth_ended(None, found, seen, stopped) is None
+    assert goes_if_growth_ended(answer, found, {**seen, "lately": None}, stopped) is None
+    due = tuple(replace(each, met=True, grace_left=0) for each in found)
+    assert goes_if_growth_ended(answer, due, seen, stopped) is None
+    far = tuple(replace(each, met=False) for each in found)
+    assert goes_if_growth_ended(answer, far, seen, stopped) is None
+    small = next(row for row in answer.rows if row.pod.full_name == "default/logs")
+    assert goes_if_growth_ended(replace(answer, victim=small), found, seen, stopped) is None
+    evicted = replace(stopped, state=replace(stopped.state, in_flight=(Victim(uid="ended"),)))
+    assert goes_if_growth_ended(answer, found, seen, evicted) is None
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,20 @@ def test_a_pod_that_does_not_grow_goes_if_the_growth_lasts() -> None:
     assert goes_if_it_grows(entry) == "; when the threshold acts x/z goes instead if the growth lasts"
 
 
+def test_the_pod_that_goes_if_the_growth_has_ended_is_named_beside_it() -> None:
+    entry = {
+        "next": {"pod": "x/y"},
+        "nextIfItGrows": None,
+        "nextIfItStops": {"pod": "x/z"},
+        "thresholds": [{"met": True}],
+    }
+    assert goes_if_it_grows(entry, when="") == "; x/z goes instead if the growth has ended"
+    both = {**entry, "nextIfItGrows": {"pod": "x/w", "grows": True}}
+    assert (
+        goes_if_it_grows(both, when="") == "; x/w goes instead if it grows on; x/z goes instead if the growth has ended"
+    )
+
+
 def test_without_the_runtime_nothing_is_removed_first() -> None:
     for fault in (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS):
         assert not steps_before({"faults": [fault.value]}, {"reclaimsFirst": True})

@@ -85,6 +85,15 @@ def test_each_state_but_calm_has_a_next_step() -> None:
     assert states == {"calm": [], "pressed": [grew], "rehearsed": [grew, enable]}
 
 
+def test_if_the_growth_has_ended_the_advice_names_the_pod_that_goes_then() -> None:
+    """Advice was to end the pod that had grown, and another one was evicted three seconds later."""
+    near = approaching()
+    status = status_of(near, near.at)
+    signals = [{**each, "nextIfItStops": {"pod": "default/small\x1b"}} for each in status["signals"]]
+    (text,) = remedies({**status, "signals": signals})
+    assert text.endswith(r"; if the growth has ended, end, move or limit default/small\x1b, which goes then")
+
+
 def test_before_a_threshold_is_met_the_remedy_is_for_what_grows() -> None:
     """It advised to end one of the largest pods, where none grew and one was static."""
     near = approaching()

@@ -1,15 +1,16 @@
-"""Finds the pod that goes when a threshold is met, if what grows now grows on until then."""
+"""Finds the pod that goes when a threshold acts, if what grows now grows on until then, or if it has ended."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from evictd.core.eviction.holdings import WINDOW, follow_holdings
 from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.next_up import NextUp, first_to_go
 from evictd.core.eviction.reclaim import layout_of
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.observation import Filesystems
+from evictd.core.model.observation import Filesystems, signal_observations
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.core.units.duration import SECOND
@@ -21,6 +22,8 @@ from evictd.render.status.timing import acts_in
 _COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}) | {
     signal for signal in Signal if SIGNALS[signal].filesystem is not None
 }
+_CYCLE = 10 * SECOND
+"""The time between two readings in which nothing grows."""
 
 
 def goes_if_growth_lasts(
@@ -67,6 +70,49 @@ def goes_if_growth_lasts(
         "request": row.request // NANO,
         "grows": bool(grown.get(row.uid)),
     }
+
+
+def goes_if_growth_ended(
+    answer: NextUp | None, findings: tuple[ThresholdFinding, ...], stated: Mapping[str, Any], snapshot: Snapshot
+) -> dict[str, Any] | None:
+    """Return the pod that goes when a grace period ends if nothing has grown since; `None` where no other one would.
+
+    Only where the signal fell much less in its last readings than in the last minute: the growth of that minute decides which pod
+    is first now, and counts no more at the end of the grace period. `stated` has the rates of the signal.
+    """
+    state, node, soft = snapshot.state, snapshot.observation.node, [each for each in findings if each.met]
+    if answer is None or answer.victim is None or node is None or not stated.get("lately"):
+        return None
+    if not soft or not all(each.grace_left for each in soft):
+        return None
+    if answer.signal not in _COUNTED or state.in_flight:  # what an ended pod held comes back until then
+        return None
+    finding = min(soft, key=lambda each: each.grace_left or 0)
+    then = snapshot.at + -(-(finding.grace_left or 0) // _CYCLE) * _CYCLE  # a grace period ends in a cycle
+    still = _without_rates(node)
+    later, layout = replace(snapshot.observation, node=still), layout_of(state.filesystems or Filesystems())
+    first = then if then - snapshot.at >= WINDOW else snapshot.at + _CYCLE
+    for at in range(first, then + 1, _CYCLE):
+        seen, known = signal_observations(still), snapshot.config.thresholds
+        state = replace(state, holdings=follow_holdings(state, later, seen, known, layout=layout, now=at))
+    row = first_to_go(finding.threshold, state, later, snapshot.config, then)
+    return None if row is None or row.uid == answer.victim.uid else {"pod": row.pod.full_name}
+
+
+def _without_rates(node: NodeStats) -> NodeStats:
+    """Return the node's numbers without the rates at which its supplies fill."""
+
+    def still(disk: FsStats | None) -> FsStats | None:
+        return None if disk is None else replace(disk, fill_rate=None, inodes_fill_rate=None)
+
+    return replace(
+        node,
+        memory=None if node.memory is None else replace(node.memory, fill_rate=None),
+        fs=still(node.fs),
+        image_fs=still(node.image_fs),
+        container_fs=still(node.container_fs),
+        rlimit=None if node.rlimit is None else replace(node.rlimit, fill_rate=None),
+    )
 
 
 def _grown_holdings(held: SupplyHoldings, grown: Mapping[str, int], at: int, passed: int) -> SupplyHoldings:

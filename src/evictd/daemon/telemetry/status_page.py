@@ -23,7 +23,7 @@ from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.beyond_pods import is_fresh, taken_beyond_pods
-from evictd.daemon.telemetry.goes_then import goes_if_growth_lasts
+from evictd.daemon.telemetry.goes_then import goes_if_growth_ended, goes_if_growth_lasts
 from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
@@ -212,6 +212,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 **_with_host_path(answer, snapshot),
                 **_next_pod(answer, reasons.get(signal, ""), snapshot, now),
                 "nextIfItGrows": goes_if_growth_lasts(answer, findings, {**reading, **stated}, snapshot),
+                "nextIfItStops": goes_if_growth_ended(answer, findings, stated, snapshot),
             }
         )
     return entries

@@ -300,7 +300,7 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if entry["next"] is not None:
         pod, time, refused = entry["next"]["pod"], next_cut_at_hard(entry, status), refused_lately(entry["next"])
         if then := goes_if_it_grows(entry, when=""):
-            time += " by the order of now"
+            time = f" by the order of now{time}"
         if before := steps_before(status, entry):
             comma = "," if ", " in when else ""
             return (

@@ -11,14 +11,16 @@ _NAMED = 3
 
 
 def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
-    """Return which pod goes in the place of the first one of now, after a semicolon; empty where no other one would."""
-    row = entry.get("nextIfItGrows")  # an older daemon does not say it
-    if not row:
-        return ""
-    if when is None:
+    """Return which pods go in the place of the first one of now, after a semicolon each; empty where no other one would.
+
+    One if the growth goes on until then, one if it has ended.
+    """
+    goes, ended = entry.get("nextIfItGrows"), entry.get("nextIfItStops")  # an older daemon does not say them
+    if when is None and (goes or ended):
         when = "when the threshold acts " if any(each["met"] for each in entry["thresholds"]) else "at the threshold "
-    growth = "it grows on" if row.get("grows", True) else "the growth lasts"  # an older daemon does not say it
-    return f"; {when}{clean(row['pod'])} goes instead if {growth}"
+    lasts = "it grows on" if goes and goes.get("grows", True) else "the growth lasts"  # an older daemon does not say it
+    found = ((goes, lasts), (ended, "the growth has ended"))
+    return "".join(f"; {when}{clean(row['pod'])} goes instead if {growth}" for row, growth in found if row)
 
 
 def goes_at_threshold(entry: Document) -> Document | None:

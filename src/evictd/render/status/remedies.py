@@ -232,8 +232,7 @@ def _before(entry: Document, status: Document) -> str:
         return REMEDIES[_NO_POD_MEASURED]
     if entry.get("leavesFirst"):
         return ""  # the end of a pod that was deleted relieves the node
-    first_now = None if entry.get("nextIfItGrows") else entry["next"]  # an older daemon does not say the first
-    keeps = f"; `evictd why {clean(first_now['pod'])}` says what would keep that pod" if first_now else ""
+    keeps = _keeps(entry)
     outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
     if (
         entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
@@ -262,6 +261,14 @@ def _before(entry: Document, status: Document) -> str:
         remedy = of_culprit(remedy_of("ProtectedCulprit", _resource(entry)), grower, guard)
         return before_pods(status, entry, f"{remedy}: it grew the most{keeps}")
     return before_pods(status, entry, f"{about_grower(entry, grower)}{keeps}")
+
+
+def _keeps(entry: Document) -> str:
+    """Return after a semicolon how to keep the first pod of now, or which one to look at if the growth has ended."""
+    if ended := entry.get("nextIfItStops"):  # an older daemon does not say it
+        return f"; if the growth has ended, end, move or limit {clean(ended['pod'])}, which goes then"
+    first_now = None if entry.get("nextIfItGrows") else entry["next"]  # an older daemon does not say the first
+    return f"; `evictd why {clean(first_now['pod'])}` says what would keep that pod" if first_now else ""
 
 
 def _not_of_a_pod(entry: Document) -> str:
