@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.local_storage import local_storage_evictions
+from evictd.core.eviction.local_storage import local_storage_evictions, nearly_over
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictionReason, EvictPod
@@ -125,3 +125,16 @@ def test_a_limit_is_enforced_while_the_disk_is_short_as_well(medium: str, used: 
     assert Signal.NODEFS_AVAILABLE in step.state.holdings
     evicted = [each for each in step.decisions if isinstance(each, EvictPod)]
     assert [each.because.reason for each in evicted] == [EvictionReason.EMPTY_DIR_LIMIT] * (used == "150Mi")
+
+
+@pytest.mark.parametrize(("used", "listed"), [(89, False), (90, True), (100, True)])
+def test_a_pod_from_nine_tenths_of_its_limit_on_nearly_exceeds_it(used: int, listed: bool) -> None:
+    one = pod("p", volumes=[empty_dir("v", size_limit="100")])
+    stats = usage(one, volumes={"v": str(used)})
+    observation = Observation(node=None, pods=(one,), pod_stats={one.uid: stats})
+    found = list(nearly_over(observation, config(), dedicated_image_fs=False))
+    assert [(each.uid, near.reason) for each, near in found] == (
+        [(one.uid, EvictionReason.EMPTY_DIR_LIMIT)] if listed else []
+    )
+    off = replace(config(), local_storage_capacity_isolation=False)
+    assert not list(nearly_over(observation, off, dedicated_image_fs=False))

@@ -1,4 +1,4 @@
-"""Finds the pods that exceed a limit of their own on local storage.
+"""Finds the pods that exceed a limit of their own on local storage, and those that nearly do.
 
 Limits are the pod's promise, so they are enforced without any pressure, and every offender goes in the same cycle (kubelet
 `localStorageEviction`): an emptyDir over its size limit, a pod over the sum of its limits, a container over its own. Usage and
@@ -6,6 +6,7 @@ limits are compared as plain ints, since nearly every pod of every cycle exceeds
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
@@ -56,6 +57,35 @@ def local_storage_evictions(
         if excess is not None and not config.protects(pod):
             message, cause = excess
             yield EvictPod(pod=pod, grace_period_seconds=1, message=message, because=cause)
+
+
+def nearly_over(
+    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
+) -> Iterator[tuple[Pod, EvictionCause]]:
+    """Yield each pod that may go and uses nine tenths or more of a limit of its own, with the first such limit and its usage."""
+    with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
+    for pod in observation.pods:
+        limits, stats = pod.resource_totals.local_limits, observation.pod_stats.get(pod.uid)
+        if limits is None or stats is None or not config.local_storage_capacity_isolation or config.protects(pod):
+            continue
+        lower = replace(
+            limits,
+            empty_dirs={name: _nearly(limit) for name, limit in limits.empty_dirs.items()},
+            containers={name: _nearly(limit) for name, limit in limits.containers.items()},
+            pod=None if limits.pod is None else _nearly(limits.pod),
+        )
+        near = (
+            _of_empty_dir(pod, lower, stats)
+            or _of_pod(pod, lower, stats)
+            or _of_container(pod, lower, stats, with_rootfs=with_rootfs)
+        )
+        if near is not None:
+            yield pod, near[1]
+
+
+def _nearly(limit: int) -> int:
+    """Return the most that is less than nine tenths of a limit."""
+    return max(-(-limit * 9 // 10) - 1, 0)
 
 
 def _has_part_over(least: int, stats: PodStats) -> bool:

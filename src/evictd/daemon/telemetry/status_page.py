@@ -25,6 +25,7 @@ from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.beyond_pods import is_fresh, taken_beyond_pods
 from evictd.daemon.telemetry.goes_then import goes_if_growth_ended, goes_if_growth_lasts
 from evictd.daemon.telemetry.kills import Killed
+from evictd.daemon.telemetry.own_limits import own_limits
 from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
@@ -48,9 +49,8 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
     state, node, asked = snapshot.state, snapshot.observation.node, proposed(snapshot)
     leaving = victim_rows(snapshot, asked, now)
-    problems = [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
-    if reload_fault:
-        problems.insert(0, {"source": "reload", "detail": reload_fault})
+    problems = [{"source": "reload", "detail": reload_fault}] if reload_fault else []
+    problems += [{"source": p.source, "detail": p.detail} for p in snapshot.observation.problems]
     return {
         "apiVersion": API_VERSION,
         "kind": "Status",
@@ -71,6 +71,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
         "problems": problems,
         "owners": _owners(snapshot, asked),
         "unguardedMemory": unguarded_memory(snapshot, now),
+        "ownLimits": own_limits(snapshot),
         "kernelKills": [_killed(each, snapshot, now) for each in snapshot.killed],
         "decisions": [_decided(decided, asked) for decided in folded_refusals(snapshot.recent)],
     }

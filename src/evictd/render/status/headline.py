@@ -22,6 +22,7 @@ from evictd.render.status.last_action import (
 from evictd.render.status.leaving_pods import awaited_measurement, awaited_pods, awaited_text, is_overdue, refused
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
+from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.owners import nth_text, seconds_ago
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.proposed import asked_text, refused_lately
@@ -89,7 +90,7 @@ def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[s
     `falls`: when nothing is left, by signal (`timing.ends`).
     """
     if not faults:
-        return _of_node(status, falls)
+        return _with_own_limits(status, _of_node(status, falls))
     wrong = faults[0].text(status)
     if not tests_thresholds(each.kind for each in faults):
         return Headline(text=f"{wrong}{_last_read(status)}", level="blind")
@@ -97,6 +98,15 @@ def headline(status: Document, faults: Sequence[OwnFault] = (), falls: Mapping[s
     acting = f"{of_node.text} " if _is_acting(status, of_node) else ""
     calm = " No threshold is met." if of_node.level == "calm" else ""
     return Headline(text=f"{acting}{wrong}{calm}", level="blind")
+
+
+def _with_own_limits(status: Document, of_node: Headline) -> Headline:
+    """Return the state of the node and the pods that nearly exceed a limit of their own: such a node is not calm."""
+    if not (near := own_limits_text(status)):
+        return of_node
+    if of_node.level != "calm":
+        return Headline(text=f"{of_node.text} {capital(near)}.", level=of_node.level)
+    return Headline(text=f"{of_node.text.replace('This node is calm: no', 'No')} {capital(near)}.", level="soft")
 
 
 def _last_read(status: Document) -> str:
@@ -123,6 +133,7 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
     if tests_thresholds(each.kind for each in faults):
         of_node = _of_node(status)
         lines.append(of_node.text if of_node.level == "soft" and not _is_acting(status, of_node) else "")
+        lines.append(f"{capital(near)}." if (near := own_limits_text(status)) else "")
     if faults[0].kind is OwnFaultKind.LISTED_PODS and not status["dryRun"]:
         kills = _ONLY_RUNTIME_STOPS if status["policy"] == Policy.KUBELET.value else _KILLS[faults[0].may_kill]
         lines.append(f"To evict a pod, evictd asks the runtime again and again to stop it. {kills}")

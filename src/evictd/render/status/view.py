@@ -22,6 +22,7 @@ from evictd.render.status.leaving_pods import awaited_measurement, waits_at_most
 from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
+from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.owners import new_pods
 from evictd.render.status.proposed import asked_text
 from evictd.render.status.remedies import to_do
@@ -345,6 +346,8 @@ def _problems(document: Document) -> Iterator[Text]:
         yield Text(f"! {clean(fault)}", style="bold red")
     if killed := kernel_killed_text(document):
         yield Text(f"! {killed}", style="red")
+    if near := own_limits_text(document):
+        yield Text(f"! {near}", style="yellow")
     if unguarded := unguarded_text(document):
         yield Text(f"! {unguarded}", style="red")
     for row in document["problems"]:

@@ -1,0 +1,35 @@
+"""`/statusz` lists the pods that nearly exceed a limit of their own on local storage."""
+
+from dataclasses import replace
+from functools import cache
+
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.state import Victim
+from evictd.core.units.duration import MINUTE, SECOND
+from evictd.daemon.telemetry.own_limits import own_limits
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import Run, play
+from evictd.world.model import WorldPod
+from tests.playbook import config, empty_dir, pod
+from tests.render.snapshots import snapshot_at
+from tests.world.worlds import GI, MI, world
+
+
+@cache
+def fills_its_volume() -> Run:
+    """A pod of high priority fills a volume with a size limit on a node without any shortage."""
+    db = pod("db", priority=1000, volumes=[empty_dir("wal", size_limit="2Gi")])
+    of = WorldPod(pod=db, behaviours=(Grow(of=Usage.VOLUME, rate=8 * MI),))
+    return play(world(of, duration=6 * MINUTE), config(hard={"memory.available": "100Mi"}))
+
+
+def test_a_pod_near_its_size_limit_is_listed_before_it_is_evicted() -> None:
+    run = fills_its_volume()
+    at = next(cycle.at for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod))
+    assert own_limits(snapshot_at(run, 200)) == []
+    near = snapshot_at(run, at / SECOND - 1)
+    (row,) = own_limits(near)
+    assert (row["pod"], row["of"], row["limit"]) == ("default/db", "emptyDir wal", 2 * GI)
+    assert 0.9 * 2 * GI <= row["usage"] <= 2 * GI
+    going = replace(near.state, in_flight=(Victim(uid=near.observation.pods[0].uid),))
+    assert own_limits(replace(near, state=going)) == [], "it is being evicted"
