@@ -29,7 +29,7 @@ from evictd.core.units.quantity import of_bytes
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.verdict import Need
-from evictd.world.behaviours import Usage
+from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play
 from evictd.world.model import Disk, NodeSpec, Owner
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
@@ -186,3 +186,27 @@ def test_an_empty_dir_in_memory_is_read_from_the_cycle() -> None:
     assert not has_volume_in_memory(entry, found)
     pods = (replace(OLD, volumes=(Volume(name="shm", kind=VolumeKind.EMPTY_DIR, medium=IN_MEMORY),)), WEB)
     assert has_volume_in_memory(replace(entry, observation=replace(entry.observation, pods=pods)), found)
+
+
+@pytest.mark.parametrize(
+    ("rate", "need", "fewest"),
+    [
+        (20 << 10, Need.ANOTHER_POD, "default/leak"),
+        (500 << 10, Need.ANOTHER_POD, "default/leak"),
+        (2 << 20, Need.NEEDED, "default/cache"),
+    ],
+)
+def test_growth_that_is_small_beside_that_of_another_pod_makes_no_end_needed(
+    tmp_path: Path, rate: int, need: Need, fewest: str
+) -> None:
+    """A cache that took 20Ki a second beside a leak of 3Mi a second was said to be needed, and one that stood still was not."""
+    cache = holder("cache", 1250 << 20, memory="800Mi")
+    cache = replace(cache, behaviours=(*cache.behaviours, Grow(of=Usage.MEMORY, rate=rate)))
+    leak = hog(rate=3 << 20, name="leak", memory="256Mi", priority=200)
+    rest = [holder(f"web-{i}", 900 << 20, memory="1Gi") for i in range(4)]
+    of = world(cache, leak, *rest, memory=8 * GI, duration=20 * MINUTE)
+    played = play(of, config(hard={"memory.available": "500Mi"}), until_eviction_after=0)
+    found = read_incident([write_world_journal(played, tmp_path, end=NOW)], "last")
+    assert (found.event.pod, found.with_request) == ("default/cache", "default/leak")
+    assert found.verdict is not None
+    assert (found.verdict.need, found.verdict.fewest) == (need, (fewest,))

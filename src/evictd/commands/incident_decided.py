@@ -293,7 +293,8 @@ def verdict_of(
     """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
 
     `state` is that after the cycle. The node of the reading is played on for five minutes; what grew in the last minute grows on
-    (`evictd.world.oracle`), but for pods that took again what they had held (`again`).
+    (`evictd.world.oracle`), but for pods that took again what they had held (`again`). Of pods whose end would relieve it alike,
+    it is that of one that made the node short (`EvictionVerdict.causes`).
     """
     node, held, grows = entry.observation.node, holdings_of(state, signal), _GROWS.get(SIGNALS[signal].resource)
     if node is None or grows is None or held is None:
@@ -311,20 +312,22 @@ def verdict_of(
     if held.elsewhere is not None:
         host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
         world = replace(world, host=(*world.host, host))
-    ideal, growers = ideal_ends(world, entry.config), tuple(_growers(entry, held, past))
+    verdict = EvictionVerdict(
+        need=Need.NEEDED,
+        pod=pod,
+        growers=tuple(_growers(entry, held, past)),
+        played=_PLAYED,
+        measured_over=_measured_over(held),
+    )
+    causes = verdict.causes
+    pods = (replace(each, culprit=clean(each.pod.full_name) in causes) for each in world.pods)
+    ideal = ideal_ends(replace(world, pods=tuple(pods)), entry.config)
     need = Need.NEEDED if pod in ideal.slots else Need.ANOTHER_POD
     if ideal.crossed_at is None:
         need = Need.NOTHING_SHORT
     elif not ideal.relieves:
         need = Need.NO_POD_HELPS
-    return EvictionVerdict(
-        need=need,
-        pod=pod,
-        fewest=tuple(sorted(ideal.slots)),
-        growers=growers,
-        played=_PLAYED,
-        measured_over=_measured_over(held),
-    )
+    return replace(verdict, need=need, fewest=tuple(sorted(ideal.slots)))
 
 
 def _measured_over(held: SupplyHoldings) -> int:

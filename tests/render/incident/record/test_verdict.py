@@ -117,6 +117,22 @@ def test_what_grew_fast_for_a_short_time_brings_forward_what_had_grown_much_more
     assert replace(verdict, growers=(burst,)).brought_forward_by is None
 
 
+def test_what_grew_much_less_than_what_made_most_of_the_growth_is_no_cause() -> None:
+    own, leak = Grower(pod="a/x", rate=10), Grower(pod="a/y", rate=30)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="a/x", fewest=("a/y",), growers=(leak, own), played=MINUTE)
+    assert verdict.causes == {"a/y"}
+    assert verdict.grower_suffices
+    assert not replace(verdict, fewest=("a/z",)).grower_suffices
+    both = replace(verdict, growers=(leak, replace(own, rate=15)))
+    assert both.causes == {"a/x", "a/y"}
+    assert not both.grower_suffices
+    many = tuple(Grower(pod=f"a/{i}", rate=10) for i in range(3))
+    assert replace(verdict, growers=(leak, *many)).causes == {"a/y", "a/0", "a/1", "a/2"}, "none made most of it"
+    assert replace(verdict, growers=(Grower(pod="", rate=30), own)).causes == {"a/x"}, "no pod did"
+    grown = (replace(leak, rate=15, grown=100), replace(own, grown=900))
+    assert replace(verdict, growers=grown).causes == {"a/x", "a/y"}, "that only brought it forward"
+
+
 def test_a_growth_that_was_measured_for_less_than_half_a_minute_has_its_time() -> None:
     """A run of 23 s said `as in the minute before`."""
     grew = Grower(pod="default/a", rate=1)

@@ -294,6 +294,18 @@ def test_a_priority_to_propose_is_above_that_of_the_pod_that_goes_instead() -> N
     assert "whose priority -5 is higher" in said, "it did not grow, and would go instead"
 
 
+def test_a_priority_is_advice_for_a_pod_that_grew_little_beside_the_one_that_goes_then() -> None:
+    """Of inodes and PIDs, the priority that played again kept the mail server and cost the build was not named."""
+    mail, build = Grower(pod="default/hog-old", rate=10), Grower(pod="default/web", rate=30)
+    found = replace(judged(Need.ANOTHER_POD, build), signal=Signal.NODEFS_INODES_FREE, host_filled=False)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod=mail.pod, growers=(build, mail), played=0)
+    rows = tuple(replace(row, priority=10) if row.pod == build.pod else row for row in found.ranking)
+    found = replace(found, ranking=rows, verdict=verdict)
+    assert not any("a priority above" in each for each in avoidance(found).by)
+    found = replace(found, verdict=replace(verdict, fewest=(build.pod,)))
+    assert any(each.startswith("a priority above 10: default/web") for each in avoidance(found).by)
+
+
 def test_an_owner_whose_pods_go_again_and_again_is_named() -> None:
     """Requests of what they use were proposed for a leak, and that is past any request."""
     assert avoidance(replace(incident(), of_owner=117)).by[0] == (

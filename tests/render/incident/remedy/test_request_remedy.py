@@ -131,6 +131,8 @@ def test_the_pod_that_grew_would_have_gone_where_the_evicted_one_did_not_grow() 
     assert grew_instead(found)
     assert not grew_instead(replace(found, with_request="default/other"))
     assert not grew_instead(replace(found, verdict=replace(verdict, growers=(web, own))))
+    done = replace(verdict, growers=(web, own), fewest=("default/web",))
+    assert grew_instead(replace(found, verdict=done)), "the end of the one that grew more would have done"
     host = replace(verdict, growers=(Grower(pod="", rate=9),))
     assert not grew_instead(replace(found, with_request="", verdict=host))
     assert not grew_instead(replace(found, verdict=None))

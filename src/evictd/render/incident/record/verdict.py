@@ -13,7 +13,7 @@ from evictd.core.units.duration import MINUTE, SECOND, format_duration
 NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
 _MUCH_MORE = 2
-"""By how many times the growth of the evicted pod has to exceed that of the fastest one to make it the cause."""
+"""By how many times the growth of a pod has to exceed that of another one, or of the fastest in the minute, to be the cause."""
 _RELIEVED, _CLEARED = "relieved the node", "cleared the threshold, but not its minimum reclaim"
 _ANY_POD, _POD_ALONE = "no end of any pod", "no end of a pod alone"
 
@@ -108,6 +108,19 @@ class EvictionVerdict:
         if not self.grew or own is None or main is None or main is own or own.grown is None or main.grown is None:
             return None
         return main if own.grown > _MUCH_MORE * max(main.grown, 0) else None
+
+    @property
+    def causes(self) -> frozenset[str]:
+        """The pods that made the node short: those that grew, but for those much slower than what made most of the growth."""
+        main = None if self.brought_forward_by is not None else self.grower
+        least = 0 if main is None or not main.pod else main.rate
+        return frozenset(each.pod for each in self.growers if each.pod and each.rate * _MUCH_MORE >= least)
+
+    @property
+    def grower_suffices(self) -> bool:
+        """Whether the evicted pod is no cause, and the end of the one that made most of the growth would have done."""
+        another = self.need is Need.ANOTHER_POD and self.pod not in self.causes
+        return another and self.grower is not None and self.fewest == (self.grower.pod,)
 
     @property
     def _premise(self) -> str:

@@ -167,7 +167,9 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.pod_grew:
-        return _of_growth(victim, resource) + bounded
+        limit = _of_growth(victim, resource) + bounded
+        if found.verdict is None or not found.verdict.grower_suffices:
+            return limit
     priority, advised = priority_text(found, victim, resource)
     if not priority:
         return limit

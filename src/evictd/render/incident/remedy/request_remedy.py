@@ -46,7 +46,7 @@ def request_avoidance(found: Incident, victim: IncidentRow, resource: Resource) 
     if row is not None and row.priority > victim.priority:
         went = f"{request}: {other} would have gone in its place then, whose priority {row.priority} is higher"
         return Avoidance(by=(f"{went}; it is the one that grew",)) if grew_instead(found) else Avoidance(not_by=(went,))
-    if found.pod_grew:
+    if found.pod_grew and not grew_instead(found):
         instead = (
             f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"
         )
@@ -110,9 +110,12 @@ def _is_higher(found: Incident, other: IncidentRow) -> bool:
 
 
 def grew_instead(found: Incident) -> bool:
-    """Whether with a request of what the evicted pod used, which did not grow, the pod that grew most would have gone."""
+    """Whether with a request of what the evicted pod used the pod that grew most would have gone.
+
+    Where the evicted pod grew as well, the end of that one has to relieve the node.
+    """
     verdict = found.verdict
-    if verdict is None or verdict.grew or verdict.grower is None:
+    if verdict is None or verdict.grower is None or (verdict.grew and not verdict.grower_suffices):
         return False
     return bool(verdict.grower.pod) and verdict.grower.pod == found.with_request
 
