@@ -95,6 +95,21 @@ def test_a_pod_of_higher_priority_that_goes_instead_of_all_of_them_is_named() ->
     assert higher_than_owner_text(cause, Resource.MEMORY) == ""
 
 
+def test_of_pods_that_grew_it_is_said_which_one_goes_first_with_requests_of_all_of_them() -> None:
+    """Of two databases the other one was said to go, as if one pod of an owner alone could request more."""
+    grown = Grower(pod=incident().event.pod, rate=GI)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=grown.pod, growers=(grown,), played=1)
+    found = replace(with_owner_request(third()), verdict=verdict)
+    (told,) = (each for each in avoidance(found).not_by if "request" in each)
+    assert told.startswith(f"{EVERY}: {third()} (")
+    assert told.endswith("would have gone in its place then; had they grown on, the node would have been short again")
+    none = avoidance(replace(found, with_owner_request="")).not_by
+    assert any("default/web of the same owner would have gone" in each for each in none)
+    rows = tuple(replace(row, priority=1000) if row.pod == third() else row for row in found.ranking)
+    (higher,) = (each for each in avoidance(replace(found, ranking=rows)).not_by if "of the same owner" in each)
+    assert higher.endswith("whose priority 1000 is higher"), "it is no advice, and still said to go"
+
+
 def test_requests_that_do_not_fit_on_the_node_are_the_schedulers() -> None:
     text = owner_request_text(replace(with_owner_request(third()), capacity=8 * GI), Resource.MEMORY)
     assert (

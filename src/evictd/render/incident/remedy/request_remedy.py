@@ -38,6 +38,8 @@ def request_avoidance(found: Incident, victim: IncidentRow, resource: Resource) 
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
         every, higher = owner_request_text(found, resource), higher_than_owner_text(found, resource)
+        if not every and (instead := _for_a_time(found, resource)):
+            return Avoidance(not_by=(instead,))
         return Avoidance(by=(every,) if every else (), not_by=(f"{same}{higher}",))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = in_its_place(found.with_request, found.ranking, resource)
@@ -72,19 +74,34 @@ def requested_with(found: Incident, raised: Callable[[IncidentRow], bool]) -> tu
 
 def owner_request_text(found: Incident, resource: Resource) -> str:
     """Write what requests of the whole owner would have avoided; empty where they would not, or where that is not known."""
-    every = f"a request of what they use in all pods of {found.event.owner}"
     whole, too_much = requested_with(found, lambda row: row.chosen or row.pod in found.siblings)
     if too_much:
-        return f"{every}: {whole}{_NOT_ALL_PLACED}"
+        return f"{_every(found)}: {whole}{_NOT_ALL_PLACED}"
     other = _in_place_of_all(found)
-    if other is None:
+    if other is None or found.pod_grew:  # it would have exceeded that request soon
         return ""
-    went = f"{every}: {other.pod} ({amount_text(other.usage, resource)}) would have gone in its place then"
+    went = _went(found, other, resource)
     if not _is_higher(found, other):
         return went
     grower = found.grower
     is_cause = grower is not None and grower.pod == other.pod
     return f"{went}, whose priority {other.priority} is higher; it is the one that grew" if is_cause else ""
+
+
+def _every(found: Incident) -> str:
+    return f"a request of what they use in all pods of {found.event.owner}"
+
+
+def _went(found: Incident, other: IncidentRow, resource: Resource) -> str:
+    return f"{_every(found)}: {other.pod} ({amount_text(other.usage, resource)}) would have gone in its place then"
+
+
+def _for_a_time(found: Incident, resource: Resource) -> str:
+    """Write which pod goes first with requests of the whole owner, whose evicted pod grew; empty for one of higher priority."""
+    other = _in_place_of_all(found)
+    if other is None or not found.pod_grew or _is_higher(found, other):
+        return ""
+    return f"{_went(found, other, resource)}; had they grown on, the node would have been short again"
 
 
 def higher_than_owner_text(found: Incident, resource: Resource) -> str:
@@ -99,8 +116,7 @@ def higher_than_owner_text(found: Incident, resource: Resource) -> str:
 def _in_place_of_all(found: Incident) -> IncidentRow | None:
     """Return the pod of another owner that would have gone with requests of the whole owner; `None` where it is not known."""
     other = next((row for row in found.ranking if row.pod == found.with_owner_request), None)
-    grew = found.pod_grew  # it would have exceeded that request soon
-    if found.victim is None or other is None or grew or other.chosen or other.pod in found.siblings:
+    if found.victim is None or other is None or other.chosen or other.pod in found.siblings:
         return None
     return other
 
