@@ -31,6 +31,12 @@ def test_a_directory_is_answered_with_the_files_that_are_meant_or_with_its_direc
     refuse_directory(tmp_path / "notes.txt", lambda _: False, EXAMPLES)
 
 
+def test_no_file_has_a_name_with_a_nul() -> None:
+    """`evictd why` of a pod whose name in the journal has one ended with a traceback."""
+    assert not is_there(Path("shop/\0"))
+    assert not is_directory(Path("shop/\0"))
+
+
 def test_a_path_that_this_user_may_not_look_at_is_left_to_its_reading(tmp_path: Path) -> None:
     """With Python 3.11 `check`, `explain` and `simulate` ended with 3, as if the node were not reached."""
     with locked_directory(tmp_path, b"{}") as folder:

@@ -17,7 +17,7 @@ def is_there(path: Path) -> bool:
     """
     try:
         path.stat()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a NUL, which no file has, raises the latter
         return isinstance(error, PermissionError)
     return True
 
