@@ -35,9 +35,7 @@ def local_storage_evictions(
 
     `on_disk` has by uid the sum of what a pod's layers, logs and volumes use of the only disk: none of them uses more than that.
     """
-    # The kubelet leaves the writable layer out where images have a filesystem of their own (docs/parity.md, row 21).
-    with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
-    known = observation.pod_stats
+    with_rootfs, known = _counts_rootfs(config, dedicated_image_fs=dedicated_image_fs), observation.pod_stats
     for pod in observation.pods:
         limits = pod.resource_totals.local_limits
         if limits is None or (stats := known.get(pod.uid)) is None:
@@ -49,11 +47,7 @@ def local_storage_evictions(
                 continue
             if not _has_part_over(least, stats):
                 continue
-        excess = (
-            _of_empty_dir(pod, limits, stats)
-            or _of_pod(pod, limits, stats)
-            or _of_container(pod, limits, stats, with_rootfs=with_rootfs)
-        )
+        excess = _excess(pod, limits, stats, with_rootfs=with_rootfs)
         if excess is not None and not config.protects(pod):
             message, cause = excess
             yield EvictPod(pod=pod, grace_period_seconds=1, message=message, because=cause)
@@ -63,7 +57,7 @@ def nearly_over(
     observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
 ) -> Iterator[tuple[Pod, EvictionCause]]:
     """Yield each pod that may go and uses nine tenths or more of a limit of its own, with the first such limit and its usage."""
-    with_rootfs = config.policy is Policy.STANDARD or not dedicated_image_fs
+    with_rootfs = _counts_rootfs(config, dedicated_image_fs=dedicated_image_fs)
     for pod in observation.pods:
         limits, stats = pod.resource_totals.local_limits, observation.pod_stats.get(pod.uid)
         if limits is None or stats is None or not config.local_storage_capacity_isolation or config.protects(pod):
@@ -74,18 +68,18 @@ def nearly_over(
             containers={name: _nearly(limit) for name, limit in limits.containers.items()},
             pod=None if limits.pod is None else _nearly(limits.pod),
         )
-        near = (
-            _of_empty_dir(pod, lower, stats)
-            or _of_pod(pod, lower, stats)
-            or _of_container(pod, lower, stats, with_rootfs=with_rootfs)
-        )
-        if near is not None:
+        if (near := _excess(pod, lower, stats, with_rootfs=with_rootfs)) is not None:
             yield pod, near[1]
 
 
 def _nearly(limit: int) -> int:
     """Return the most that is less than nine tenths of a limit."""
     return max(-(-limit * 9 // 10) - 1, 0)
+
+
+def _counts_rootfs(config: EvictionConfig, *, dedicated_image_fs: bool) -> bool:
+    """Whether writable layers count; the kubelet leaves them out with an imagefs of its own (docs/parity.md, row 21)."""
+    return config.policy is Policy.STANDARD or not dedicated_image_fs
 
 
 def _has_part_over(least: int, stats: PodStats) -> bool:
@@ -101,6 +95,15 @@ def _has_part_over(least: int, stats: PodStats) -> bool:
         if used > least:
             return True
     return False
+
+
+def _excess(pod: Pod, limits: LocalLimits, stats: PodStats, *, with_rootfs: bool) -> Excess | None:
+    """Return the first limit that a pod exceeds, in the kubelet's order."""
+    return (
+        _of_empty_dir(pod, limits, stats)
+        or _of_pod(pod, limits, stats)
+        or _of_container(pod, limits, stats, with_rootfs=with_rootfs)
+    )
 
 
 def _of_empty_dir(pod: Pod, limits: LocalLimits, stats: PodStats) -> Excess | None:
