@@ -91,9 +91,9 @@ def goes_if_growth_ended(
     then = snapshot.at + -(-(finding.grace_left or 0) // _CYCLE) * _CYCLE  # a grace period ends in a cycle
     still = _without_rates(node)
     later, layout = replace(snapshot.observation, node=still), layout_of(state.filesystems or Filesystems())
+    seen, known = signal_observations(still), snapshot.config.thresholds
     first = then if then - snapshot.at >= WINDOW else snapshot.at + _CYCLE
     for at in range(first, then + 1, _CYCLE):
-        seen, known = signal_observations(still), snapshot.config.thresholds
         state = replace(state, holdings=follow_holdings(state, later, seen, known, layout=layout, now=at))
     row = first_to_go(finding.threshold, state, later, snapshot.config, then)
     return None if row is None or row.uid == answer.victim.uid else {"pod": row.pod.full_name}

@@ -323,7 +323,8 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     """The clock of the first cycle of each recorded time, which is a whole second."""
     for one in replayed:
         first.setdefault(one.entry.wall, one.entry.now)
-    end = _first_kept(replayed, _victims(then_and_now(replayed, _refusals(replayed)))) if other else None
+    with_end = other and different
+    end = _first_kept(replayed, _victims(then_and_now(replayed, _refusals(replayed)))) if with_end else None
     beyond = [] if end is None else [one for one in replayed[end + 1 :] if not one.same]
     for one in different:
         if beyond and one is beyond[0]:
