@@ -1,6 +1,6 @@
 """Finds a node that a hard threshold of other nodes does not fit.
 
-There it would be met always, or act before the soft threshold that the node is told to keep.
+There it would be met always, or act before the soft threshold that is kept on the node.
 """
 
 from collections.abc import Iterable

@@ -49,7 +49,7 @@ class Acceptor:
         self._listener.close()
 
     def spend(self, seconds: float) -> None:
-        """Pay for a page that took so many seconds of processor time; called on the loop's thread."""
+        """Take the processor time of a page, in seconds, from the bucket; called on the loop's thread."""
         self._left -= seconds * PER_SECOND / LOAD
 
     def _listen(self) -> None:
