@@ -4,7 +4,7 @@ import argparse
 import json
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from evictd.core.model.state import State
 from evictd.core.model.threshold import ThresholdValue
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.percentage import parse_percentage
+from evictd.observe.live import LiveNode, LiveReading
 from evictd.render.replay.replayed import recorded_victims
 from evictd.simulation import SimulatedCycle, simulate
 from evictd.world.file import WorldFile
@@ -106,6 +107,33 @@ def test_an_output_that_cannot_be_written(tmp_path: Path, capsys: pytest.Capture
     out = str(tmp_path / "no" / "x.json")
     assert main(["capture", "-o", out, "--container-runtime-endpoint", f"unix://{tmp_path}/none.sock"]) == 2
     assert f"--out: {out}: No such file or directory" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An hour of `--for 1h` was lost at its end."""
+    monkeypatch.setattr(LiveNode, "read", lambda _: pytest.fail("recorded"))
+    assert main(["capture", "-o", str(tmp_path / "no" / "x.json"), "--for", "1h"]) == 2
+    assert "x.json: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("memory_cgroups")
+def test_ctrl_c_while_the_node_is_read_keeps_the_readings_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were kept only where it came between two readings; nothing was written, and no message said so."""
+    out, read, reads = tmp_path / "node.json", LiveNode.read, count(1)
+
+    def interrupted(node: LiveNode) -> LiveReading:
+        if next(reads) > 2:
+            raise KeyboardInterrupt
+        return read(node)
+
+    monkeypatch.setattr(LiveNode, "read", interrupted)
+    arguments = ["--container-runtime-endpoint", f"unix://{tmp_path}/none.sock", "--root-dir", str(tmp_path)]
+    assert main(["capture", "-o", str(out), "--for", "1h", "--every", "100ms", *arguments]) == 0
+    assert len(json.loads(out.read_text())["steps"]) == 2
 
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml") if path.stem != "transition-period")

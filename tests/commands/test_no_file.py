@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.commands.no_file import is_directory, is_there, refuse_directory, with_examples
+from evictd.commands.no_file import is_directory, is_there, refuse_directory, require_writable, with_examples
 from evictd.errors import InputError
 from tests.locked import locked_directory
 
@@ -56,3 +56,15 @@ def test_a_file_that_is_not_there_is_answered_with_the_examples(tmp_path: Path) 
     assert with_examples(near, tmp_path / "f", EXAMPLES) is near
     assert with_examples(fault, tmp_path, EXAMPLES) is fault, "what is there has another fault"
     assert with_examples(fault, Path("-"), EXAMPLES) is fault
+
+
+def test_an_output_file_that_cannot_be_written_is_refused_with_the_reason(tmp_path: Path) -> None:
+    require_writable(tmp_path / "new.yaml", "--out")
+    for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x.yaml", "No such file or directory")):
+        with pytest.raises(InputError, match=f"--out: {path}: {reason}"):
+            require_writable(path, "--out")
+
+
+def test_an_output_file_that_this_user_may_not_write_is_refused(tmp_path: Path) -> None:
+    with locked_directory(tmp_path, b"") as locked, pytest.raises(InputError, match="Permission denied"):
+        require_writable(locked / "x.yaml", "--out")

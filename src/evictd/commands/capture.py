@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise, zip_longest
@@ -29,6 +29,7 @@ from evictd.codec.scenario import (
 )
 from evictd.commands.explain import settings_for_node
 from evictd.commands.journals import expanded, read_journals, report_skipped
+from evictd.commands.no_file import require_writable
 from evictd.commands.source import add_policy_argument, own_config
 from evictd.config.file import dump_yaml, shown_path
 from evictd.config.flags import add_arguments as add_config_flags
@@ -91,6 +92,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Capture, and write the scenario."""
     if args.until is not None and not args.from_journal:
         raise InputError("--until: needs a journal that has the eviction; give --from-journal JOURNAL too")
+    if args.out is not None:
+        require_writable(args.out, "--out")
     if args.from_journal:
         entries = _entries(args.from_journal, args.until)
         scenario = _scenario_of_entries(args.from_journal[-1].stem, entries)
@@ -102,7 +105,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         length, every = _duration("--for", args.length), _duration("--every", args.every)
         settings = settings_for_node(args)
         with LiveNode(settings) as node:
-            readings = tuple(_looks(node, length, max(every, SECOND // 10)))
+            readings = _looks(node, length, max(every, SECOND // 10))
         name = settings.evictd.cluster.node_name or "captured"
         scenario = scenario_of(name, settings.eviction, readings)
         if (last := readings[-1].observation).pods_unknown:
@@ -122,20 +125,20 @@ def _duration(flag: str, text: str) -> int:
     return value
 
 
-def _looks(node: LiveNode, length: int, every: int) -> Iterator[CapturedReading]:
+def _looks(node: LiveNode, length: int, every: int) -> tuple[CapturedReading, ...]:
     """Read the node until the time is over; Ctrl-C ends it early and keeps the readings so far."""
-    start = boot_clock()
-    nothing_to_wait_for = threading.Event()
-    while True:
-        look = node.read()
-        yield CapturedReading(now=look.now, observation=look.observation)
-        left = min(look.now + every, start + length) - boot_clock()
-        if start + length <= look.now:
-            return
-        try:
-            nothing_to_wait_for.wait(max(left, 0) / SECOND)
-        except KeyboardInterrupt:
-            return
+    start, pause, readings = boot_clock(), threading.Event(), list[CapturedReading]()
+    try:
+        while True:
+            look = node.read()
+            readings.append(CapturedReading(now=look.now, observation=look.observation))
+            if start + length <= look.now:
+                break
+            pause.wait(max(min(look.now + every, start + length) - boot_clock(), 0) / SECOND)
+    except KeyboardInterrupt:
+        if not readings:
+            raise
+    return tuple(readings)
 
 
 # --- making the scenario ----------------------------------------------------------------------------------------------
