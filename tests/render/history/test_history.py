@@ -68,6 +68,12 @@ def test_a_dry_run_says_would() -> None:
     assert event_line(event).startswith("would evict")
 
 
+def test_a_condition_of_a_dry_run_is_not_reported() -> None:
+    """`MemoryPressure begins` stood there without a word, as if the node had it."""
+    begun = next(each for each in history(journal(dry_run=True)) if each.kind is EventKind.CONDITIONS)
+    assert event_line(begun) == "MemoryPressure begins; a dry run reports no condition"
+
+
 @pytest.mark.parametrize("decision", [{}, {"kind": "EvictPod"}, {"kind": "EvictPod", "pod": 3}, {"kind": 7}])
 def test_a_damaged_decision_is_no_event_and_no_error(decision: dict[str, object]) -> None:
     import msgspec

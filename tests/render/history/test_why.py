@@ -60,6 +60,15 @@ def test_the_next_pod_needs_no_other_to_go_first() -> None:
     assert ask("default/hog").places[0].is_next
 
 
+def test_a_dry_run_evicts_no_pod_and_reports_no_condition() -> None:
+    """It told what the pod's eviction needs, and how long the condition stays, as of a daemon that acts."""
+    found = ask("default/web", GI // 2)
+    said = text(replace(found, status={**(found.status or {}), "dryRun": True}))
+    assert "the daemon is in a dry run: it evicts no pod" in said
+    assert "MemoryPressure would be reported for at least 5m0s" in said
+    assert "dry run" not in text(found)
+
+
 def test_a_protected_pod_stays_for_good() -> None:
     assert "it is never evicted (static pod)" in text(ask("default/etcd"))
 

@@ -371,14 +371,17 @@ def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]
 
 
 def event_line(event: HistoryEvent) -> str:
-    """Write an event without its time; in a dry run `would` comes first."""
+    """Write an event without its time; in a dry run `would` comes first, and a condition is said not to be reported."""
+    if event.dry_run and event.kind is EventKind.CONDITIONS:
+        return f"{event.text}; {NOT_REPORTED}"
     return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
 
 
+NOT_REPORTED = "a dry run reports no condition"
 _DELETED_BEFORE = "It was being deleted already, so that is no eviction."
 _NO_ACTIONS = frozenset(reason.value for reason in NoActionReason)
 _FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.KERNEL, EventKind.BOOT})
-"""Events that are real in a dry run too."""
+"""Events without a `would` in a dry run."""
 
 
 def killed_of(events: Iterable[HistoryEvent]) -> tuple[str, ...]:

@@ -336,6 +336,8 @@ def _standing(why: PodWhy) -> Iterator[str]:
         if later := _to_move_back(place):
             yield f"  {later}"
     if why.status is not None:
+        if why.status["dryRun"]:
+            yield "the daemon is in a dry run: it evicts no pod"
         yield from time_lines(why.status)
         yield from conditions(why.status)
 

@@ -257,11 +257,12 @@ def _slow_hard(entry: Document, soft: Document, left: float) -> Grace | None:
 
 
 def conditions(status: Document) -> Iterator[str]:
-    """Return a sentence for each reported condition: how long it stays."""
+    """Return a sentence for each condition that is reported, or would be in a dry run: how long it stays."""
+    stays = "would be reported" if status["dryRun"] else "stays"
     for entry in status["conditions"]:
         if entry["status"] == "True" and entry["staysSeconds"] is not None:
             yield (
-                f"{clean(entry['type'])} stays for at least {seconds_text(entry['staysSeconds'])}; "
+                f"{clean(entry['type'])} {stays} for at least {seconds_text(entry['staysSeconds'])}; "
                 "it ends when no threshold of it has been met for the transition period"
             )
             if entry["why"]:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import JournalRecord, RecordedConfig, RecordedState
+from evictd.codec.journal_record import JournalRecord, RecordedConfig, RecordedExtra, RecordedState
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of
@@ -59,6 +59,12 @@ def test_it_stands_longer_for_the_sake_of_an_owner_whose_pods_come_back() -> Non
     )
     for other in ({"condition": "DiskPressure"}, {"periodNanoseconds": None}):
         assert said(**other).endswith("it stands until 2026-01-01T01:05:00Z")
+
+
+def test_a_dry_run_reports_no_condition() -> None:
+    """A history ended with "MemoryPressure since 10:59:57Z" beside a node without it, also after a reload to a dry run."""
+    dry = msgspec.structs.replace(ended(), extra=RecordedExtra(dry_run=True))
+    assert condition_ends(dry)["MemoryPressure"] == "a dry run reports no condition"
 
 
 def test_a_signal_is_clear_since_then() -> None:

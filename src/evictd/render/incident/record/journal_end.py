@@ -13,7 +13,7 @@ from evictd.core.units.quantity import of_count
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
-from evictd.render.history.history import HistoryEvent
+from evictd.render.history.history import NOT_REPORTED, HistoryEvent
 from evictd.render.history.recorded import recorded_amount
 from evictd.render.incident.record.aftermath import says_met, seconds_between
 from evictd.render.incident.record.incident import SETTLED, Incident
@@ -22,7 +22,12 @@ from evictd.render.text import clean, first_of
 
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
-    """Return by type a clause about each condition that the last record has; none of one with a threshold that is met."""
+    """Return by type a clause about each condition that the last record has; none of one with a threshold that is met.
+
+    In a dry run no condition is reported, also not one that a run before it reported.
+    """
+    if last.extra.dry_run:
+        return dict.fromkeys((each.value for each in NodeCondition), NOT_REPORTED)
     period = last.config.pressure_transition_period
     if period is None:
         return {}
