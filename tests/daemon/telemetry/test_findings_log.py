@@ -50,6 +50,22 @@ def test_a_threshold_stays_met_while_policy_kubelet_waits_for_its_victim_and_loo
     assert "threshold no longer met" in {line.event for line in changes(waiting, topics_at(9 * GI)[0])}
 
 
+def test_a_threshold_stays_met_while_its_signal_is_not_read() -> None:
+    """An unreadable memory.stat was logged as "threshold no longer met" in the middle of a shortage."""
+    pressed, _ = topics_at(GI // 2)
+    for findings in ([SignalUnobserved(signal=Signal.MEMORY_AVAILABLE)], [NoAction(why=NoActionReason.NO_STATS)]):
+        unread = topics(findings, (), pressed)
+        assert not any(line.event.startswith("threshold") for line in changes(pressed, unread))
+        assert "threshold no longer met" in {line.event for line in changes(unread, topics_at(9 * GI)[0])}
+
+
+def test_a_threshold_that_a_reload_took_away_is_not_called_no_longer_met() -> None:
+    """Its signal was as low as before."""
+    pressed, _ = topics_at(2 * GI - 1)
+    (line,) = (each for each in changes(pressed, topics((), (), pressed)) if each.event.startswith("threshold"))
+    assert (line.event, line.fields) == ("threshold no longer applies", {"signal": "memory.available", "kind": "soft"})
+
+
 def no_action_at(signal: Signal, origin: Origin) -> NoAction:
     threshold = Threshold(signal=signal, value=ThresholdValue(quantity=Quantity(GI)), origin=origin)
     return NoAction(why=NoActionReason.NOTHING_HELPS, threshold=threshold)

@@ -60,7 +60,9 @@ _ABSENT = "signal has a threshold but does not exist on this node"
 _UNOBSERVED = "signal has a threshold but no observation"
 _OBSERVED = "signal is observed again"
 _UNREADABLE = "cannot be read"
-_WITHOUT_THRESHOLDS = {NoActionReason.WAITING_FOR_VICTIM}
+_NOT_MET = "threshold no longer met"
+_NOT_COMPARED = "threshold no longer applies"
+_WITHOUT_THRESHOLDS = {NoActionReason.WAITING_FOR_VICTIM, NoActionReason.NO_STATS, NoActionReason.LAYOUT_UNKNOWN}
 """Reasons for no action of a cycle that compares no threshold."""
 _OF_THRESHOLDS = {"met", "unobserved"}
 """First parts of the keys of topics that only a cycle which compares thresholds has."""
@@ -98,8 +100,17 @@ Topics = Mapping[tuple[str, ...], Topic]
 
 
 def changes(before: Topics, after: Topics) -> list[Line]:
-    """List what to log: topics that ended, then topics that began. Signals without a reading share a line."""
-    ended = [topic.ends for key, topic in before.items() if key not in after and topic.ends is not None]
+    """List what to log: topics that ended, then topics that began. Signals without a reading share a line.
+
+    A threshold that was met and is compared no more, as after a reload, may still be below its limit: it does not end as not met.
+    """
+    ended = [
+        topic.ends._replace(event=_NOT_COMPARED)
+        if key[0] == "met" and ("compared", *key[1:]) not in after
+        else topic.ends
+        for key, topic in before.items()
+        if key not in after and topic.ends is not None
+    ]
     began = [topic.begins for key, topic in after.items() if key not in before and topic.begins is not None]
     return [*_of_one_kind(ended), *_of_one_kind(began)]
 
@@ -125,11 +136,13 @@ def topics(
 ) -> dict[tuple[str, ...], Topic]:
     """Return the topics of a cycle, by a key that is the same as long as the topic lasts.
 
-    While policy Kubelet waits for its victim it compares no threshold: the topics of thresholds `before` that still last.
+    A cycle that compares no threshold, as while policy Kubelet waits for its victim, keeps the topics of thresholds `before`; a
+    threshold whose signal was not read stays met.
     """
-    seen = tuple(findings)
-    found: dict[tuple[str, ...], Topic] = {}
-    if before and seen and all(isinstance(each, NoAction) and each.why in _WITHOUT_THRESHOLDS for each in seen):
+    seen, before = tuple(findings), before or {}
+    unread = {each.signal.value for each in seen if isinstance(each, SignalUnobserved) and not each.absent}
+    found = {key: topic for key, topic in before.items() if key[0] == "met" and key[1] in unread}
+    if seen and all(isinstance(each, NoAction) and each.why in _WITHOUT_THRESHOLDS for each in seen):
         found.update((key, topic) for key, topic in before.items() if key[0] in _OF_THRESHOLDS)
     for finding in _without_repetitions(seen):
         found.update(_of_finding(finding))
@@ -237,9 +250,10 @@ def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> dict[tu
 
 
 def _threshold(finding: ThresholdFinding) -> dict[tuple[str, ...], Topic]:
-    if not finding.met and not finding.kept_by_min_reclaim:
-        return {}
     signal, kind = finding.threshold.signal.value, "hard" if finding.threshold.hard else "soft"
+    compared: dict[tuple[str, ...], Topic] = {("compared", signal, kind, str(finding.limit)): Topic(begins=None)}
+    if not finding.met and not finding.kept_by_min_reclaim:
+        return compared
     left = signal_quantity(finding.available, finding.threshold.signal)
     numbers = {
         "signal": signal,
@@ -249,12 +263,10 @@ def _threshold(finding: ThresholdFinding) -> dict[tuple[str, ...], Topic]:
     }
     if finding.grace_left:
         numbers["grace_left"] = format_duration(finding.grace_left)
-    return {
-        ("met", signal, kind, str(finding.limit)): Topic(
-            begins=Line("warning", "threshold met", numbers),
-            ends=Line("info", "threshold no longer met", {"signal": signal, "kind": kind}),
-        )
-    }
+    topic = Topic(
+        begins=Line("warning", "threshold met", numbers), ends=Line("info", _NOT_MET, {"signal": signal, "kind": kind})
+    )
+    return {**compared, ("met", signal, kind, str(finding.limit)): topic}
 
 
 def _no_action(finding: NoAction) -> dict[tuple[str, ...], Topic]:
