@@ -239,3 +239,11 @@ def test_after_an_eviction_the_advice_and_the_incident_stand_in_the_terminal_as_
     assert advice not in shown({**status, "dryRun": True}, 200)
     unknown = [{**each, "incident": ""} for each in status["decisions"]]
     assert advice not in shown({**status, "decisions": unknown}, 200), "an older daemon"
+
+
+def test_a_condition_of_a_dry_run_would_be_reported() -> None:
+    """`● MemoryPressure for at least 5m0s more` stood above a node without the condition; the page said `would be`."""
+    met = play([6 * GI, int(1.5 * GI)])
+    status = status_of(met, met.at)
+    assert "MemoryPressure would be reported for at least 5m0s more" in shown({**status, "dryRun": True}, 200)
+    assert "would be reported" not in shown(status, 200)

@@ -314,6 +314,8 @@ def _conditions(document: Document, width: int) -> list[Text]:
         pressed = condition["status"] == "True"
         text = Text("● " if pressed else "○ ", style="bold red" if pressed else "green")
         text.append(condition["type"], style="bold" if pressed else "")
+        if pressed and document["dryRun"]:
+            text.append(" would be reported", style="yellow")
         if condition["staysSeconds"] is not None:
             text.append(f" for at least {seconds_text(condition['staysSeconds'])} more", style="yellow")
         if lines[-1].cell_len and lines[-1].cell_len + len("   ") + text.cell_len > width:
