@@ -8,6 +8,7 @@ import pytest
 
 from evictd.daemon.store.state_file import StateFile, boot_id
 from evictd.errors import InputError
+from tests.recorded_errors import RecordedErrors
 
 
 @pytest.fixture
@@ -60,6 +61,16 @@ def test_a_refused_file_is_set_aside_for_people(file: StateFile) -> None:
     assert aside.read_bytes() == b"damaged"
     assert not file.path.exists()
     assert file.set_aside() is None
+
+
+def test_a_refused_file_that_cannot_be_set_aside_is_said_to_be_overwritten(file: StateFile) -> None:
+    """`set aside as None` was logged."""
+    file.path.write_bytes(b"damaged")
+    file.path.with_name("state.json.set-aside").mkdir()
+    errors = RecordedErrors()
+    assert file.load(dict, fresh={"fresh": 1}, errors=errors, then="starting fresh") == {"fresh": 1}
+    (said,) = errors
+    assert "it cannot be set aside and is overwritten, starting fresh" in str(said)
 
 
 def test_a_link_is_not_followed(file: StateFile, tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ class StateFile:
             return fresh if remembered is None else decode(remembered)
         except Exception as error:  # whatever is wrong with it: a file must not keep the daemon from starting
             aside = self.set_aside()
-            errors.report_error("state", f"{describe(error)}; set aside as {aside}, {then}")
+            done = "it cannot be set aside and is overwritten" if aside is None else f"set aside as {aside}"
+            errors.report_error("state", f"{describe(error)}; {done}, {then}")
             return fresh
 
     def _open_envelope(self, content: bytes) -> dict[str, Any]:
