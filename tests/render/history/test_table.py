@@ -6,7 +6,7 @@ from dataclasses import replace
 from evictd.render.console import make_console
 from evictd.render.history.document import history_document
 from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent
-from evictd.render.history.table import print_history
+from evictd.render.history.table import print_history, totals_text
 
 
 def shown(events: list[HistoryEvent], *, everything: bool = False) -> str:
@@ -60,6 +60,15 @@ def test_kills_of_several_pods_are_folded_in_whatever_order_they_come() -> None:
     told = [replace(kill, at=f"2026-07-27T10:00:{10 * n:02}Z", pod=pod, uid=pod) for n, pod in enumerate(pods)]
     text = " ".join(shown(told).split())
     assert "... the same 4 more times, of a/1, a/2, a/3 and 1 more, every 10s; the last time" in text
+
+
+def test_the_totals_name_all_that_a_dry_run_did_not_do() -> None:
+    """`1 reclaim` stood there for a collection that was not begun."""
+    kinds = (EventKind.EVICTED, EventKind.RECLAIM, EventKind.RECLAIM, EventKind.CONDITIONS)
+    events = [HistoryEvent(at="t", kind=kind, text="", dry_run=number != 1) for number, kind in enumerate(kinds)]
+    assert totals_text(events) == (
+        "1 eviction (1 in a dry run), 0 refusals, 2 reclaims (1 in a dry run), 1 condition change (1 in a dry run)"
+    )
 
 
 def test_a_condition_that_stands_is_named_with_its_end_where_that_is_known() -> None:

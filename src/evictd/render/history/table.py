@@ -71,10 +71,12 @@ def print_history(
 
 
 def totals_text(events: Sequence[HistoryEvent]) -> str:
-    """Count what happened, by kind; what others than evictd did is named only if there is any."""
-    texts = [counted(_number(events, kind), noun) for kind, noun in _ALWAYS]
-    if rehearsed := sum(event.kind is EventKind.EVICTED and event.dry_run for event in events):
-        texts[0] += f" ({rehearsed} in a dry run)"
+    """Count what happened, by kind; what others than evictd did, or a dry run did not do, is named only if there is any."""
+    rehearsed = [event for event in events if event.dry_run]
+    texts = [
+        counted(_number(events, kind), noun) + (f" ({dry} in a dry run)" if (dry := _number(rehearsed, kind)) else "")
+        for kind, noun in _ALWAYS
+    ]
     found = ((_number(events, kind), noun, by) for kind, noun, by in _BY_OTHERS)
     return ", ".join([*texts, *(f"{counted(number, noun)} {by}" for number, noun, by in found if number)])
 
