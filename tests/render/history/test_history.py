@@ -68,6 +68,26 @@ def test_a_dry_run_says_would() -> None:
     assert event_line(event).startswith("would evict")
 
 
+def test_a_condition_that_stands_when_a_dry_run_ends_begins_then() -> None:
+    """Live, nothing was listed, and `MemoryPressure since` had the time at which the dry run would have reported it."""
+    import msgspec
+
+    decided = {"kind": "ReportConditions", "conditions": ["MemoryPressure"]}
+    records = [
+        msgspec.structs.replace(journal()[0], wall=wall, decisions=(decided,), extra=RecordedExtra(dry_run=dry_run))
+        for wall, dry_run in (("2026-01-01T00:00:00Z", True), ("2026-01-01T01:00:00Z", False))
+    ]
+    events = list(history(records))
+    assert [event_line(each) for each in events] == [
+        "MemoryPressure begins; a dry run reports no condition",
+        "MemoryPressure begins",
+    ]
+    assert [(each.since, each.until) for each in condition_spans(events)] == [
+        ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"),
+        ("2026-01-01T01:00:00Z", None),
+    ]
+
+
 def test_a_condition_of_a_dry_run_is_not_reported() -> None:
     """`MemoryPressure begins` stood there without a word, as if the node had it."""
     begun = next(each for each in history(journal(dry_run=True)) if each.kind is EventKind.CONDITIONS)

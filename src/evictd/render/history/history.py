@@ -103,6 +103,7 @@ class _Reader:
     """The state carried from record to record."""
 
     conditions: tuple[str, ...] | None = None
+    dry_run: bool = False
     now: int = 0
     gone: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
@@ -119,6 +120,9 @@ class _Reader:
         self.now = record.now
         if self.conditions is None:
             self.conditions = record.state.node_conditions
+        if self.dry_run and not record.extra.dry_run:
+            self.conditions = ()  # the dry run reported none
+        self.dry_run = record.extra.dry_run
         self.names |= {victim.uid: victim.full_name for victim in record.state.in_flight}
         yield from self._gone(record)
         yield from _refused(record)
@@ -356,17 +360,20 @@ class ConditionSpan:
 
 
 def condition_spans(events: Iterable[HistoryEvent]) -> tuple[ConditionSpan, ...]:
-    """Return how long each condition was reported, by the time at which it began."""
+    """Return how long each condition was reported, by the time at which it began; one of a dry run ends when that ends."""
     spans: list[ConditionSpan] = []
+    rehearsed = False
     for event in events:
         if event.kind is not EventKind.CONDITIONS:
             continue
         reported = [str(each) for each in event.evidence.get("conditions", ())]
         open_spans = {span.type: index for index, span in enumerate(spans) if span.until is None}
         for name, index in open_spans.items():
-            if name not in reported:
+            if name not in reported or (rehearsed and not event.dry_run):
                 spans[index] = ConditionSpan(type=name, since=spans[index].since, until=event.at)
-        spans += [ConditionSpan(type=name, since=event.at) for name in reported if name not in open_spans]
+        still = {span.type for span in spans if span.until is None}
+        spans += [ConditionSpan(type=name, since=event.at) for name in reported if name not in still]
+        rehearsed = event.dry_run
     return tuple(spans)
 
 
