@@ -46,7 +46,15 @@ def test_both_kinds_are_sorted() -> None:
 
 def test_configz_is_effective_already() -> None:
     layers = main_layers([{"kubeletconfig": {"maxPods": 1}}], [], "f")
-    assert (layers.kubelet, layers.problems) == ({"maxPods": 1}, ())
+    assert (layers.kubelet["maxPods"], "evictionHard" in layers.kubelet, layers.problems) == (1, False, ())
+
+
+def test_configz_without_a_list_of_enforcements_is_of_a_kubelet_that_enforces_none() -> None:
+    """A kubelet with `enforceNodeAllocatable: []` prints no such field: `check` had it limit all pods to Allocatable."""
+    assert main_layers([{"kubeletconfig": {}}], [], "f").kubelet["enforceNodeAllocatable"] == []
+    given = {"enforceNodeAllocatable": ["pods"]}
+    assert main_layers([{"kubeletconfig": given}], [], "f").kubelet == given
+    assert "enforceNodeAllocatable" not in main_layers([kubelet()], [], "f").kubelet, "a file has the default, pods"
 
 
 def test_a_wrong_version_does_not_hide_the_other_faults() -> None:

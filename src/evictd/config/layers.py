@@ -58,8 +58,9 @@ def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], 
     kinds = frozenset(kubelet_fields.KIND if kind == _CONFIGZ else kind for kind in by_kind)
     all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *more))
     evictd = by_kind.get(evictd_config.KIND, {})
-    if _CONFIGZ in by_kind:  # /configz is the effective configuration: no map means no thresholds
-        return Layers(kubelet=by_kind[_CONFIGZ], evictd=evictd, name=name, kinds=kinds, problems=all_problems)
+    if _CONFIGZ in by_kind:  # the effective configuration, without empty fields: no map means no thresholds
+        effective = {"enforceNodeAllocatable": [], **by_kind[_CONFIGZ]}
+        return Layers(kubelet=effective, evictd=evictd, name=name, kinds=kinds, problems=all_problems)
     kubelet = by_kind.get(kubelet_fields.KIND, {})
     hard, origins = default_eviction_hard(kubelet)
     if isinstance(kubelet.get("evictionHard"), Mapping | None):
