@@ -139,6 +139,7 @@ class RealNode:
         self.ctr("images", "import", str(archive))
         flags = {
             "config": self.folder / "kubelet.json",
+            "config-dir": self.folder / "kubelet.conf.d",
             "kubeconfig": self.plane.kubeconfig("node"),
             "hostname-override": NAME,
             "root-dir": "/var/lib/kubelet",
@@ -258,6 +259,7 @@ class RealNode:
             **self._config,
         }
         (folder / "kubelet.json").write_text(json.dumps(kubelet))
+        (folder / "kubelet.conf.d").mkdir()
 
 
 def _namespace(folder: Path) -> list[str]:

@@ -4,12 +4,16 @@
 longer has deleted. What other projects bring is left out: PrometheusRule, the metrics proxy's image and certificate.
 """
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -23,6 +27,7 @@ from tests.cluster.test_daemon_set import HOG_MIB, clean_up, conditions, hog, ho
 from tests.deploy.manifests import CHART, DEPLOY, documents
 from tests.deploy.test_chart import merged
 from tests.kube.waiting import eventually
+from tools import trixie
 
 helm_python = pytest.importorskip("helm_python", reason="has no wheel for this machine")
 
@@ -32,6 +37,12 @@ ROOT = DEPLOY.parent
 PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
 DROP_IN = DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml"
 SOON = {"evictionPressureTransitionPeriod": "5s"}
+OF_A_NODE: Json = {
+    "evictionSoft": {"memory.available": "300Mi"},
+    "evictionSoftGracePeriod": {"memory.available": "1m"},
+    "systemReserved": {"cpu": "100m", "memory": "1Gi"},
+}
+"""Fields of a node's own file for the kubelet."""
 (DEFAULTS,) = documents(CHART / "values.yaml")
 ELSEWHERE: Json = {
     "image": DEFAULTS["image"],
@@ -196,6 +207,31 @@ def wait_until_evicted(node: RealNode, daemon: Daemon, path: str) -> None:
         raise
 
 
+@pytest.fixture
+def kubectl(image_node: RealNode, tmp_path: Path) -> Callable[[str], None]:
+    """Runs a line of the page with Debian's kubectl, as the cluster's administrator."""
+    path = f"{trixie.program('kubectl').parent}:{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(tmp_path), "KUBECONFIG": str(image_node.plane.kubeconfig())}
+
+    def run(line: str) -> None:
+        subprocess.run(["sh", "-ec", line], env=environment, check=True, timeout=120)
+
+    return run
+
+
+@contextmanager
+def instead_of_eviction(node: RealNode) -> Iterator[None]:
+    """A kubelet whose own file has thresholds and reservations, with the drop-in where the page installs it."""
+    (name,) = re.findall(r"sudo install -D -m 644 kubelet-config.yaml /etc/kubernetes/kubelet.conf.d/(\S+)", PAGE)
+    path = node.folder / "kubelet.conf.d" / name
+    shutil.copy(DROP_IN, path)
+    with kubelet_with(node, **OF_A_NODE):
+        try:
+            yield
+        finally:
+            path.unlink()
+
+
 def configz(node: RealNode) -> Json:
     """The kubelet's configuration in force."""
     return dict(of_kubelet(node, "/configz")["kubeletconfig"])
@@ -245,10 +281,10 @@ def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode,
 
     # 5: the kubelet's eviction is off, and then evictd has its thresholds
     before = configz(image_node)["evictionHard"]
-    (drop_in,) = documents(DROP_IN)
-    with kubelet_with(image_node, **drop_in):
-        eventually(lambda: configz(image_node).get("systemReserved") == {"memory": "100Mi"}, 60)
+    with instead_of_eviction(image_node):
+        eventually(lambda: configz(image_node).get("systemReserved") == {"cpu": "100m", "memory": "100Mi"}, 60)
         assert set(configz(image_node)["evictionHard"].values()) == {"0%"}
+        assert configz(image_node).keys().isdisjoint({"evictionSoft", "evictionSoftGracePeriod"})
         replaced(release, daemon, instead)
         with objects.created(admin, hog(HOG_MIB)) as path:
             wait_until_evicted(image_node, daemon, path)
@@ -260,6 +296,29 @@ def test_from_a_dry_run_to_instead_of_the_kubelet_and_back(image_node: RealNode,
     release.uninstall()
     assert not [kind for kind in conditions(image_node) if kind.startswith("Evictd")]
     assert not taints(image_node)
+
+
+def test_the_trial_of_the_alert_takes_the_pod_away_and_back(
+    image_node: RealNode, release: Release, kubectl: Callable[[str], None]
+) -> None:
+    """Step 5, but for the 20 minutes of it: without a pod the DaemonSet has one that is unavailable, which the alert counts."""
+    install, *_ = helm_commands()
+    daemon, path = Daemon(image_node), "/apis/apps/v1/namespaces/evictd/daemonsets/evictd"
+    release.run(install)
+    label(image_node, "canary")
+    daemon.wait_until_ready()
+    before = PAGE[PAGE.index("\n## 5. ") : PAGE.index("\n1. Install the drop-in")]
+    quota, delete, unquota, annotate = re.findall(r"^    (kubectl .*?)(?: +#.*)?$", before, re.MULTILINE)
+    first = daemon.pod["metadata"]
+    try:
+        kubectl(quota)
+        kubectl(delete.replace("POD", first["name"]))
+        eventually(lambda: image_node.plane.admin.must("GET", path)["status"].get("numberUnavailable") == 1, 60)
+        assert daemon.pod == {}
+    finally:
+        kubectl(unquota)
+    kubectl(annotate)
+    successor(daemon, first["uid"])
 
 
 def test_the_thresholds_in_the_place_of_the_kubelet_are_those_of_the_overlay() -> None:

@@ -242,6 +242,7 @@ def test_the_kubelets_own_eviction_is_switched_off_signal_by_signal() -> None:
         "pid.available"
     }
     assert kubelet["enforceNodeAllocatable"] == ["none"]
+    assert [name for name, value in kubelet.items() if value is None] == ["evictionSoft", "evictionSoftGracePeriod"]
 
 
 def test_the_daemon_set_survives_the_pressure_it_is_there_for() -> None:
