@@ -263,12 +263,25 @@ def test_each_container_has_its_own_identity() -> None:
     evictd, metrics = ({mount["name"] for mount in each["volumeMounts"]} for each in spec["containers"][:2])
     assert "token" in evictd - metrics
     assert {name for name in metrics if name.startswith("metrics-")} == metrics
+    accounts = {name: item for (kind, name), item in made.items() if kind == "ServiceAccount"}
+    of_pods = {"evictor", "evictd-agent-metrics", "evictd-agent-metrics-reader"}
+    assert {name for name, item in accounts.items() if item.get("automountServiceAccountToken") is False} == of_pods
     (bound,) = (
         item["roleRef"]["name"]
         for item in made.values()
         if item["kind"] == "ClusterRoleBinding" and item["subjects"][0]["name"] == "evictd-agent-metrics"
     )
     assert bound == "system:auth-delegator"
+
+
+def test_the_proxy_has_a_user_of_its_own_among_the_processes_of_the_node() -> None:
+    """It had the user of distroless images: in the host's PID namespace it could end their processes and read their tokens."""
+    (component,) = documents(DEPLOY / "components" / "metrics" / "proxy.yaml")
+    daemon_set = rendered(merged(VALUES, ALL))[("DaemonSet", "evictd-agent")]
+    for item in (component, daemon_set):
+        containers = {each["name"]: each for each in item["spec"]["template"]["spec"]["containers"]}
+        context = containers["metrics"]["securityContext"]
+        assert (context["runAsUser"], context["runAsGroup"]) == (10278, 10278)
 
 
 def test_the_monitors_verify_the_proxy_and_say_who_they_are() -> None:
