@@ -45,7 +45,7 @@ def test_a_run_book_has_the_severity_of_its_alert_and_after_how_long_it_is_raise
         severity, after = re.search(r"severity: (\w+)", rule), re.search(r" for: (\w+)", rule)
         assert severity is not None
         raised = "at once" if after is None else f"after {after[1]}"
-        assert f"\nSeverity. {severity[1]}, raised {raised}.\n" in books[rule.split()[0]]
+        assert f"\nSeverity. {severity[1]}, {raised}.\n" in books[rule.split()[0]]
 
 
 def test_the_table_of_severities_is_that_of_the_rules() -> None:
