@@ -21,6 +21,13 @@ def test_a_layer_is_as_old_as_the_runtime_s_last_reading() -> None:
     assert read[-1][1] == 30 * SECOND
 
 
+def test_a_layer_that_the_runtime_reads_all_the_time_is_never_old() -> None:
+    """`layersPeriod: 0s` in a world ended in a traceback."""
+    writer = WorldPod(pod=pod("w"), behaviours=(Grow(of=Usage.LAYER, rate=10),))
+    last = play(world(writer, node=NodeSpec(memory=8 * GI, layers_period=0)), config(hard=HARD)).cycles[-1]
+    assert last.observation.pod_stats["w"].layers_time == last.at
+
+
 def test_logs_are_as_old_as_the_last_walk() -> None:
     writer = WorldPod(pod=pod("w"), behaviours=(Grow(of=Usage.LOGS, rate=10),))
     last = play(world(writer), config(hard=HARD)).cycles[-1]

@@ -236,7 +236,7 @@ class WorldObserver:
 
 def _layers_time(spec: NodeSpec, process: Process, now: int) -> int | None:
     """Return when the runtime last read the pod's writable layers; `None`: not since the pod was started."""
-    read = now - now % spec.layers_period
+    read = now - now % max(spec.layers_period, 1)
     return read if read >= process.started else None
 
 
