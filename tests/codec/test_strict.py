@@ -148,6 +148,7 @@ class Amounts(msgspec.Struct, frozen=True):
     size: Size = Size(0)
     table: dict[str, Amount] = {}
     factor: float = 0.5
+    percent: Annotated[float, msgspec.Meta(ge=0, le=100)] = 0.0
 
 
 @pytest.mark.parametrize("field", ["amount", "rate", "size"])
@@ -168,3 +169,16 @@ def test_cpu_and_a_binary_suffix_have_the_same_limit() -> None:
 def test_a_number_that_no_float_holds_is_a_fault() -> None:
     """`memoryThrottlingFactor` of 400 digits ended in a traceback."""
     assert [each.wrong for each in decode(Amounts, {"factor": 10**400})[1]] == ["is out of range"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), -0.1, 100.5, 10**400])
+def test_a_number_outside_of_its_bounds_is_a_fault(value: float) -> None:
+    """A percentage of `.nan` or `.inf` in a world ended in a traceback, and one of 1000 was played."""
+    [problem] = decode(Amounts, {"percent": value})[1]
+    assert (problem.wrong, problem.remedy) == ("is out of range", "give a number from 0 to 100")
+    assert not decode(Amounts, {"percent": 100, "factor": 1e300})[1]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_finite_number_is_a_fault(value: float) -> None:
+    assert [each.wrong for each in decode(Amounts, {"factor": value})[1]] == ["is out of range"]

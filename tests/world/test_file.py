@@ -152,6 +152,25 @@ def test_everything_that_can_be_written() -> None:
             "owners[0].name: ReplicaSet/a: owns no pod; name it as `owner` of a pod, or remove it",
         ),
         (
+            "pods: [{name: a, owner: Job/a}]\nowners: [{name: Job/a, here: .nan}]",
+            "owners[0].here: nan: is out of range; give a number from 0 to 1",
+        ),
+        (
+            "pods: [{name: a, behaviours: [{stalls: {memory: .inf}}]}]",
+            "pods[0].behaviours[0].stalls.memory: inf: is out of range; give a number from 0 to 100",
+        ),
+        (
+            "pods: [{name: a, behaviours: [{burst: {of: processes, amount: 1, duration: 1ms, every: 2ms}}]}]",
+            "pods[0].behaviours[0].burst.every: 2ms: is no longer than `duration`, or less than 1s; give a longer time",
+        ),
+        (
+            "pods: [{name: a, behaviours: [{leakAndRelease: {of: memory, peak: 100Mi, rate: 8Ei}}]}]",
+            (
+                "pods[0].behaviours[0].leakAndRelease.peak: 104857600: is reached from `low` in less than 1s; "
+                "give a higher peak, or a lower rate"
+            ),
+        ),
+        (
             "pods: [{name: a, start: 5m, deletedAt: 1m}]",
             "pods[0].deletedAt: 1m0s: is before `start`; give a later time",
         ),

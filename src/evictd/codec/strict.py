@@ -5,6 +5,7 @@ An unknown field is a fault, a `null` is an absent field, as in the kubelet's st
 """
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -205,18 +206,21 @@ def _read_bool(_kind: Any, value: object) -> bool:
 def _read_int(kind: Any, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise _kind_error(value, "a whole number")
-    if (kind.ge is not None and value < kind.ge) or (kind.le is not None and value > kind.le):
+    if not _in_bounds(kind, value):
         raise InvalidValueError("is out of range")
     return value
 
 
-def _read_float(_kind: Any, value: object) -> float:
+def _in_bounds(kind: Any, value: float) -> bool:
+    return (kind.ge is None or value >= kind.ge) and (kind.le is None or value <= kind.le)
+
+
+def _read_float(kind: Any, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _kind_error(value, "a number")
-    try:
-        return float(value)
-    except OverflowError as error:
-        raise InvalidValueError("is out of range") from error
+    if not -sys.float_info.max <= value <= sys.float_info.max or not _in_bounds(kind, value):
+        raise InvalidValueError("is out of range")
+    return float(value)
 
 
 def _read_text(_kind: Any, value: object) -> str:
@@ -332,9 +336,11 @@ def _kind_error(value: object, wanted: str) -> InvalidValueError:
 
 
 def _int_remedy(kind: Any, _value: object) -> str:
-    if kind.ge is not None and kind.le is not None:
-        return f"give a whole number from {kind.ge} to {kind.le}"
-    return "give a whole number"
+    return f"give a whole number{_bounds(kind)}"
+
+
+def _bounds(kind: Any) -> str:
+    return "" if kind.ge is None or kind.le is None else f" from {kind.ge} to {kind.le}"
 
 
 def _text_remedy(_kind: Any, value: object) -> str:
@@ -362,7 +368,7 @@ _Read = tuple[Callable[[Any, object], Any], Callable[[Any, object], str]]
 _SCALARS: Mapping[type[inspect.Type], _Read] = {
     inspect.BoolType: (_read_bool, lambda *_: "write true or false, without quotes"),
     inspect.IntType: (_read_int, _int_remedy),
-    inspect.FloatType: (_read_float, lambda *_: "give a number such as 0.9"),
+    inspect.FloatType: (_read_float, lambda kind, _: f"give a number{_bounds(kind) or ' such as 0.9'}"),
     inspect.StrType: (_read_text, _text_remedy),
     inspect.EnumType: (_read_enum, lambda kind, _: "give one of " + ", ".join(m.value for m in kind.cls)),
     inspect.CustomType: (_read_custom, _custom_remedy),

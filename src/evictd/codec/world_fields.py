@@ -14,6 +14,7 @@ from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 
 KIND = "World"
 GIB = 1 << 30
+Percent = Annotated[float, Meta(ge=0, le=100)]
 
 
 def _about(text: str) -> Meta:
@@ -168,8 +169,8 @@ class UnreadableFields(WorldPart, frozen=True):
 class StallsFields(WorldPart, frozen=True):
     """Its tasks stall (PSI)."""
 
-    memory: Annotated[float, _about("Percentage of the time in which they stall for memory.")] = 0.0
-    io: Annotated[float, _about("Percentage of the time in which they stall for I/O.")] = 0.0
+    memory: Annotated[Percent, _about("Percentage of the time in which they stall for memory.")] = 0.0
+    io: Annotated[Percent, _about("Percentage of the time in which they stall for I/O.")] = 0.0
     start: Annotated[Span, _about("From this age on.")] = Span(0)
     duration: Annotated[Span | None, _about("For how long; absent: ever after.")] = None
 
@@ -238,7 +239,9 @@ class OwnerFields(WorldPart, frozen=True):
 
     name: Annotated[str, _about("`Kind/name`.")] = ""
     delay: Annotated[Span, _about("From the end of a pod to its successor.")] = Span(2 * SECOND)
-    here: Annotated[float, _about("The probability that a successor comes to this node.")] = 1.0
+    here: Annotated[
+        Annotated[float, Meta(ge=0, le=1)], _about("The probability that a successor comes to this node.")
+    ] = 1.0
     tolerates: Annotated[
         bool,
         _about("Its pods tolerate the taints of pressure. Else a successor stays away while the node has a condition."),

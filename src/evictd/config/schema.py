@@ -114,9 +114,10 @@ def _type(kind: inspect.Type) -> Schema:
         return {"type": "object", "additionalProperties": _type(kind.value_type)}
     if isinstance(kind, inspect.VarTupleType):
         return {"type": "array", "items": _type(kind.item_type)}
-    if isinstance(kind, inspect.IntType):
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
         bounds = {"minimum": kind.ge, "maximum": kind.le}
-        return {"type": "integer", **{name: bound for name, bound in bounds.items() if bound is not None}}
+        of = "integer" if isinstance(kind, inspect.IntType) else "number"
+        return {"type": of, **{name: bound for name, bound in bounds.items() if bound is not None}}
     if isinstance(kind, inspect.EnumType):
         return {"enum": [member.value for member in kind.cls]}
     if isinstance(kind, inspect.CustomType):
@@ -134,7 +135,7 @@ _CUSTOM: dict[type, Schema] = {
     Amount: {"type": ["string", "integer"], "minimum": 0},
     Rate: {"type": ["string", "integer"], "minimum": 0},
 }
-_NAMES = {inspect.BoolType: "boolean", inspect.FloatType: "number", inspect.StrType: "string"}
+_NAMES = {inspect.BoolType: "boolean", inspect.StrType: "string"}
 
 
 def dump_schema(schema: Schema | None = None) -> str:

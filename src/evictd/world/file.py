@@ -28,7 +28,7 @@ from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.problem import ConfigProblem
 from evictd.core.model.resources import CPU, IN_MEMORY, Container, Volume, VolumeKind
 from evictd.core.units.approximate import bytes_text
-from evictd.core.units.duration import MINUTE, format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 from evictd.errors import InputError, did_you_mean
 from evictd.world.behaviours import (
@@ -183,11 +183,13 @@ class _Reader:
         if values.get("rate") == 0 and not any(each.path == f"{path}.rate" for each in self.problems):
             self.wrong(f"{path}.rate", 0, "nothing changes at this rate", "give a rate above zero, such as 50Mi")
             return None
-        if given[0] == "leak_and_release" and values["peak"] <= values["low"]:
-            self.wrong(f"{path}.peak", values["peak"], "is not above `low`", "give a peak above it")
+        if given[0] == "leak_and_release" and values["peak"] - values["low"] < values["rate"]:
+            wrong, remedy = "is reached from `low` in less than 1s", "give a higher peak, or a lower rate"
+            self.wrong(f"{path}.peak", values["peak"], wrong, remedy)
             return None
-        if values.get("every") is not None and values["every"] <= (values["duration"] or 0):
-            self.wrong(f"{path}.every", values["every"], "is no longer than `duration`", "give a longer time")
+        if values.get("every") is not None and values["every"] <= max(values["duration"] or 0, SECOND - 1):
+            wrong = "is no longer than `duration`, or less than 1s"
+            self.wrong(f"{path}.every", values["every"], wrong, "give a longer time")
             return None
         made: Behaviour = _BEHAVIOURS[given[0]](**values)
         return made
@@ -228,8 +230,6 @@ class _Reader:
             path = f"owners[{index}]"
             if owner.name not in owned:
                 self.wrong(f"{path}.name", owner.name, "owns no pod", "name it as `owner` of a pod, or remove it")
-            if not 0 <= owner.here <= 1:
-                self.wrong(f"{path}.here", owner.here, "is no probability", "give a number from 0 to 1")
 
     def check_expect(self, expect: ExpectFields, names: list[str]) -> None:
         for index, name in enumerate(expect.findings):
