@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.codec.journaled import LastRecord, recorded_signals, usage_of
+from evictd.codec.journaled import LastRecord, recorded_signals, undamaged_points, usage_of
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import Signal
@@ -40,3 +40,9 @@ def test_unknown_usage_is_null_and_not_zero() -> None:
         "inodesUsed": None,
         "processCount": None,
     }
+
+
+def test_the_readings_before_a_record_are_those_that_are_not_damaged() -> None:
+    plain = [[600.0, 5], (3, -1), [1e300, 5], [-1.0, 5], [True, 5], [1.0, 2**63], [1.0], "damaged", None]
+    assert list(undamaged_points(plain)) == [(600.0, 5), (3.0, -1)]
+    assert not list(undamaged_points({"a": 1}))

@@ -1,11 +1,13 @@
 """What `advise` reads of a journal line."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evictd.codec.journal import KIND, encode_entry
+from evictd.codec.journal_record import decode_record
 from evictd.codec.reading_record import RecordedCycle, decode_reading
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
@@ -145,3 +147,14 @@ def test_a_signal_of_a_newer_daemon_is_left_out() -> None:
 def test_other_lines_are_refused(line: bytes) -> None:
     with pytest.raises(InputError, match="journal"):
         decode_reading(line)
+
+
+@pytest.mark.parametrize("reading", ["1e300,5", "-1e300,5", f"1.0,{10**400}", f"1.0,{2**63}"])
+@pytest.mark.parametrize("decode", [decode_reading, decode_record])
+def test_a_reading_that_no_daemon_has_written_is_damage(reading: str, decode: Callable[[bytes], object]) -> None:
+    """An age of 1e300 s in a journal ended `advise` and `history` in an OverflowError, and so did an amount of 400 digits."""
+    start = f'{{"kind":"{KIND}","wall":"","now":0,"decisions":[],"state":{{}},"observation":{{}},'
+    line = start + '"extra":{"trend":{"nodefs.available":[[%s]]}}}'
+    with pytest.raises(InputError, match="damaged"):
+        decode((line % reading).encode())
+    assert decode((line % "600.0,5").encode())

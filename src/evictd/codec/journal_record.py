@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
+from evictd.codec.journaled import RecordedPoint
 from evictd.core.model.resources import MEMORY
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
@@ -267,7 +268,7 @@ class RecordedExtra(_Part, frozen=True):
     kernel_killed: tuple[RecordedKill, ...] = ()
     last_words: dict[str, Plain] = {}
     """Usage and the end of the logs of each new victim, by uid."""
-    trend: dict[str, tuple[tuple[float, int], ...]] = {}
+    trend: dict[str, tuple[RecordedPoint, ...]] = {}
     """By signal: readings of the minutes before, each how many seconds before and what was available."""
 
 

@@ -3,7 +3,11 @@
 The daemon records its own cycles by these rules, and `evictd simulate --journal` those of a world.
 """
 
-from typing import Any, Self
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Annotated, Any, Self
+
+from msgspec import Meta, ValidationError, convert
 
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.collecting import ended_reclaims
@@ -14,9 +18,12 @@ from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
+from evictd.core.units.quantity import MAX_INT64
 
 RECORDED = 10 * MINUTE
 """Time before a cycle whose readings its record keeps."""
+RecordedPoint = tuple[Annotated[float, Meta(ge=0, le=1e9)], Annotated[int, Meta(ge=-MAX_INT64, le=MAX_INT64)]]
+"""Such a reading: how many seconds before, and what was available. An older one than of some 30 years is damage."""
 
 
 @frozen
@@ -59,6 +66,13 @@ def recorded_signals(before: State, step: Step) -> frozenset[Signal]:
     causes = {victim.cause for victim in (*before.in_flight, *step.state.in_flight)}
     short = {each for each in Signal if SIGNALS[each].condition in before.node_conditions and each in before.last_seen}
     return frozenset(short | {each for each in causes if each is not None})
+
+
+def undamaged_points(plain: object) -> Iterator[RecordedPoint]:
+    """Yield those readings before a record that are not damaged."""
+    for each in plain if isinstance(plain, list) else ():
+        with suppress(ValidationError):
+            yield convert(each, RecordedPoint)
 
 
 def encode_refusal(refusal: Refusal) -> dict[str, str]:

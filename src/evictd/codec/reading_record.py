@@ -11,6 +11,7 @@ import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journal_record import RecordedKill, RecordedMetadata
+from evictd.codec.journaled import RecordedPoint
 from evictd.codec.ranked_row import RankedRow, overtaken, uid_behind
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
 from evictd.core.frozen import frozen
@@ -89,7 +90,7 @@ class RecordedCycle:
     """Signals for which evictions were paused, because the last ones did not help."""
     rates: dict[Signal, int] = field(default_factory=dict)
     """Fall of the available amount in units a second in the readings just before; only of signals of which they are recorded."""
-    earlier: Mapping[Signal, tuple[tuple[float, int], ...]] = field(default_factory=dict)
+    earlier: Mapping[Signal, tuple[RecordedPoint, ...]] = field(default_factory=dict)
     """The readings before this cycle, most of them without a record: how many seconds before, and what was available."""
     conditions: frozenset[str] | None = None
     """The types of the node conditions that this cycle reported; `None` where it reported no change."""
@@ -185,7 +186,7 @@ class _Refusal(_Part, frozen=True):
 class _Extra(_Part, frozen=True):
     dry_run: bool = False
     refused: tuple[_Refusal, ...] = ()
-    trend: dict[str, tuple[tuple[float, int], ...]] = {}
+    trend: dict[str, tuple[RecordedPoint, ...]] = {}  # a newer daemon may have other signals
     kernel_killed: tuple[RecordedKill, ...] = ()
 
 
@@ -291,13 +292,12 @@ def _in_vain(findings: tuple[_Finding, ...]) -> Iterator[Signal]:
     return (each for each in paused if each is not None)
 
 
-def _earlier(trend: Mapping[str, tuple[tuple[float, int], ...]]) -> dict[Signal, tuple[tuple[float, int], ...]]:
-    known = ((signal_named(name), found) for name, found in trend.items())  # a newer daemon may have others
-    return {signal: found for signal, found in known if signal is not None}
+def _earlier(trend: Mapping[str, tuple[RecordedPoint, ...]]) -> dict[Signal, tuple[RecordedPoint, ...]]:
+    return {signal: found for name, found in trend.items() if (signal := signal_named(name)) is not None}
 
 
 def _rates(
-    earlier: Mapping[Signal, tuple[tuple[float, int], ...]], levels: Mapping[Signal, SignalLevel]
+    earlier: Mapping[Signal, tuple[RecordedPoint, ...]], levels: Mapping[Signal, SignalLevel]
 ) -> dict[Signal, int]:
     """Return by how much a second each signal fell from the oldest reading just before a cycle to that of the cycle."""
     rates: dict[Signal, int] = {}

@@ -29,7 +29,17 @@ def under(limit: int, grace: int = 0) -> Step:
     return replace(EVICTS, findings=(finding,))
 
 
-TREND = [[130.5, LIMIT + 2 * GI], [90.0, LIMIT + 1], [4.0, LIMIT - 1], [0.2, GI // 2], ["damaged", 1], 7]
+TREND = [
+    [130.5, LIMIT + 2 * GI],
+    [90.0, LIMIT + 1],
+    [4.0, LIMIT - 1],
+    [0.2, GI // 2],
+    ["damaged", 1],
+    [1e300, 1],
+    [-1.0, 1],
+    [True, 1],
+    7,
+]
 
 
 def test_the_times_count_from_the_recorded_eviction_which_is_named() -> None:
@@ -67,6 +77,9 @@ def test_an_entry_without_an_eviction_that_begins_has_none() -> None:
 
 
 def test_damaged_records_are_left_out() -> None:
+    """A reading of 1e300 s before ended in an OverflowError."""
+    (found,) = met_earlier(entry(trend=[[1e300, LIMIT + 1], [4.0, LIMIT + 1]]), under(LIMIT + GI).findings)
+    assert "at least 4s before" in found.text("12:00:00")
     assert not met_earlier(entry(trend=1), EVICTS.findings)
     without_limit: dict[str, object] = {"kind": "Threshold", "threshold": {"signal": SIGNAL}, "limit": "x"}
     damaged = replace(entry(trend=TREND), findings=(without_limit, {"kind": "Threshold"}))

@@ -1,6 +1,7 @@
 """Where the readings of a journal end for another configuration, and the commands that play on from there."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -140,9 +141,10 @@ def test_no_growth_of_a_pod_is_suggested_where_no_pod_grew() -> None:
         ([(20.0, 700)], True),
         ([(30.0, 456), (20.0, 400), (10.0, 400)], False),
         ([(30.0, 556), (20.0, 456), (10.0, 400)], True),
+        ([(1e300, 900), (20.0, 400), ("damaged", 1)], False),
     ],
 )
-def test_a_growth_that_had_ended_is_not_suggested(recent: list[tuple[float, int]], suggested: bool) -> None:
+def test_a_growth_that_had_ended_is_not_suggested(recent: list[tuple[Any, int]], suggested: bool) -> None:
     """World 44: the pods had grown within the last minute, and no more for 45 s.
 
     56Mi between two readings of a burst that was over were taken for a growth of 1.87Mi a second, which brings an OOM kill.

@@ -11,6 +11,7 @@ from typing import Any
 
 from evictd.codec.journal import JournalEntry
 from evictd.codec.journal_record import recorded_evictions
+from evictd.codec.journaled import undamaged_points
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.threshold import Origin
@@ -80,7 +81,7 @@ def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEar
         if any(each.covers(finding) for each in recorded):
             continue
         signal, available = finding.threshold.signal.value, finding.available.value()
-        readings = [(0.0, available), *_readings_before(entry, signal)]
+        readings = [(0.0, available), *readings_before(entry, signal)]
         alike = (
             each.limit for each in recorded if each.signal == signal and (not each.grace) is finding.threshold.hard
         )
@@ -92,14 +93,10 @@ def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEar
     return found
 
 
-def _readings_before(entry: JournalEntry, signal: str) -> list[tuple[float, int]]:
-    """Return how many seconds before an eviction what was available, the last reading first; what is damaged is left out."""
+def readings_before(entry: JournalEntry, signal: str) -> list[tuple[float, int]]:
+    """Return how many seconds before an entry what was available, the last reading first; what is damaged is left out."""
     trend = (entry.extra or {}).get("trend")
-    readings = trend.get(signal) if isinstance(trend, Mapping) else None
-    pairs = (
-        (each for each in readings if isinstance(each, list) and len(each) == 2) if isinstance(readings, list) else ()
-    )
-    return sorted((ago, amount) for ago, amount in pairs if isinstance(ago, int | float) and isinstance(amount, int))
+    return sorted(undamaged_points(trend.get(signal) if isinstance(trend, Mapping) else None))
 
 
 def _met_for(readings: Iterable[tuple[float, int]], limit: int) -> float:

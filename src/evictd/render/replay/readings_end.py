@@ -19,6 +19,7 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.errors import InputError
 from evictd.render.console import print_line
 from evictd.render.documents import Document
+from evictd.render.replay.met_earlier import readings_before
 from evictd.render.replay.refusals import recorded_refusals
 from evictd.render.replay.replayed import Replayed, recorded_victims, then_and_now
 from evictd.render.replay.told import told
@@ -144,10 +145,10 @@ def _grows_no_more(one: Replayed) -> bool:
     memory = None if node is None else node.memory
     if memory is None or memory.available_bytes is None or memory.fill_rate is None or memory.fill_rate > 0:
         return False
-    trend = (one.entry.extra or {}).get("trend", {}).get(Signal.MEMORY_AVAILABLE.value, ())
+    trend = readings_before(one.entry, Signal.MEMORY_AVAILABLE.value)
     recent = [available for seconds, available in trend if seconds <= _RECENT]
-    fell = [after < before for before, after in pairwise([*recent, memory.available_bytes])]
-    return bool(fell) and not fell[-1] and sum(fell) <= 1
+    fell = [after < before for after, before in pairwise([memory.available_bytes, *recent])]
+    return bool(fell) and not fell[0] and sum(fell) <= 1
 
 
 def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
