@@ -29,15 +29,24 @@ class IncidentRow:
 
 
 def ranking_of(record: JournalRecord, signal: Signal | None) -> Plain:
-    """Return the recorded ranking for a signal; empty without one."""
+    """Return the recorded ranking for a signal, a row that is damaged as an empty one; no rows without one."""
     rankings = (each for each in record.findings if each.get("kind") == "Ranking")
-    return next((each for each in rankings if signal is not None and each.get("signal") == signal.value), {})
+    found = next((each for each in rankings if signal is not None and each.get("signal") == signal.value), {})
+    rows = found.get("rows")
+    return {**found, "rows": [each if _is_row(each) else {} for each in rows] if isinstance(rows, list) else []}
+
+
+def _is_row(plain: object) -> bool:
+    """Whether it is an object whose amounts, if it has them, are numbers."""
+    amounts = ("usage", "request", "priority")
+    return isinstance(plain, dict) and all(isinstance(plain.get(name), int | None) for name in amounts)
 
 
 def ranked_pods(record: JournalRecord, signal: Signal | None) -> int:
     """Return how many pods were ranked; the journal keeps the first twenty."""
     found = ranking_of(record, signal)
-    return int(found.get("pods", len(found.get("rows", ()))))
+    pods = found.get("pods")
+    return pods if isinstance(pods, int) else len(found["rows"])
 
 
 def ranking_rows(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator[IncidentRow]:
@@ -45,7 +54,7 @@ def ranking_rows(record: JournalRecord, signal: Signal | None, uid: str) -> Iter
     skipped = {
         uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
     }
-    for number, row in enumerate(ranking_of(record, signal).get("rows", ()), start=1):
+    for number, row in enumerate(ranking_of(record, signal)["rows"], start=1):
         try:
             yield IncidentRow(
                 number=number,

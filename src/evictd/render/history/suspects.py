@@ -18,7 +18,7 @@ def suspects_of(record: JournalRecord, signal: str) -> dict[str, str]:
     known = signal_named(signal)
     if known is None or SIGNALS[known].resource not in DISKS:
         return {}
-    may_go = {uid_of({"pod": row}) for row in ranking_of(record, known).get("rows", ()) if not row.get("protected")}
+    may_go = {uid_of({"pod": row}) for row in ranking_of(record, known)["rows"] if not row.get("protected")}
     suspected = (each for each in record.observation.pods if each.metadata.uid in may_go and each.has_host_path)
     return {clean(each.full_name): clean(each.owner) for each in suspected}
 

@@ -137,7 +137,7 @@ def _names(record: JournalRecord) -> dict[str, str]:
 
 def recorded_usages(record: JournalRecord, signal: Signal | None) -> dict[str, int]:
     """Return what the pods held in a record by uid: the ranking has the first twenty, and of memory the record has all."""
-    rows = ranking_of(record, signal).get("rows", ())
+    rows = ranking_of(record, signal)["rows"]
     ranked = {str(row.get("uid")): row["usage"] for row in rows if isinstance(row.get("usage"), int)}
     return {**(record.observation.memory if signal in MEMORY_SIGNALS else {}), **ranked}
 
