@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evictd.core.model.config import Policy
+from evictd.core.model.config import ImageReclaim, Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.pod import PodSource
@@ -195,6 +195,20 @@ def test_images_that_no_pod_uses_are_collected_before_a_pod_goes() -> None:
     assert [each.event for each in run.happened] == [Collected(freed_bytes=7 * GI, removed=2)]
 
 
+def test_no_pod_goes_beside_unused_images_if_only_enough_are_removed() -> None:
+    """The job writes more while images are collected than was missing when that began (`reclaim.images: Enough`)."""
+    images = (NodeImage(name="used", size=GI), *(NodeImage(name=f"old-{i}", size=200 * MI) for i in range(20)))
+    writes = Grow(of=Usage.LAYER, rate=100 * MI, start=60 * SECOND, bound=7 * GI)
+    job = WorldPod(pod=pod("job"), behaviours=(writes,), image="used")
+    spec = NodeSpec(
+        memory=8 * GI, nodefs=Disk(capacity=100 * GI, used=80 * GI), images=images, collection_time=3 * SECOND
+    )
+    enough = replace(config(hard=DISK), reclaim_images=ImageReclaim.ENOUGH)
+    run = play(world(job, node=spec), enough)
+    assert evicted(run) == []
+    assert account_of(run).relieved_at is not None
+
+
 def test_what_a_host_path_holds_stays_and_no_pod_is_charged_for_it() -> None:
     writer = hog(of=Usage.HOST_PATH, rate=200 * MI, name="writer")
     run = play(world(writer, node=with_disk()), config(hard=DISK))
@@ -350,7 +364,8 @@ def test_unused_images_and_dead_containers_go() -> None:
     assert [each.freed_bytes for each in collect(node, reclaim(Reclaim.CONTAINERS, Reclaim.IMAGES))] == [0, 0]
 
 
-def test_enough_is_enough() -> None:
+@pytest.mark.parametrize(("grown", "left"), [(0, ["pinned", "new"]), (6, ["pinned"])])
+def test_enough_is_enough(grown: int, left: list[str]) -> None:
     node = SimulatedNode(world(node=NodeSpec(memory=1, images=IMAGES)))
-    collect(node, reclaim(Reclaim.IMAGES, wanted=5))
-    assert list(node.images) == ["pinned", "new"]
+    collect(node, reclaim(Reclaim.IMAGES, wanted=5), grown)
+    assert list(node.images) == left

@@ -253,10 +253,11 @@ class _Player:
             return
         self._reclaimed.pop(decision.device, None)
         due = self._collecting[decision.device] = now + self._world.node.collection_time
-        self._schedule.at(due, lambda at: self._collected(decision, at))
+        used, _ = self._node.disk_used(now, images=True)
+        self._schedule.at(due, lambda at: self._collected(decision, used, at))
 
-    def _collected(self, decision: ReclaimNode, now: int) -> None:
-        outcomes = collect(self._node, decision)
+    def _collected(self, decision: ReclaimNode, used: int, now: int) -> None:
+        outcomes = collect(self._node, decision, self._node.disk_used(now, images=True)[0] - used)
         self._collecting.pop(decision.device, None)
         self._reclaimed[decision.device] = outcomes
         self._observer.collect_time = self._world.node.collection_time
@@ -343,19 +344,22 @@ class _Player:
         return min(due, max(min(each for each in stops if each is not None), now + MILLISECOND))
 
 
-def collect(node: SimulatedNode, decision: ReclaimNode) -> tuple[ReclaimOutcome, ...]:
-    """Carry out a collection as the daemon's collectors do; return one outcome for each action."""
-    return tuple(_collected(node, action, decision) for action in decision.actions)
+def collect(node: SimulatedNode, decision: ReclaimNode, grown: int = 0) -> tuple[ReclaimOutcome, ...]:
+    """Carry out a collection as the daemon's collectors do; return one outcome for each action.
+
+    `grown` is what was taken from the disk of the images since the collection began: enough images go for that as well.
+    """
+    return tuple(_collected(node, action, decision, grown) for action in decision.actions)
 
 
-def _collected(node: SimulatedNode, action: Reclaim, decision: ReclaimNode) -> ReclaimOutcome:
+def _collected(node: SimulatedNode, action: Reclaim, decision: ReclaimNode, grown: int) -> ReclaimOutcome:
     freed = removed = 0
     if action is Reclaim.CONTAINERS:
         freed, removed = node.dead.size, int(node.dead != DeadContainers())
         node.dead = DeadContainers()
     elif action is Reclaim.IMAGES:
         for image in node.unused_images():
-            if decision.wanted_bytes is not None and removed and freed >= decision.wanted_bytes:
+            if decision.wanted_bytes is not None and freed - grown >= decision.wanted_bytes:
                 break
             del node.images[image.name]
             freed, removed = freed + image.size, removed + 1

@@ -1,5 +1,6 @@
 """Removing images on a real containerd of every available version."""
 
+import itertools
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -171,6 +172,19 @@ def test_removal_stops_when_enough_is_free_and_starts_with_the_least_recently_us
     assert outcome.removed == 2
     assert tags(images) == {PAUSE, BUSYBOX, A}
     assert make(records=records).delete_unused(NOW, wanted=0).removed == 0
+
+
+def test_removal_goes_on_until_the_filesystem_has_enough(images: DisposableNode) -> None:
+    """Images share layers, and a pod may write meanwhile: then the sizes of the images removed are no measure."""
+    grown = itertools.count(step=6 * MIB)
+    collector = ImageCollector(
+        images.client,
+        ImageGCPolicy(min_age=0),
+        image_fs=lambda: FsStats(available_bytes=free_bytes(images) - next(grown)),
+        running_since=0,
+    )
+    outcome = collector.delete_unused(NOW, wanted=6 * MIB)
+    assert (outcome.removed, outcome.error) == (4, "")
 
 
 def test_a_young_image_is_skipped_by_eviction(images: DisposableNode, make: Maker) -> None:

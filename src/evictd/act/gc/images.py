@@ -74,20 +74,19 @@ class ImageCollector:
     def delete_unused(self, now: int, wanted: int | None = None) -> ReclaimOutcome:
         """Free `wanted` bytes, or delete all unused images if it is `None` (`DeleteUnusedImages`).
 
-        `freed_bytes` is the filesystem's gain in available bytes if that can be read. Images share layers, so the sum of their
-        sizes would be too large, and eviction would wait for bytes that never become available.
+        What counts as freed is the filesystem's gain in available bytes if that can be read. Images share layers, so the sum of
+        their sizes would be too large: eviction would wait for bytes that never become available, and with `reclaim.images:
+        Enough` pods would be evicted beside unused images. Then images are also removed for what pods write meanwhile.
         """
         try:
-            sweep = image_gc.free_space(
-                self._candidates(now), image_gc.EVERYTHING if wanted is None else wanted, self.policy, now
-            )
+            sweep = image_gc.free_space(self._candidates(now), image_gc.EVERYTHING, self.policy, now)
             before = self._available()
-            swept = self._perform(sweep) if wanted is None or wanted > 0 else sweep
-            after = self._available()
+            swept = self._perform(sweep, lambda each: wanted is not None and self._freed(each, before) >= wanted)
+            freed = max(0, self._freed(swept, before))
         except EvictdError as error:
             return ReclaimOutcome(action=Reclaim.IMAGES, error=str(error))
-        outcome = _outcome(swept, error=swept.error)
-        return outcome if before is None or after is None else replace(outcome, freed_bytes=max(0, after - before))
+        named = swept if wanted is None else replace(swept, wanted=wanted)
+        return replace(_outcome(swept, error=named.error), freed_bytes=freed)
 
     def collect_garbage(self, now: int) -> tuple[ReclaimOutcome, tuple[RecordEvent, ...]]:
         """Run the periodic collection (`GarbageCollect`): delete old images, then free space down to the low percentage."""
@@ -124,12 +123,17 @@ class ImageCollector:
             return None
         return None if fs is None else fs.available_bytes
 
+    def _freed(self, sweep: Sweep, before: int | None) -> int:
+        """Return by how much more is available than `before`; the sizes of the removed images where that cannot be read."""
+        after = None if before is None else self._available()
+        return sweep.freed if before is None or after is None else after - before
+
     def _candidates(self, now: int) -> tuple[Candidate, ...]:
         listing = self.detect(now)
         return image_gc.images_in_eviction_order(self.records, listing, self.policy.keep)
 
-    def _perform(self, sweep: Sweep) -> Sweep:
-        while (image := sweep.next_image) is not None:
+    def _perform(self, sweep: Sweep, is_enough: Callable[[Sweep], bool] = lambda _: False) -> Sweep:
+        while (image := sweep.next_image) is not None and not is_enough(sweep):
             try:
                 self._image_client.remove_image(image.id)
             except RuntimeUnavailableError as error:
