@@ -70,11 +70,12 @@ def holder(folder: Path, what: str) -> Iterator[int]:
             process.communicate(timeout=30)
 
 
-def count(tmp_path: Path, *pids: int, disk: Path, proc: Path = PROC) -> DeletedFiles:
+def count(tmp_path: Path, *pids: int, disk: Path, proc: Path = PROC, logs: Path | None = None) -> DeletedFiles:
     cgroup = tmp_path / "cgroup/container"
     cgroup.mkdir(parents=True, exist_ok=True)
     (cgroup / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
-    found = DeletedFiles(proc, (tmp_path / "cgroup",), frozenset({disk.stat().st_dev}), RateLimiter())
+    disks = frozenset({disk.stat().st_dev, (logs or disk).stat().st_dev})
+    found = DeletedFiles(proc, (tmp_path / "cgroup",), disks, RateLimiter())
     assert [*found.steps()] or not pids
     return found
 
@@ -102,6 +103,19 @@ def test_only_files_on_the_disk_of_the_volumes_count(tmp_path: Path, what: str) 
             found = count(tmp_path, here, elsewhere, disk=disk)
             assert (found.local, found.layer) == (DiskUsage(MIB, 1), DiskUsage(0, 0))
         assert total(count(tmp_path, here, disk=disk)) == DiskUsage(0, 0), "it has ended"
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_files_of_one_inode_number_on_two_disks_are_two(tmp_path: Path) -> None:
+    """Filesystems number their inodes from the same numbers on."""
+    with (
+        mounted.tmpfs(tmp_path / "disk") as disk,
+        mounted.tmpfs(tmp_path / "logs") as logs,
+        holder(disk, "open") as first,
+        holder(logs, "open") as second,
+    ):
+        assert total(count(tmp_path, first, second, disk=disk, logs=logs)) == DiskUsage(2 * MIB, 2)
 
 
 @pytest.mark.root

@@ -161,7 +161,7 @@ class DeletedFiles:
         if file.st_nlink or not stat.S_ISREG(file.st_mode):
             return
         try:
-            if not self._seen.add(file.st_ino):
+            if not self._seen.add(file.st_dev << 64 | file.st_ino):  # each filesystem has inode numbers of its own
                 return
         except NodeError:
             self.complete = False
