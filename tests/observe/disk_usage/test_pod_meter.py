@@ -14,6 +14,7 @@ from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter, open_below
 from evictd.observe.filesystems.mounts import mount_number
 from evictd.observe.reading.roots import Roots
+from tests.observe.disk_usage.test_deleted_files import holder
 from tests.observe.disk_usage.test_tree_walk import opened
 from tests.trees import Link, Tree, plant
 
@@ -150,6 +151,21 @@ def test_a_quota_counts_only_where_the_user_namespace_is_the_pods_own(
     kubelet: Tree = {"pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"data": {"a": "x", "b": "y"}}}}}}
     asked = replace(request(("kubernetes.io~empty-dir", "data")), quotas=quotas)
     assert measure(tmp_path, asked, kubelet=kubelet).volumes["data"].inodes_used == inodes
+
+
+@pytest.mark.parametrize(("quotas", "deleted"), [(False, 1 << 20), (True, 0)], ids=["walked", "by the quota"])
+def test_a_deleted_file_that_a_quota_counts_is_not_counted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quotas: bool, deleted: int
+) -> None:
+    monkeypatch.setattr(pod_meter, "quota_usage", lambda _: DiskUsage(1 << 20, 2))
+    kubelet: Tree = {"pods": {"u1": {"volumes": {"kubernetes.io~empty-dir": {"data": {}}}}}}
+    volume = plant(tmp_path / "kubelet", kubelet) / "pods/u1/volumes/kubernetes.io~empty-dir/data"
+    with holder(volume, "open") as pid:
+        plant(tmp_path / "cgroup", {"cgroup.procs": f"{pid}\n"})
+        data = request(("kubernetes.io~empty-dir", "data"))
+        found = measure(tmp_path, replace(data, quotas=quotas, cgroups=(tmp_path / "cgroup",)))
+    assert found.deleted_local is not None
+    assert found.deleted_local.used_bytes == deleted
 
 
 def test_a_subvolume_of_btrfs_has_the_number_of_its_mount_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

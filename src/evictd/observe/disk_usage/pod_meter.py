@@ -121,6 +121,8 @@ class PodMeasurement:
         """By `_LOGS` and `_HOSTS`: what lies directly in the pod's own directories."""
         self._under_way: tuple[_Part, Walk] | None = None
         self._deleted: DeletedFiles | None = None
+        self._disks_with_quota: set[int] = set()
+        """Disks with a volume that was measured by its quota, which counts deleted files as well."""
         self._at_least = False
         self._ended = False
 
@@ -157,7 +159,8 @@ class PodMeasurement:
 
     def _count_deleted(self) -> Generator[None, None, None]:
         meter = self._meter
-        deleted = DeletedFiles(meter.proc, self._request.cgroups, meter.disks(), meter.limiter)
+        disks = meter.disks() - self._disks_with_quota
+        deleted = DeletedFiles(meter.proc, self._request.cgroups, disks, meter.limiter)
         self._deleted = deleted
         yield from deleted.steps()
         self._at_least |= not deleted.complete
@@ -229,7 +232,10 @@ class PodMeasurement:
 
     def _tree(self, folder: int) -> DiskUsage | Walk:
         quota = quota_usage(folder) if self._request.quotas else None
-        return quota or TreeWalk(folder, self._meter.limiter)
+        if quota is None:
+            return TreeWalk(folder, self._meter.limiter)
+        self._disks_with_quota.add(os.fstat(folder).st_dev)
+        return quota
 
 
 def _hosts_file(folder: int) -> DiskUsage | None:
