@@ -17,7 +17,7 @@ from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.daemon.telemetry.usage_history import usage_recorded
-from evictd.render.attribution import filled_text
+from evictd.render.attribution import filled_by
 from evictd.render.deciding import reasons_of
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from tests.daemon.world import CONFIG, GI, HOG, STATIC, WALL, WEB, observe, pod, uses
@@ -81,7 +81,7 @@ def play(
         recent.ended(gone, WALL + at - START)
         recent.measured(signal_observations(node), WALL + at - START)
         for uid, why in reasons_of(step.decisions, step.findings, dry_run=dry_run).items():
-            recent.explain(uid, why, filled_text(step.findings, WALL + at - START))
+            recent.explain(uid, why, filled_by(step.findings, WALL + at - START))
     assert step is not None
     return Snapshot(
         at=at, wall=WALL + at - START, config=CONFIG, state=state, observation=seen, findings=step.findings,

@@ -13,7 +13,7 @@ from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced
 from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill
-from evictd.render.attribution import filled_text
+from evictd.render.attribution import filled_by
 from evictd.render.deciding import reasons_of
 from evictd.render.past_budget import with_past_budget
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
@@ -51,7 +51,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
         recent.reclaimed(ended_reclaims(before, state, cycle.observation.outcomes), wall)
         chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
         for uid, why in with_past_budget(chosen, cycle.step.decisions, config, cycle.at).items():
-            recent.explain(uid, why, filled_text(cycle.step.findings, wall, cycle.step.decisions))
+            recent.explain(uid, why, filled_by(cycle.step.findings, wall, cycle.step.decisions))
         before = state
     last, kills = cycles[-1], RecentKills()
     for at, kill in run.kills:

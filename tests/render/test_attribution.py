@@ -11,7 +11,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
-from evictd.render.attribution import attribution_lines, filled_text, recorded_filled_text
+from evictd.render.attribution import Filled, attribution_lines, filled_by, recorded_filled_text
 from evictd.render.history.history import history
 from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.node_view import explanation_document
@@ -55,8 +55,8 @@ def test_the_journal_says_who_took_what_was_short() -> None:
 
 def test_a_cycle_says_who_took_what_was_short() -> None:
     snapshot, _ = filled()
-    assert filled_text(snapshot.findings, snapshot.wall) == f"O{FILLED[1:]}."
-    assert filled_text((), snapshot.wall) == ""
+    assert filled_by(snapshot.findings, snapshot.wall).text == f"O{FILLED[1:]}."
+    assert filled_by((), snapshot.wall) == Filled()
 
 
 def test_a_damaged_attribution_leaves_the_event() -> None:

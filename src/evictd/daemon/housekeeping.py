@@ -31,7 +31,7 @@ from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.observe.reading.observer import ObserveRequest
 from evictd.observe.reading.reading import Reading
 from evictd.observe.threshold_watch.memory_watch import Woken
-from evictd.render.attribution import filled_text
+from evictd.render.attribution import filled_by
 from evictd.render.deciding import reasons_of
 from evictd.render.past_budget import with_past_budget
 from evictd.worker import ErrorBackoff, describe
@@ -188,7 +188,7 @@ class Housekeeping:
         step = cycle.step
         if why := _reasons(cycle, for_tenant=False):
             why = with_past_budget(why, step.decisions, cycle.config, cycle.now)
-            self._telemetry.reasons(step.decisions, why, filled=filled_text(step.findings, cycle.wall, step.decisions))
+            self._telemetry.reasons(step.decisions, why, filled_by(step.findings, cycle.wall, step.decisions))
         self._telemetry.failures(failures)
         self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
 

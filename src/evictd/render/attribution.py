@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from evictd.codec.decision import DECISION_FORM, encode_finding
 from evictd.codec.times import parse_time, rfc3339
@@ -37,15 +37,22 @@ def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, 
     return tuple(filter(None, (_growth(held, wall), holders_text(held) if whole else "")))
 
 
-def filled_text(findings: Iterable[Finding], wall: int, decisions: Iterable[Decision] = ()) -> str:
-    """Write who took what was short in a cycle, as a sentence, or who held it where little grew; empty if that is not known.
+class Filled(NamedTuple):
+    """Who took what was short: a sentence, and the pod that took most of what the pods took; empty if not known."""
+
+    text: str = ""
+    pod: str = ""
+
+
+def filled_by(findings: Iterable[Finding], wall: int, decisions: Iterable[Decision] = ()) -> Filled:
+    """Return who took what was short in a cycle, or who held it where little grew.
 
     The causes of the evictions among `decisions` say what was missing.
     """
     found = tuple(findings)
     held = next((each for each in found if isinstance(each, Attribution)), None)
     if held is None:
-        return ""
+        return Filled()
     causes = [each.because for each in decisions if isinstance(each, EvictPod)]
     missing = [
         each.limit.value() - each.available.value()
@@ -53,11 +60,11 @@ def filled_text(findings: Iterable[Finding], wall: int, decisions: Iterable[Deci
         if each.limit is not None and each.available is not None
     ]
     if held.filled and is_little(held, max(missing, default=0)):
-        return f"{capital(clean(holders_text(held)))}."
+        return Filled(f"{capital(clean(holders_text(held)))}.")
     unmeasured = [each for each in found if isinstance(each, StatsMissing)]
-    return _with_unmeasured(
-        filled_sentence(held, wall), held, [clean(pod.full_name) for each in unmeasured for pod in each.pods]
-    )
+    names = [clean(pod.full_name) for each in unmeasured for pod in each.pods]
+    text = _with_unmeasured(filled_sentence(held, wall), held, names)
+    return Filled(text, held.main_grower if text else "")
 
 
 def filled_sentence(held: Attribution, wall: int, *, begun: int | None = None) -> str:

@@ -16,6 +16,7 @@ from evictd.core.model.signal import Filesystem
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.recent import REMEMBERED, RecentDecisions, folded_refusals
+from evictd.render.attribution import Filled
 from tests.daemon.world import DISK, GI, HOG, step
 from tests.playbook import node
 
@@ -96,12 +97,19 @@ def test_a_reclaim_gets_what_its_collectors_freed() -> None:
 
 def test_an_eviction_gets_its_reason_once() -> None:
     recent = RecentDecisions()
-    assert not recent.explain(HOG.uid, "because")
+    assert not recent.explain(HOG.uid, "because", Filled())
     recent.add(EVICT, "evict default/hog", WALL)
-    assert recent.explain(HOG.uid, "because", "Of 1Gi ...")
-    assert not recent.explain(HOG.uid, "later, with other numbers", "Of 2Gi ...")
-    assert [(each.why, each.filled) for each in recent.all()] == [("because", "Of 1Gi ...")]
-    assert [each.why for each in recent.all()] == ["because"]
+    assert recent.explain(HOG.uid, "because", Filled("Of 1Gi ...", HOG.full_name))
+    assert not recent.explain(HOG.uid, "later, with other numbers", Filled("Of 2Gi ..."))
+    assert [(each.why, each.filled, each.took_most) for each in recent.all()] == [("because", "Of 1Gi ...", True)]
+
+
+def test_a_pod_did_not_take_most_because_the_sentence_has_its_name() -> None:
+    """The sentence of the core was read for it: another wording would have left the advice for the owner out."""
+    recent = RecentDecisions()
+    recent.add(EVICT, "evict default/hog", WALL)
+    recent.explain(HOG.uid, "because", Filled(f"Of 1Gi ... (most of it {HOG.full_name}, 1Gi)", "default/web"))
+    assert not recent.all()[0].took_most
 
 
 def test_an_eviction_keeps_the_first_time_at_which_its_pod_was_seen_to_have_ended() -> None:

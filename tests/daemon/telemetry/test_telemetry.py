@@ -16,6 +16,7 @@ from evictd.core.units.duration import SECOND
 from evictd.daemon.store.recorder import Cycle
 from evictd.daemon.telemetry.telemetry import REPEAT_AFTER, Telemetry
 from evictd.errors import NodeError
+from evictd.render.attribution import Filled
 from evictd.render.deciding import reasons_of
 from evictd.render.text import pods_text
 from tests.daemon.double import LoopOnScript
@@ -147,7 +148,7 @@ def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> 
     ours.telemetry.decision(eviction())
     for _ in range(2):
         decided = step(GI // 2)
-        ours.telemetry.reasons(decided.decisions, reasons_of(decided.decisions, decided.findings), filled="who")
+        ours.telemetry.reasons(decided.decisions, reasons_of(decided.decisions, decided.findings), Filled("who"))
     _, line = ours.logged
     assert line["event"].startswith("Evicted default/hog (6Gi): it requests none and uses 6Gi; default/web, the next, ")
     shown = ours.telemetry._recent.all()[0]

@@ -18,6 +18,7 @@ from evictd.core.model.observation import ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.snapshot import Decided
+from evictd.render.attribution import Filled
 from evictd.render.sentences import kind_of
 from evictd.render.text import first_of
 
@@ -80,7 +81,7 @@ class RecentDecisions:
         number = last.of_owner + (last.uid != shown.uid)
         return replace(shown, owner=owner, of_owner=number, of_owner_since=last.of_owner_since)
 
-    def explain(self, uid: str, why: str, filled: str = "") -> bool:
+    def explain(self, uid: str, why: str, filled: Filled) -> bool:
         """Add to a pod's last eviction why it was chosen, and who took what was short; return whether that was not known yet.
 
         A dry run chooses the pod again in each cycle, with other numbers; those of the decision that is shown stay.
@@ -90,7 +91,9 @@ class RecentDecisions:
             if entry.uid == uid and not entry.times:
                 if entry.shown.why:
                     return False
-                self._entries[number] = replace(entry, shown=replace(entry.shown, why=why, filled=filled))
+                took_most = bool(filled.pod) and filled.pod == entry.shown.pod
+                shown = replace(entry.shown, why=why, filled=filled.text, took_most=took_most)
+                self._entries[number] = replace(entry, shown=shown)
                 return True
         return False
 

@@ -27,7 +27,8 @@ class Decided:
     why: str = ""
     """An eviction for pressure: why this pod and not another."""
     filled: str = ""
-    """An eviction for pressure: who took what was short."""
+    """An eviction for pressure: who took what was short, and whether most of what the pods took was this pod's."""
+    took_most: bool = False
     pod: str = ""
     """An eviction: `namespace/name`, and its uid."""
     uid: str = ""
@@ -60,11 +61,6 @@ class Decided:
     """A refusal: `budget NAME` or `the API server`."""
     refused_why: str = ""
     """A refusal: the API server's message, where it names no budget."""
-
-    @property
-    def took_most(self) -> bool:
-        """Whether the evicted pod took most of what filled the supply, and no pod of a longer name did."""
-        return any(f"of it {self.pod}{end}" in self.filled for end in "),")
 
 
 @frozen

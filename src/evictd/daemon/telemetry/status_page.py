@@ -90,7 +90,7 @@ def _killed(killed: Killed, snapshot: Snapshot, now: int) -> dict[str, Any]:
 def _decided(decided: Decided, asked: frozenset[str]) -> dict[str, Any]:
     """Return a decision; an eviction has its pod, signal and the name of its incident, unless it is only asked for."""
     if decided.uid in asked:
-        decided = replace(decided, text=f"ask to {decided.text}", why="", filled="", pod="", uid="")
+        decided = replace(decided, text=f"ask to {decided.text}", why="", filled="", took_most=False, pod="", uid="")
     return {
         "at": rfc3339(decided.wall),
         "kind": decided.kind,

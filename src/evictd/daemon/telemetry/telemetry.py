@@ -37,6 +37,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings
 from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill
+from evictd.render.attribution import Filled
 from evictd.render.kernel_kills import kill_text
 from evictd.render.sentences import changes_nothing, decision_text, kind_of
 from evictd.worker import describe
@@ -134,7 +135,7 @@ class Telemetry:
                 self._metrics.error(key[1])
         self._topics = now
 
-    def reasons(self, decisions: Iterable[Decision], why: Mapping[str, str], *, filled: str = "") -> None:
+    def reasons(self, decisions: Iterable[Decision], why: Mapping[str, str], filled: Filled) -> None:
         """Log once for each eviction for pressure why this pod was chosen; `why` by uid, `filled`: who took what was short."""
         for decision in decisions:
             text = why.get(decision.pod.uid, "") if isinstance(decision, EvictPod) else ""
