@@ -3,11 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
+from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.trends import Point, Trend, Trends
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import play
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
+from tests.playbook import config, pod
+from tests.render.snapshots import snapshot_at
+from tests.world.worlds import MI, world
 
 
 def rated(*points: tuple[int, int]) -> dict[str, Any]:
@@ -49,6 +56,17 @@ def test_times_count_from_now_and_not_from_the_reading() -> None:
         status_of(soft, NOW + age * SECOND)["signals"][0]["thresholds"][0]["graceLeftSeconds"] for age in (0, 10, 95)
     ]
     assert graces == [90.0, 80.0, 0.1], "it acts in the next cycle"
+
+
+def test_a_grace_period_ends_in_the_cycle_that_finds_it_over() -> None:
+    """`acts in 3.6s at the latest` stood there 8.6 seconds before a grace period of 25 seconds ended in a cycle."""
+    leak = WorldPod(pod=pod("leak"), behaviours=(Grow(of=Usage.MEMORY, rate=20 * MI),))
+    run = play(world(leak, duration=4 * MINUTE), config(soft={"memory.available": ("1Gi", "25s")}))
+    acts = next(cycle.at for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod))
+    for before in (1, 8, 12, 28):
+        seen = snapshot_at(run, acts / SECOND - before)
+        (soft,) = status_of(seen, acts - before * SECOND)["signals"][0]["thresholds"]
+        assert soft["graceLeftSeconds"] == before
 
 
 def test_a_rate_within_scatter_is_none_unless_a_threshold_is_near() -> None:

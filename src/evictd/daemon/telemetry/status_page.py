@@ -18,7 +18,7 @@ from evictd.core.model.finding import KeptAway, RankedPod, ThresholdFinding, Wai
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
-from evictd.core.model.signal import DISKS, WITH_REQUEST, NodeCondition, Signal
+from evictd.core.model.signal import DISKS, STALLS, WITH_REQUEST, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
@@ -228,9 +228,13 @@ def _measures_for(snapshot: Snapshot, signal: Signal, now: int) -> float | None:
 
 
 def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[str, Any]:
-    """Return a threshold; times count from now on, as those of conditions do. A grace period ends in a cycle, not before."""
+    """Return a threshold; times count from now on, as those of conditions do. A grace period ends in a cycle, not before.
+
+    Cycles follow each other by the monitoring period at most; for a stall the core asks for one at the end itself.
+    """
     seconds, age = snapshot.seconds_to(finding), now - snapshot.at
-    left = finding.grace_left and max(finding.grace_left - age, SECOND // 10)
+    cycle = 1 if finding.threshold.signal in STALLS else snapshot.config.monitoring_period
+    left = finding.grace_left and max(-(-finding.grace_left // cycle) * cycle - age, SECOND // 10)
     configured = finding.threshold.configured_above(finding.limit)
     return {
         "kind": "hard" if finding.threshold.hard else "soft",
