@@ -2,16 +2,23 @@
 
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.time_left import STOP_TIME
 from evictd.core.model.config import Policy
-from evictd.core.units.duration import SECOND
+from evictd.core.model.decision import EvictPod
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.status.hard_cut import _CUT_TO, _KUBELET, _STOP_TIME, cut_at_hard, cut_in, entry_of, next_cut_at_hard
 from evictd.render.status.view import status_view
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import play
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
-from tests.render.snapshots import incident_snapshot
+from tests.playbook import config, pod
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, world
 
 
 def test_the_plain_values_are_those_of_the_decisions() -> None:
@@ -82,6 +89,17 @@ def test_where_the_rest_does_not_last_for_a_second_the_next_pod_has_no_grace_per
     for rate, grace in ((limit // 2, 1), (limit, 0)):
         memory["lastFall"] = {"overSeconds": 10.0, "fillRate": rate}
         assert next_cut_at_hard(memory, status) == f", with a grace period of {grace}s"
+
+
+@pytest.mark.parametrize(("rate", "grace"), [(20, 1), (200, 0)])
+def test_a_hard_threshold_alone_leaves_the_next_pod_the_grace_period_that_fits(rate: int, grace: int) -> None:
+    """`/statusz` had a second for a pod that was killed without grace."""
+    leak = WorldPod(pod=pod("leak"), behaviours=(Grow(of=Usage.MEMORY, rate=rate * MI),))
+    run = play(world(leak, duration=5 * MINUTE), config(hard={"memory.available": "200Mi"}))
+    at, cause = next((c.at, each) for c in run.cycles for each in c.step.decisions if isinstance(each, EvictPod))
+    snapshot = snapshot_at(run, at / SECOND - 1)
+    (memory,) = status_of(snapshot, snapshot.at)["signals"]
+    assert memory["next"]["gracePeriodSeconds"] == cause.grace_period_seconds == grace
 
 
 def test_a_cut_of_which_no_time_is_left_is_at_any_moment() -> None:

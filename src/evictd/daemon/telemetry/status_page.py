@@ -30,7 +30,7 @@ from evictd.daemon.telemetry.proposals import asked_document, proposed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.stated_rate import stated_rate
-from evictd.daemon.telemetry.stop_document import stop_document
+from evictd.daemon.telemetry.stop_document import next_document
 from evictd.daemon.telemetry.trends import Trend
 from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
 from evictd.daemon.telemetry.usage_history import most_held, sample_before
@@ -197,11 +197,10 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
             if reading["observed"]
             else {"thresholds": found}
         )
+        entry = {"signal": signal.value, **reading, **stated}
         entries.append(
             {
-                "signal": signal.value,
-                **reading,
-                **stated,
+                **entry,
                 "measuresForSeconds": _measures_for(snapshot, signal, now),
                 "reclaimsFirst": answer is not None and answer.reclaims_first,
                 "waitsForPages": None if answer is None else answer.waits_for_pages,
@@ -211,8 +210,8 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "growing": (growing := _growing(answer, stated["thresholds"], snapshot)),
                 "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
                 **_with_host_path(answer, snapshot),
-                **_next_pod(answer, reasons.get(signal, ""), snapshot, now),
-                "nextIfItGrows": goes_if_growth_lasts(answer, findings, {**reading, **stated}, snapshot),
+                **next_document(answer, reasons.get(signal, ""), snapshot, now, entry),
+                "nextIfItGrows": goes_if_growth_lasts(answer, findings, entry, snapshot),
                 "nextIfItStops": goes_if_growth_ended(answer, findings, stated, snapshot),
             }
         )
@@ -357,25 +356,6 @@ def _with_host_path(answer: NextUp | None, snapshot: Snapshot) -> dict[str, Any]
     pods = [pod for pod in may_go if any(each.kind is VolumeKind.HOST_PATH for each in pod.volumes)]
     owners = dict.fromkeys(pod.owner for pod in pods if pod.owner)
     return {"hostPathPods": [pod.full_name for pod in pods], "hostPathOwners": list(owners)}
-
-
-def _next_pod(answer: NextUp | None, why: str, snapshot: Snapshot, now: int) -> dict[str, Any]:
-    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured."""
-    if answer is None or answer.victim is None:
-        return {"next": None, **stop_document(None if answer is None else answer.stop, snapshot, now)}
-    row = answer.victim
-    usage = row.usage if answer.measured else None
-    refusal = snapshot.state.backoff.budgets.get(row.uid)
-    candidate = {
-        "pod": row.pod.full_name,
-        "why": why,
-        "priority": row.priority,
-        "usage": usage,
-        "request": row.request // NANO,
-        "gracePeriodSeconds": answer.grace_period_seconds,
-        "refusedSecondsAgo": None if refusal is None else round((now - refusal.last_at) / SECOND, 1),
-    }
-    return {"next": candidate, **stop_document(None, snapshot, now)}
 
 
 def _condition(snapshot: Snapshot, condition: NodeCondition, now: int) -> dict[str, Any]:

@@ -1,15 +1,18 @@
-"""Makes the part of `/statusz` that says why no pod would go for a signal, and for how long."""
+"""Makes the part of `/statusz` that says which pod would go for a signal, or why none would, and for how long."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.eviction.backoff import patience_with_budget
 from evictd.core.eviction.effect import FIRST_PAUSE, LONGEST_PAUSE, has_begun
+from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.units.duration import SECOND
+from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.after_stop import goes_after
 from evictd.daemon.telemetry.past_budget import goes_instead
 from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.status.hard_cut import fitting_grace
 from evictd.render.status.stopped import BUDGET_GUARD
 from evictd.render.stop_reason import stop_reason
 from evictd.render.text import protection
@@ -26,6 +29,32 @@ _NO_STOP: Mapping[str, Any] = {
     "stopInstead": None,
     "stopThen": None,
 }
+
+
+def next_document(
+    answer: NextUp | None, why: str, snapshot: Snapshot, now: int, entry: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the pod that would go first and its numbers, or why no pod would; `usage` is `null` where it was not measured.
+
+    The grace period at a hard threshold alone that is not met yet is that which what is left then allows for.
+    """
+    if answer is None or answer.victim is None:
+        return {"next": None, **stop_document(None if answer is None else answer.stop, snapshot, now)}
+    row = answer.victim
+    usage = row.usage if answer.measured else None
+    refusal, grace = snapshot.state.backoff.budgets.get(row.uid), answer.grace_period_seconds
+    if all(each["kind"] == "hard" and not each["met"] for each in entry["thresholds"]):
+        grace = min(grace, fitting_grace(entry))
+    candidate = {
+        "pod": row.pod.full_name,
+        "why": why,
+        "priority": row.priority,
+        "usage": usage,
+        "request": row.request // NANO,
+        "gracePeriodSeconds": grace,
+        "refusedSecondsAgo": None if refusal is None else round((now - refusal.last_at) / SECOND, 1),
+    }
+    return {"next": candidate, **stop_document(None, snapshot, now)}
 
 
 def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]:

@@ -47,12 +47,13 @@ def next_cut_at_hard(entry: Document, status: Document) -> str:
     if not cut or not times or min(times) >= acts + grace:
         return ""
     if min(times if not slowed(entry) else _times_lately(row, entry, status), default=acts + grace) <= acts:
-        return f", with a grace period of {_fitting(entry, _hard(row, status))}s"
+        return f", with a grace period of {fitting_grace(entry)}s"
     return f", with a grace period of {grace}s, {cut}{cut_in(row, status)}"
 
 
-def _fitting(entry: Document, hard: list[Document]) -> int:
+def fitting_grace(entry: Document) -> int:
     """Return the grace period in seconds at the hard threshold: 0 where the rest does not last for it and a stop at the rate."""
+    hard = (each for each in entry["thresholds"] if _is_hard(each))
     rates = (entry, entry.get("lastFall") or {}) if not slowed(entry) else (entry["lately"],)
     rate = max((each.get("fillRate") or 0 for each in rates), default=0)
     lasts = all(each["limit"] >= rate * (_CUT_TO + _STOP_TIME) for each in hard)
@@ -80,7 +81,11 @@ def _soft_acts(entry: Document) -> float:
 def _hard(row: Document, status: Document) -> list[Document]:
     """Return the hard thresholds of the signal that a pod leaves for."""
     thresholds = (entry_of(row, status) or {"thresholds": ()})["thresholds"]
-    return [each for each in thresholds if each["kind"] == "hard" and each["origin"] != "derived"]
+    return [each for each in thresholds if _is_hard(each)]
+
+
+def _is_hard(threshold: Document) -> bool:
+    return bool(threshold["kind"] == "hard" and threshold["origin"] != "derived")
 
 
 def entry_of(row: Document, status: Document) -> Document | None:
