@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.codec.times import rfc3339
+from evictd.core.units.duration import SECOND
 from evictd.render.status.remedies import remedies
 from evictd.render.status.unused_images import before_pods
 from tests.daemon.status import status_of
@@ -29,7 +31,7 @@ def test_advice_is_to_remove_unused_images_where_most_inodes_belong_to_no_pod() 
 
 def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
     entry = {"signal": "nodefs.inodesFree", "capacity": 100, "available": 20, "notOfPods": 40, "reclaimsFirst": True}
-    status = {"phase": {"name": "Watching"}}
+    status = {"phase": {"name": "Watching"}, "decisions": []}
     assert before_pods(status, entry, "end it").endswith(
         "40 inodes that belong to no pod; if that is too little, end it"
     )
@@ -38,10 +40,22 @@ def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
     assert before_pods(status, {**entry, "reclaimsFirst": False}, "end it") == "end it"
 
 
+def test_images_are_not_to_be_removed_after_a_removal_that_freed_nothing() -> None:
+    """`crictl rmi --prune` came first minutes after evictd had removed what no pod uses, which freed nothing."""
+    near = incident_snapshot(INCIDENT, 100)
+    removal = {"kind": "ReclaimNode", "signal": "nodefs.available", "at": "", "freed": 0, "removed": 0}
+    for before, freed, first in ((60, 0, "end, move"), (60, 1, "remove"), (60, None, "remove"), (660, 0, "remove")):
+        status = status_of(near, near.at)
+        status["decisions"] = [{**removal, "at": rfc3339(near.wall - before * SECOND), "freed": freed}]
+        assert remedies(status)[0].startswith(first)
+    status["decisions"] = [{**removal, "at": rfc3339(near.wall), "signal": "imagefs.available"}]
+    assert remedies(status)[0].startswith("remove")
+
+
 def test_images_come_first_where_they_may_hold_more_than_the_pod_that_goes() -> None:
     """The images were no longer named once the pods held more than half of the disk, seconds before a small pod went."""
     entry = {"signal": "nodefs.available", "capacity": 100, "available": 20, "notOfPods": 39, "reclaimsFirst": True}
-    status = {"phase": {"name": "Watching"}}
+    status = {"phase": {"name": "Watching"}, "decisions": []}
     small, large = ({"pod": "x/y", "usage": usage} for usage in (38, 39))
     assert before_pods(status, {**entry, "next": small}, "end it").startswith("remove images")
     assert before_pods(status, {**entry, "next": large}, "end it") == "end it"

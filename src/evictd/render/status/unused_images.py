@@ -6,12 +6,15 @@ from typing import Any
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.render.status.next_pod import goes_at_threshold
+from evictd.render.status.owners import seconds_ago
 from evictd.render.text import seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 
 _RECLAIMING = "Reclaiming"
 """The name of a phase; a literal, because `evictd status` needs no state."""
+_JUST_BEFORE = 600
+"""Seconds for which nothing is expected of another removal after one that freed nothing."""
 _LARGE_PART = 2
 """What belongs to no pod is named where it is at least this part of what is used, or more than the pod holds that goes."""
 
@@ -31,7 +34,8 @@ def _images(status: Document, entry: Document) -> str:
     held = used if goes is None or goes["usage"] is None else goes["usage"]
     if rest is None or (rest * _LARGE_PART < used and rest <= held):
         return ""
-    if (entry.get("attribution") or {}).get("reclaimable") == 0:  # the bytes of unused images, where they were listed
+    unused = (entry.get("attribution") or {}).get("reclaimable")  # the bytes of unused images, where they were listed
+    if unused == 0 or (unused is None and _freed_nothing(status, signal)):
         return ""
     if not entry.get("reclaimsFirst"):
         collects = phase["name"] == _RECLAIMING
@@ -43,3 +47,18 @@ def _images(status: Document, entry: Document) -> str:
         "remove images that no pod uses (`crictl rmi --prune`; evictd removes them and dead containers at the threshold): they "
         f"are part of {amount} that belong to no pod"
     )
+
+
+def _freed_nothing(status: Document, signal: Signal) -> bool:
+    """Whether the last removal for this filesystem freed nothing, minutes ago."""
+    disk = signal.value.partition(".")[0]
+    removals = (
+        each
+        for each in reversed(status["decisions"])
+        if each["kind"] == "ReclaimNode" and each.get("signal", "").partition(".")[0] == disk
+    )
+    last = next(removals, None)
+    if last is None or last.get("freed") != 0 or last["removed"]:  # before it has ended it is not known
+        return False
+    ago = seconds_ago(status, last["at"])
+    return ago is not None and ago <= _JUST_BEFORE
