@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from evictd.core.eviction.backoff import refusals
 from evictd.core.eviction.collecting import ended_reclaims
-from evictd.core.model.observation import signal_observations
+from evictd.core.eviction.reclaim import layout_of
+from evictd.core.model.observation import Filesystems, signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.kills import RecentKills
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.trends import Trends, advanced
+from evictd.daemon.telemetry.trends import Trends, advanced, reclaimed_signals
 from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.render.attribution import filled_by
@@ -42,6 +43,10 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
             wall=wall,
             usage=usage,
             before=before.node_conditions,
+            reclaimed=reclaimed_signals(
+                ended_reclaims(before, state, cycle.observation.outcomes),
+                layout_of(state.filesystems or Filesystems()),
+            ),
         )
         for each in cycle.step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):

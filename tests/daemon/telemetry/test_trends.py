@@ -1,13 +1,16 @@
 """An hour of each signal, and when conditions were reported."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.model.observation import SignalObservation
-from evictd.core.model.signal import NodeCondition, Signal
+from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.observation import Reclaim, ReclaimOutcome, SignalObservation
+from evictd.core.model.signal import Filesystem, NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
-from evictd.daemon.telemetry.trends import LENGTH, SLOT, Point, ReportedSpan, Trend, Trends, advanced
+from evictd.daemon.telemetry.trends import LENGTH, SLOT, Point, ReportedSpan, Trend, Trends, advanced, reclaimed_signals
 
 MEMORY = Signal.MEMORY_AVAILABLE
 PRESSURE = NodeCondition.MEMORY_PRESSURE
@@ -29,6 +32,27 @@ def test_a_signal_that_falls_reaches_its_threshold_at_the_present_rate() -> None
     assert trend.fill_rate == 10
     assert trend.seconds_to(400) == 50
     assert trend.seconds_to(950) is None, "it is below it"
+
+
+def test_what_a_small_reclaim_gave_back_is_no_part_of_the_rate() -> None:
+    """`Fell by 6.25Mi a second` stood at a disk that filled by 10Mi a second: a reclaim gave back less than a fall."""
+    device = Filesystem.NODEFS
+    ended = (ReclaimOutcome(action=Reclaim.IMAGES, freed_bytes=150, removed=1, device=device),)
+    signals = reclaimed_signals(ended, Layout.SINGLE)
+    assert Signal.NODEFS_INODES_FREE in signals
+    assert not signals & {MEMORY, Signal.PID_AVAILABLE}
+    assert not reclaimed_signals((replace(ended[0], freed_bytes=0, removed=0),), Layout.SINGLE), "it freed nothing"
+    assert signals == reclaimed_signals((replace(ended[0], device=None),), Layout.SINGLE), "policy Kubelet"
+    trends = Trends()
+    for at in range(0, 50, 10):
+        left = 10_000 - 10 * at + (150 if at >= 30 else 0)
+        reading = {Signal.NODEFS_AVAILABLE: replace(seen(left)[MEMORY], capacity=of_bytes(20_000))}
+        reclaimed = signals if at == 30 else ()
+        trends = advanced(trends, reading, (), now=at * SECOND, wall=0, reclaimed=reclaimed)
+        if at == 30:
+            assert trends.signals[Signal.NODEFS_AVAILABLE].fill_rate is None
+            assert trends.signals[Signal.NODEFS_AVAILABLE].rate_before == 10
+    assert trends.signals[Signal.NODEFS_AVAILABLE].fill_rate == 10
 
 
 def test_after_a_reclaim_the_rate_is_that_since_then() -> None:

@@ -10,6 +10,7 @@ from evictd.codec.journaled import RECORDED, recorded_signals
 from evictd.core.eviction.backoff import Refusal
 from evictd.core.eviction.collecting import ended_reclaims
 from evictd.core.eviction.page_cache import dropped_pages
+from evictd.core.eviction.reclaim import layout_of
 from evictd.core.model.decision import (
     Decision,
     EvictionReason,
@@ -21,7 +22,7 @@ from evictd.core.model.decision import (
     WithdrawEviction,
 )
 from evictd.core.model.finding import Finding, Ranking
-from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
+from evictd.core.model.observation import Filesystems, Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MINUTE, SECOND
@@ -34,7 +35,7 @@ from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
-from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings
+from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings, reclaimed_signals
 from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill
 from evictd.render.attribution import Filled
@@ -283,6 +284,10 @@ class Telemetry:
                 wall=cycle.wall,
                 usage=usage,
                 before=cycle.before.node_conditions,
+                reclaimed=reclaimed_signals(
+                    ended_reclaims(cycle.before, state, cycle.observation.outcomes),
+                    layout_of(state.filesystems or Filesystems()),
+                ),
             ),
             version=__version__,
             pods_before=0

@@ -4,14 +4,15 @@ A value that each cycle replaces: `advanced` returns the next one, and readers o
 each signal an hour in slots of 30 s, each with its reading of the least amount, and the last minute for the present rate.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from evictd.core.eviction.reclaim import Layout, device_of
 from evictd.core.frozen import frozen
-from evictd.core.model.observation import SignalObservation
+from evictd.core.model.observation import ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
 from evictd.daemon.telemetry.usage_history import UsageHistory
@@ -50,6 +51,8 @@ class Trend:
 
     hour: tuple[Point, ...] = ()
     recent: tuple[Point, ...] = ()
+    reclaimed_at: int = 0
+    """The reading that has what the last reclaim freed, however little: what it gave back is no part of a rate."""
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -59,7 +62,7 @@ class Trend:
 
     @property
     def _steady(self) -> Sequence[Point]:
-        return since_jump(self.recent)
+        return since_jump([each for each in self.recent if each.at >= self.reclaimed_at])
 
     @property
     def fill_rate(self) -> float | None:
@@ -256,15 +259,18 @@ def advanced(
     wall: int,
     usage: UsageHistory | None = None,
     before: tuple[NodeCondition, ...] | None = None,
+    reclaimed: Collection[Signal] = (),
 ) -> Trends:
     """Return the trends after a cycle, with `usage` up to it; `now` is on the boot-time clock, `wall` on the wall clock.
 
-    `before`: the conditions before the cycle; `None` where they are not known.
+    `before`: the conditions before the cycle; `None` where they are not known. `reclaimed`: the signals of which this reading is
+    the first one with what a reclaim freed.
     """
     signals = {
         signal: _added(trends.signals.get(signal, Trend()), Point(now, observation.available.value()))
         for signal, observation in seen.items()
     }
+    signals.update({each: replace(signals[each], reclaimed_at=now) for each in reclaimed if each in signals})
     return Trends(signals=signals, usage=usage or {}, conditions=_spans(trends, reported, before, wall), started=True)
 
 
@@ -276,7 +282,17 @@ def _added(trend: Trend, point: Point) -> Trend:
         hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
     if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
         recent = recent[:-1]
-    return Trend(hour, (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point))
+    return Trend(hour, (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point), trend.reclaimed_at)
+
+
+def reclaimed_signals(ended: Iterable[ReclaimOutcome], layout: Layout) -> frozenset[Signal]:
+    """Return the signals of the devices on which reclaims that have ended freed something."""
+    freed = {each.device for each in ended if each.freed_bytes or each.removed}
+    return frozenset(
+        signal
+        for signal in Signal
+        if (device := device_of(signal, layout)) is not None and not freed.isdisjoint({device, None})
+    )
 
 
 def _spans(
