@@ -9,6 +9,7 @@ from evictd.core.model.observation import Filesystems, signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.kills import RecentKills
+from evictd.daemon.telemetry.own_limits import limits_recorded
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.trends import Trends, advanced, reclaimed_signals
@@ -47,6 +48,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
                 ended_reclaims(before, state, cycle.observation.outcomes),
                 layout_of(state.filesystems or Filesystems()),
             ),
+            limits=limits_recorded(trends.limits, state, cycle.observation, config, cycle.at),
         )
         for each in cycle.step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):

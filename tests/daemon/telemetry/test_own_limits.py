@@ -3,6 +3,8 @@
 from dataclasses import replace
 from functools import cache
 
+import pytest
+
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND
@@ -26,10 +28,14 @@ def fills_its_volume() -> Run:
 def test_a_pod_near_its_size_limit_is_listed_before_it_is_evicted() -> None:
     run = fills_its_volume()
     at = next(cycle.at for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod))
-    assert own_limits(snapshot_at(run, 200)) == []
+    assert own_limits(snapshot_at(run, 200), 200 * SECOND) == []
     near = snapshot_at(run, at / SECOND - 1)
-    (row,) = own_limits(near)
+    (row,) = own_limits(near, near.at)
     assert (row["pod"], row["of"], row["limit"]) == ("default/db", "emptyDir wal", 2 * GI)
     assert 0.9 * 2 * GI <= row["usage"] <= 2 * GI
+    assert row["secondsToLimit"] == pytest.approx((row["limit"] - row["usage"]) / (8 * MI), abs=1)
+    (later,) = own_limits(near, near.at + 2 * SECOND)
+    assert later["secondsToLimit"] == pytest.approx(row["secondsToLimit"] - 2, abs=0.1), "it counts from now on"
+    assert own_limits(near, near.at + 2 * MINUTE)[0]["secondsToLimit"] is None, "the reading is old"
     going = replace(near.state, in_flight=(Victim(uid=near.observation.pods[0].uid),))
-    assert own_limits(replace(near, state=going)) == [], "it is being evicted"
+    assert own_limits(replace(near, state=going), near.at) == [], "it is being evicted"

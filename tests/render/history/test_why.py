@@ -42,6 +42,15 @@ def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_mov
     assert "the next" not in said
 
 
+def test_a_pod_near_a_limit_of_its_own_says_when_it_reaches_that() -> None:
+    known = ask("default/web")
+    row = {"pod": "default/web", "of": "emptyDir wal", "usage": 2012 << 20, "limit": 2 * GI, "secondsToLimit": 40.0}
+    near = replace(known, status={**(known.status or {}), "ownLimits": [row, {**row, "pod": "default/hog"}]})
+    said = text(near)
+    assert "(emptyDir wal) and reaches it in about 40s at the present rate: a pod that exceeds its own limit is" in said
+    assert "default/hog holds" not in said
+
+
 def test_a_priority_that_moves_a_pod_back_is_above_that_of_the_pod_after_it() -> None:
     """A priority above its own of 0 was proposed beside a pod of 100, and to the last of the order."""
     late = pod("late", priority=100)

@@ -48,8 +48,8 @@ def test_images_are_not_to_be_removed_after_a_removal_that_freed_nothing() -> No
         status = status_of(near, near.at)
         status["decisions"] = [{**removal, "at": rfc3339(near.wall - before * SECOND), "freed": freed}]
         assert remedies(status)[0].startswith(first)
-    status["decisions"] = [{**removal, "at": rfc3339(near.wall), "signal": "imagefs.available"}]
-    assert remedies(status)[0].startswith("remove")
+    of_images = {**removal, "at": rfc3339(near.wall), "signal": "imagefs.available"}
+    assert remedies({**status_of(near, near.at), "decisions": [of_images]})[0].startswith("remove")
 
 
 def test_images_come_first_where_they_may_hold_more_than_the_pod_that_goes() -> None:

@@ -54,27 +54,30 @@ def local_storage_evictions(
 
 
 def nearly_over(
-    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool
+    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool, tenths: int = 9
 ) -> Iterator[tuple[Pod, EvictionCause]]:
-    """Yield each pod that may go and uses nine tenths or more of a limit of its own, with the first such limit and its usage."""
+    """Yield each pod that may go and uses so much or more of a limit of its own, with the first such limit and its usage."""
     with_rootfs = _counts_rootfs(config, dedicated_image_fs=dedicated_image_fs)
     for pod in observation.pods:
         limits, stats = pod.resource_totals.local_limits, observation.pod_stats.get(pod.uid)
         if limits is None or stats is None or not config.local_storage_capacity_isolation or config.protects(pod):
             continue
+        least, total = _nearly(limits.least, tenths), stats.ephemeral_storage
+        if (total is None or (total.used_bytes or 0) <= least) and not _has_part_over(least, stats):
+            continue
         lower = replace(
             limits,
-            empty_dirs={name: _nearly(limit) for name, limit in limits.empty_dirs.items()},
-            containers={name: _nearly(limit) for name, limit in limits.containers.items()},
-            pod=None if limits.pod is None else _nearly(limits.pod),
+            empty_dirs={name: _nearly(limit, tenths) for name, limit in limits.empty_dirs.items()},
+            containers={name: _nearly(limit, tenths) for name, limit in limits.containers.items()},
+            pod=None if limits.pod is None else _nearly(limits.pod, tenths),
         )
         if (near := _excess(pod, lower, stats, with_rootfs=with_rootfs)) is not None:
             yield pod, near[1]
 
 
-def _nearly(limit: int) -> int:
-    """Return the most that is less than nine tenths of a limit."""
-    return max(-(-limit * 9 // 10) - 1, 0)
+def _nearly(limit: int, tenths: int) -> int:
+    """Return the most that is less than so many tenths of a limit."""
+    return max(-(-limit * tenths // 10) - 1, 0)
 
 
 def _counts_rootfs(config: EvictionConfig, *, dedicated_image_fs: bool) -> bool:

@@ -1,11 +1,17 @@
 """Makes the part of `/statusz` that lists the pods that nearly exceed a limit of their own on local storage."""
 
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from evictd.core.eviction.local_storage import nearly_over
+from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionReason
-from evictd.core.model.observation import Filesystems
+from evictd.core.model.observation import Filesystems, Observation
+from evictd.core.model.pod import Pod
+from evictd.core.model.state import State
 from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.trends import RATE_WINDOW, Point, Trend
 
 _OF = {
     EvictionReason.EMPTY_DIR_LIMIT: "emptyDir {}",
@@ -14,17 +20,51 @@ _OF = {
 }
 
 
-def own_limits(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Return each pod that uses nine tenths or more of its own limit and is not being evicted, what it uses, and the limit."""
-    dedicated = bool((snapshot.state.filesystems or Filesystems()).dedicated_image_fs)
+def limits_recorded(
+    limits: Mapping[str, Trend], state: State, observation: Observation, config: EvictionConfig, now: int
+) -> dict[str, Trend]:
+    """Return what is left of each limit of which a pod uses half or more, with this reading; of others nothing is kept."""
+    found: dict[str, Trend] = {}
+    half, near = (_near(state, observation, config, tenths=each) for each in (5, 9))  # of a pod each has one limit
+    for pod, of, usage, limit in chain(half, near):
+        known, measured = limits.get(f"{pod.uid} {of}", Trend()), observation.pod_stats[pod.uid].disk_time or now
+        is_new = not known.recent or measured > known.recent[-1].at
+        found[f"{pod.uid} {of}"] = known.added(Point(measured, limit - usage)) if is_new else known
+    return found
+
+
+def own_limits(snapshot: Snapshot, now: int) -> list[dict[str, Any]]:
+    """Return each pod that uses nine tenths or more of its own limit and is not being evicted, and when it reaches that.
+
+    The first to reach its limit stands at the front; `secondsToLimit` is `null` where it does not grow, or that is not known.
+    """
     goes = {each.uid for each in snapshot.state.victims}
-    return [
+    rows = [
         {
             "pod": pod.full_name,
-            "of": _OF[near.reason].format(near.subject),
-            "usage": near.usage.value(),
-            "limit": near.limit.value(),
+            "of": of,
+            "usage": usage,
+            "limit": limit,
+            "secondsToLimit": _seconds_left(snapshot.trends.limits.get(f"{pod.uid} {of}", Trend()), now),
         }
-        for pod, near in nearly_over(snapshot.observation, snapshot.config, dedicated_image_fs=dedicated)
-        if pod.uid not in goes and near.usage is not None and near.limit is not None
+        for pod, of, usage, limit in _near(snapshot.state, snapshot.observation, snapshot.config)
+        if pod.uid not in goes
     ]
+    return sorted(rows, key=lambda each: float("inf") if each["secondsToLimit"] is None else each["secondsToLimit"])
+
+
+def _near(
+    state: State, observation: Observation, config: EvictionConfig, *, tenths: int = 9
+) -> Iterator[tuple[Pod, str, int, int]]:
+    """Yield each pod that uses so much of its own limit, what has that limit, what it uses and the limit."""
+    dedicated = bool((state.filesystems or Filesystems()).dedicated_image_fs)
+    for pod, near in nearly_over(observation, config, dedicated_image_fs=dedicated, tenths=tenths):
+        if near.usage is not None and near.limit is not None:
+            yield pod, _OF[near.reason].format(near.subject), near.usage.value(), near.limit.value()
+
+
+def _seconds_left(trend: Trend, now: int) -> float | None:
+    rate = trend.present_rate
+    if rate is None or rate <= 0 or trend.has_ended or now - trend.recent[-1].at > RATE_WINDOW:
+        return None
+    return trend.seconds_at(rate, 0, now)

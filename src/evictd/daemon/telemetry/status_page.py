@@ -71,7 +71,7 @@ def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_faul
         "problems": problems,
         "owners": _owners(snapshot, asked),
         "unguardedMemory": unguarded_memory(snapshot, now),
-        "ownLimits": own_limits(snapshot),
+        "ownLimits": own_limits(snapshot, now),
         "kernelKills": [_killed(each, snapshot, now) for each in snapshot.killed],
         "decisions": [_decided(decided, asked) for decided in folded_refusals(snapshot.recent)],
     }

@@ -33,6 +33,7 @@ from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from evictd.daemon.telemetry.kills import RecentKills
 from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.own_limits import limits_recorded
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings, reclaimed_signals
@@ -288,6 +289,7 @@ class Telemetry:
                     ended_reclaims(cycle.before, state, cycle.observation.outcomes),
                     layout_of(state.filesystems or Filesystems()),
                 ),
+                limits=limits_recorded(trends.limits, state, cycle.observation, cycle.config, cycle.now),
             ),
             version=__version__,
             pods_before=0

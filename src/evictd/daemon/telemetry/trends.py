@@ -54,6 +54,17 @@ class Trend:
     reclaimed_at: int = 0
     """The reading that has what the last reclaim freed, however little: what it gave back is no part of a rate."""
 
+    def added(self, point: Point) -> "Trend":
+        """Return the trend with one more reading."""
+        hour, recent = self.hour, self.recent
+        if hour and hour[-1].at // SLOT == point.at // SLOT:
+            hour = (*hour[:-1], min(hour[-1], point, key=attrgetter("available")))
+        else:
+            hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
+        if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
+            recent = recent[:-1]
+        return replace(self, hour=hour, recent=(*(each for each in recent if each.at >= point.at - RATE_WINDOW), point))
+
     @property
     def points(self) -> tuple[Point, ...]:
         """Return the hour with the last minute in more detail, oldest first."""
@@ -244,6 +255,8 @@ class Trends:
     signals: Mapping[Signal, Trend] = field(default_factory=dict)
     usage: UsageHistory = field(default_factory=dict)
     conditions: Mapping[NodeCondition, ReportedSpan] = field(default_factory=dict)
+    limits: Mapping[str, Trend] = field(default_factory=dict)
+    """What is left of each limit of which a pod uses half or more (`own_limits`)."""
     started: bool = False
 
 
@@ -260,29 +273,20 @@ def advanced(
     usage: UsageHistory | None = None,
     before: tuple[NodeCondition, ...] | None = None,
     reclaimed: Collection[Signal] = (),
+    limits: Mapping[str, Trend] | None = None,
 ) -> Trends:
-    """Return the trends after a cycle, with `usage` up to it; `now` is on the boot-time clock, `wall` on the wall clock.
+    """Return the trends after a cycle, with `usage` and `limits` up to it; `now` is on the boot-time clock.
 
     `before`: the conditions before the cycle; `None` where they are not known. `reclaimed`: the signals of which this reading is
     the first one with what a reclaim freed.
     """
     signals = {
-        signal: _added(trends.signals.get(signal, Trend()), Point(now, observation.available.value()))
+        signal: trends.signals.get(signal, Trend()).added(Point(now, observation.available.value()))
         for signal, observation in seen.items()
     }
     signals.update({each: replace(signals[each], reclaimed_at=now) for each in reclaimed if each in signals})
-    return Trends(signals=signals, usage=usage or {}, conditions=_spans(trends, reported, before, wall), started=True)
-
-
-def _added(trend: Trend, point: Point) -> Trend:
-    hour, recent = trend.hour, trend.recent
-    if hour and hour[-1].at // SLOT == point.at // SLOT:
-        hour = (*hour[:-1], min(hour[-1], point, key=attrgetter("available")))
-    else:
-        hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
-    if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
-        recent = recent[:-1]
-    return Trend(hour, (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point), trend.reclaimed_at)
+    spans = _spans(trends, reported, before, wall)
+    return Trends(signals=signals, usage=usage or {}, conditions=spans, limits=limits or {}, started=True)
 
 
 def reclaimed_signals(ended: Iterable[ReclaimOutcome], layout: Layout) -> frozenset[Signal]:

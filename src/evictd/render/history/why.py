@@ -16,6 +16,7 @@ from evictd.render.history.folded_events import without_repeated_refusals
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy_lines
 from evictd.render.history.pods_meant import pods_meant
+from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
 from evictd.render.status.stopped import paused_until
 from evictd.render.status.timing import conditions, time_lines
@@ -251,6 +252,9 @@ def _now(why: PodWhy) -> Iterator[str]:
         yield f"it stays: it is never evicted ({clean(protected)})"
         yield "only a local-storage limit or a change of its priority below system-critical would end that"
         return
+    rows = [] if why.status is None else why.status.get("ownLimits", ())  # an older daemon does not say it
+    if of_pod := [row for row in rows if clean(row["pod"]) == why.pod]:
+        yield own_limits_text({**(why.status or {}), "ownLimits": of_pod})
     yield from _standing(why)
 
 

@@ -22,7 +22,7 @@ from evictd.render.status.last_action import (
 from evictd.render.status.leaving_pods import awaited_measurement, awaited_pods, awaited_text, is_overdue, refused
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
-from evictd.render.status.own_limits_text import own_limits_text
+from evictd.render.status.own_limits_text import own_limit_is_first, own_limits_text
 from evictd.render.status.owners import nth_text, seconds_ago
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.proposed import asked_text, refused_lately
@@ -105,7 +105,8 @@ def _with_own_limits(status: Document, of_node: Headline) -> Headline:
     if not (near := own_limits_text(status)):
         return of_node
     if of_node.level != "calm":
-        return Headline(text=f"{of_node.text} {capital(near)}.", level=of_node.level)
+        texts = (of_node.text, f"{capital(near)}.")
+        return Headline(text=" ".join(texts[:: -1 if own_limit_is_first(status) else 1]), level=of_node.level)
     return Headline(text=f"{of_node.text.replace('This node is calm: no', 'No')} {capital(near)}.", level="soft")
 
 

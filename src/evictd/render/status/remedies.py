@@ -22,6 +22,7 @@ from evictd.render.status.leaving_pods import (
     may_have_grown,
 )
 from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind, tests_thresholds
+from evictd.render.status.own_limits_text import own_limit_is_first, own_limit_remedy
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
 from evictd.render.status.remedy_texts import (
@@ -80,7 +81,11 @@ def remedies(status: Document) -> list[str]:
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
     of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
     of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
-    found = dict.fromkeys((*unguarded_remedy(status), *_of_overdue(status), *of_owners, *of_signals))
+    of_limit = own_limit_remedy(status)
+    first = of_limit if own_limit_is_first(status) else ""
+    found = dict.fromkeys(
+        filter(None, (first, *unguarded_remedy(status), *_of_overdue(status), *of_owners, *of_signals))
+    )
     if of_budget := asked_remedy(status):
         found = dict.fromkeys((of_budget, *(text for text in found if LOOK_AT_BUDGETS not in text)))
     elif any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in each for each in found):
@@ -97,7 +102,7 @@ def remedies(status: Document) -> list[str]:
             found[text] = None
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
-    return list(found)
+    return list(dict.fromkeys(filter(None, (*found, of_limit))))
 
 
 def _open(status: Document) -> list[Document]:
