@@ -1,12 +1,19 @@
 """Who fills and who holds what is short or will be soon."""
 
+from evictd.core.model.decision import EvictPod
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.status.headline import headline
 from evictd.render.status.holders import filled, growers, held_by, measured_before
 from evictd.render.text import capital
+from evictd.world.behaviours import Burst, Grow, Usage
+from evictd.world.loop import play as played
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.playbook import config, pod
 from tests.render.shown_nodes import approaching, calm, crowded, page, play, pressed
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, world
 
 GROWTH = "In the last 29m30s no pod grew; 3.69Gi more belong to no pod."
 
@@ -82,6 +89,23 @@ def test_what_grew_in_no_pod_may_lie_in_host_path_volumes_where_a_pod_has_one() 
     snapshot = incident_snapshot("02-host-path-writer", 300)
     (said,) = growers(status_of(snapshot, snapshot.at))
     assert said.endswith("more belong to no pod or lie in hostPath volumes.")
+
+
+def test_a_leak_that_goes_on_after_the_eviction_of_a_burst_is_named() -> None:
+    """The page said `calm again` and named the evicted pod alone, while another one took a mebibyte a second on."""
+    leak = WorldPod(pod=pod("leak", memory="3Gi"), behaviours=(Grow(of=Usage.MEMORY, rate=MI),))
+    grows = Burst(of=Usage.MEMORY, amount=3400 * MI, start=120 * SECOND, duration=10 * MINUTE, rate=40 * MI)
+    run = played(
+        world(leak, WorldPod(pod=pod("burst"), behaviours=(grows,))), config(hard={"memory.available": "500Mi"})
+    )
+    at = next(cycle.at for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod)) / SECOND
+    for seconds in (1, 40):
+        after = snapshot_at(run, at + seconds)
+        (text,) = growers(status_of(after, after.at))
+        assert "default/leak grew by " in text
+        assert text in page(after)
+    before = snapshot_at(run, 100)
+    assert not list(growers(status_of(before, before.at))), "no pod was evicted, and a threshold is far off"
 
 
 def test_a_slow_leak_names_its_pod_with_what_it_took_since_the_fall_began() -> None:

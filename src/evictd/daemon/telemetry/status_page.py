@@ -38,7 +38,7 @@ from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, next_reasons, node_view
 from evictd.render.sentences import kept_away_text
-from evictd.render.status.timing import SOON_SECONDS
+from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.text import incident_id, protection
 
 API_VERSION = "evictd.io/v1alpha1"
@@ -263,7 +263,7 @@ def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: 
     near = (
         not (held is not None and held.filled)
         if met
-        else any(each is not None and each <= SOON_SECONDS for each in times)
+        else any(each is not None and each <= FORESEEN_SECONDS for each in times)
     )
     holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
     if answer is None or held is None or holdings is None or holdings.at <= holdings.since:

@@ -7,7 +7,9 @@ from typing import Any
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.render.little_growth import is_little_growth
-from evictd.render.status.signal_entry import is_pressed, missing
+from evictd.render.status.depletion import FORESEEN_SECONDS
+from evictd.render.status.last_action import last_eviction
+from evictd.render.status.signal_entry import is_pressed, missing, shown_entries
 from evictd.render.status.timing import approaches
 from evictd.render.text import capital, gap_text, seconds_text, usage_text
 
@@ -42,8 +44,19 @@ def growers(status: Document) -> Iterable[str]:
     return dict.fromkeys(_growers(status))
 
 
+def _falling(status: Document) -> list[Document]:
+    """Return the signals that will be short soon; after an eviction also those that fall on, or whose rate is not known yet."""
+    if last_eviction(status) is None:
+        return [each.entry for each in approaches(status)]
+    rest = (
+        each for each in shown_entries(status) if each.get("growing") and not any(map(is_pressed, each["thresholds"]))
+    )
+    later = (each.entry for each in approaches(status, FORESEEN_SECONDS))
+    return [*later, *(each for each in rest if each["fillRate"] is None)]
+
+
 def _growers(status: Document) -> Iterator[str]:
-    for entry in (approach.entry for approach in approaches(status)):
+    for entry in _falling(status):
         signal = Signal(entry["signal"])
         if beyond := entry.get("beyondPods"):  # an older daemon does not say it
             taken, of_pods = growth_amount(beyond["taken"], signal), growth_amount(beyond["ofPods"], signal)
