@@ -49,7 +49,7 @@ def test_the_next_pod_is_the_first_that_is_not_protected() -> None:
         "pod": "default/hog",
         "why": "requests none and uses 6Gi, while default/web exceeds its request by only 4Gi",
         "priority": 0, "usage": 6 * GI, "request": 0, "gracePeriodSeconds": 1,
-        "refusedSecondsAgo": None,
+        "budgetMayRefuse": True, "refusedSecondsAgo": None,
     }  # fmt: skip
 
 

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.state import Backoff, BudgetRefusal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.why import PodWhy, why_lines
 from evictd.render.status.headline import headline
-from evictd.render.status.proposed import asked_text
+from evictd.render.status.proposed import asked_text, unread_budgets
 from evictd.render.status.remedies import remedies
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
@@ -37,6 +38,21 @@ def test_a_pod_whose_eviction_is_asked_for_is_not_being_evicted() -> None:
     assert text in " ".join(shown(status, 200).split())
     agree = "the API server is asked to evict it, and has not agreed yet"
     assert agree in list(why_lines(PodWhy(pod="default/web-2", status=status, explained={"queues": []})))
+
+
+def test_a_budget_that_has_not_refused_yet_is_said_to_be_unknown() -> None:
+    """The page forecast the eviction of a pod whose budget refused it a minute later, and named no budget before."""
+    near = incident_snapshot("42-budget-of-one", 60)
+    status = status_of(near, near.at)
+    text = unread_budgets(status)
+    assert text == "evictd does not read disruption budgets: one may refuse the eviction of default/batch-0"
+    assert page(near).count(text) == 1
+    assert text in " ".join(shown(status, 200).split())
+    assert unread_budgets({**status, "podTermination": "Auto"}) == f"{text} beside a kubelet"
+    deletes = replace(near, config=replace(near.config, pod_termination=EvictionMethod.DELETE))
+    assert not unread_budgets(status_of(deletes, near.at)), "budgets do not count"
+    asked = incident_snapshot("42-budget-of-one", 140)
+    assert not unread_budgets(status_of(asked, asked.at)), "one has refused"
 
 
 def test_the_order_and_the_reasons_agree_with_what_is_asked_for() -> None:

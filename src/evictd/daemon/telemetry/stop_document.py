@@ -6,7 +6,9 @@ from typing import Any
 from evictd.core.eviction.backoff import patience_with_budget
 from evictd.core.eviction.effect import FIRST_PAUSE, LONGEST_PAUSE, has_begun
 from evictd.core.eviction.next_up import NextUp
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.pod import Pod, PodSource
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.after_stop import goes_after
@@ -52,9 +54,19 @@ def next_document(
         "usage": usage,
         "request": row.request // NANO,
         "gracePeriodSeconds": grace,
+        "budgetMayRefuse": refusal is None and _may_be_refused(row.pod, snapshot),
         "refusedSecondsAgo": None if refusal is None else round((now - refusal.last_at) / SECOND, 1),
     }
     return {"next": candidate, **stop_document(None, snapshot, now)}
+
+
+def _may_be_refused(pod: Pod, snapshot: Snapshot) -> bool:
+    """Whether the Eviction API may be asked to evict a pod, so that a disruption budget counts: evictd reads none."""
+    in_cluster = pod.source is PodSource.API and not snapshot.observation.api_pods_standalone
+    return in_cluster and (snapshot.config.pod_termination or EvictionMethod.AUTO) in {
+        EvictionMethod.AUTO,
+        EvictionMethod.EVICTION_API,
+    }
 
 
 def stop_document(stop: NoAction | None, snapshot: Snapshot, now: int) -> dict[str, Any]:

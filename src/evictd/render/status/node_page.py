@@ -42,6 +42,7 @@ from evictd.render.status.page_decisions import folded_decisions, page_decisions
 from evictd.render.status.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.page_notes import folded_notes
 from evictd.render.status.page_order import queue_view
+from evictd.render.status.proposed import unread_budgets
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_card import Trend, signal_card
 from evictd.render.status.signal_entry import is_due, shown_entries
@@ -260,7 +261,8 @@ def _next(status: Document, explained: Document, head: Headline, faults: Sequenc
     Beside them stand the new pods of owners whose last pod filled the node.
     """
     said = " ".join((head.text, *beside_faults(status, faults)))
-    return [*list(_firsts(status, explained, said))[:_SHOWN_NEXT], *(f"{each}." for each in new_pods(status))]
+    firsts, others = list(_firsts(status, explained, said))[:_SHOWN_NEXT], filter(None, (unread_budgets(status),))
+    return [*firsts, *(f"{each}." for each in (*others, *new_pods(status)))]
 
 
 _FIRST = "would be evicted first"

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evictd.render.status.timing import approaches, graces
 from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
 
 _NAMED = 3
+_AUTO = "Auto"
+"""`EvictionMethod.AUTO`, whose module `status` need not load."""
 _BUDGET = "let the disruption budget of {pod} allow its eviction (`kubectl -n {namespace} get pdb`), or limit or move that pod"
 
 
@@ -34,10 +37,28 @@ def asked_text(asked: Sequence[Document]) -> str:
 def refused_lately(pod: Document) -> str:
     """Write of the pod that would go, after a comma, that a disruption budget refused its eviction, and when; empty if none did.
 
-    evictd does not read disruption budgets: it knows of one when the API server has refused, and for some minutes.
+    evictd knows of a budget when the API server has refused, and for some minutes.
     """
     ago = pod.get("refusedSecondsAgo")  # an older daemon does not say it
     return "" if ago is None else f", but a disruption budget refused its eviction {seconds_text(ago)} ago"
+
+
+def unread_budgets(status: Document) -> str:
+    """Write that a disruption budget may refuse the first pod that would go soon; empty where none can, or no pod would soon.
+
+    With `podTermination: Auto` none can at a hard threshold.
+    """
+    if status["leaving"] or status.get("asked"):
+        return ""
+    near = approaches(status)[:1]
+    soft = [each.entry for each in graces(status)[:1]] or [
+        each.entry for each in near if each.threshold["kind"] == "soft" or status["podTermination"] != _AUTO
+    ]
+    pod = (soft[0]["next"] or {}) if soft else {}
+    if not pod.get("budgetMayRefuse"):  # an older daemon does not say it
+        return ""
+    beside = " beside a kubelet" if status["podTermination"] == _AUTO else ""
+    return f"evictd does not read disruption budgets: one may refuse the eviction of {clean(pod['pod'])}{beside}"
 
 
 def _times(row: Document) -> str:

@@ -24,7 +24,7 @@ from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.owners import new_pods
-from evictd.render.status.proposed import asked_text
+from evictd.render.status.proposed import asked_text, unread_budgets
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
@@ -257,6 +257,8 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
     yield from (Text(f"{each['signal']}: {text}", style="yellow") for each in shown if (text := _decides(each)))
+    if budgets := unread_budgets(document):
+        yield Text(budgets, style="dim")
     for entry in shown:
         if entry.get("notOfPods"):
             of_no_pod = not_of_pods_text(entry["notOfPods"], SIGNALS[Signal(entry["signal"])].resource)
