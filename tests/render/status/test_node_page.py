@@ -220,7 +220,7 @@ def test_a_card_does_not_repeat_its_heading() -> None:
 
 def test_it_says_how_long_the_end_of_a_pod_is_awaited() -> None:
     text = page(pressed())
-    assert "grace period 1s; evictd waits for its end for at most 38s, and then decides anew<br>" in text
+    assert "grace period 1s; evictd waits for its end for at most 38s, and then decides anew<p>" in text
     assert "waits for an evicted pod" not in text, "the headline says that it is being evicted"
     assert "Next: <strong>default/web</strong>." in text
 
@@ -236,7 +236,7 @@ def test_it_says_why_no_other_pod_goes_where_one_does_not_end() -> None:
 def test_it_says_whether_what_a_leaving_pod_held_is_enough() -> None:
     """It said only what follows if that is not enough."""
     assert (
-        "<br>When it was chosen it held 5Gi and 512Mi was missing to the threshold: enough for 1m15s at the rate of the last "
+        "<p>When it was chosen it held 5Gi and 512Mi was missing to the threshold: enough for 1m15s at the rate of the last "
         "30s (61.2Mi a second), which belongs to no pod.</li>" in page(pressed())
     )
     small = replace(pressed().state.in_flight[0], missing=6 * GI)

@@ -32,7 +32,7 @@ def test_a_node_with_a_pod_near_its_limit_is_not_called_calm() -> None:
     assert remedies(status) == [advice]
     assert advice[1:] in page(snapshot)
     found = headline(status)
-    assert (found.level, found.text) == ("soft", f"No threshold is met and no pod is being evicted. {text}.")
+    assert (found.level, found.text) == ("soft", f"{text}. No threshold is met and no pod is being evicted.")
     assert text.partition(" in about")[0] in page(snapshot)
     assert text in " ".join(shown(status, 200).split())
 

@@ -104,10 +104,9 @@ def _with_own_limits(status: Document, of_node: Headline) -> Headline:
     """Return the state of the node and the pods that nearly exceed a limit of their own: such a node is not calm."""
     if not (near := own_limits_text(status)):
         return of_node
-    if of_node.level != "calm":
-        texts = (of_node.text, f"{capital(near)}.")
-        return Headline(text=" ".join(texts[:: -1 if own_limit_is_first(status) else 1]), level=of_node.level)
-    return Headline(text=f"{of_node.text.replace('This node is calm: no', 'No')} {capital(near)}.", level="soft")
+    texts = (of_node.text.replace("This node is calm: no", "No"), f"{capital(near)}.")
+    level = "soft" if of_node.level == "calm" else of_node.level
+    return Headline(text=" ".join(texts[:: -1 if own_limit_is_first(status) else 1]), level=level)
 
 
 def _last_read(status: Document) -> str:
