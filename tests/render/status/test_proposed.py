@@ -51,6 +51,13 @@ def test_a_budget_that_has_not_refused_yet_is_said_to_be_unknown() -> None:
     assert unread_budgets({**status, "podTermination": "Auto"}) == f"{text} beside a kubelet"
     deletes = replace(near, config=replace(near.config, pod_termination=EvictionMethod.DELETE))
     assert not unread_budgets(status_of(deletes, near.at)), "budgets do not count"
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    (hard,) = (each for each in memory["thresholds"] if each["kind"] == "hard" and each["origin"] != "derived")
+    hard["secondsToThreshold"] = 3.0
+    assert unread_budgets(status) == text
+    assert not unread_budgets({**status, "podTermination": "Auto"}), "at a hard threshold the pod is deleted"
+    coming = incident_snapshot("42-budget-of-one", 30)
+    assert unread_budgets({**status_of(coming, coming.at), "podTermination": "Auto"}) == f"{text} beside a kubelet"
     asked = incident_snapshot("42-budget-of-one", 140)
     assert not unread_budgets(status_of(asked, asked.at)), "one has refused"
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evictd.render.status.timing import approaches, graces
+from evictd.render.status.timing import Approach, approaches, graces, hard_then
 from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
@@ -50,15 +50,22 @@ def unread_budgets(status: Document) -> str:
     """
     if status["leaving"] or status.get("asked"):
         return ""
-    near = approaches(status)[:1]
-    soft = [each.entry for each in graces(status)[:1]] or [
-        each.entry for each in near if each.threshold["kind"] == "soft" or status["podTermination"] != _AUTO
-    ]
-    pod = (soft[0]["next"] or {}) if soft else {}
+    first = next(((each.entry, each.hard) for each in graces(status)), None) or next(
+        ((each.entry, _acts_at_hard(each)) for each in approaches(status)), None
+    )
+    if first is None or (first[1] and status["podTermination"] == _AUTO):
+        return ""
+    pod = first[0]["next"] or {}
     if not pod.get("budgetMayRefuse"):  # an older daemon does not say it
         return ""
     beside = " beside a kubelet" if status["podTermination"] == _AUTO else ""
     return f"evictd does not read disruption budgets: one may refuse the eviction of {clean(pod['pod'])}{beside}"
+
+
+def _acts_at_hard(near: Approach) -> bool:
+    """Whether a hard threshold acts first: this one, or one that is met before the end of this one's grace period."""
+    within = near.seconds + (near.threshold.get("gracePeriodSeconds") or 0)  # an older daemon does not say it
+    return near.threshold["kind"] == "hard" or hard_then(near.entry, within) is not None
 
 
 def _times(row: Document) -> str:

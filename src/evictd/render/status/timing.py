@@ -205,6 +205,8 @@ class Grace(NamedTuple):
     entry: Document
     text: str
     """The sentence, without a full stop."""
+    hard: bool = False
+    """Whether the hard threshold is met before."""
 
 
 def graces(status: Document) -> list[Grace]:
@@ -228,7 +230,7 @@ def graces(status: Document) -> list[Grace]:
                 if hard.seconds > left:
                     acts = f"and its soft threshold acts in {seconds_text(left)} at the latest"
                 text = f"{hard.text}, {acts if before else 'when its soft threshold acts as well'}"
-                found.append(Grace(hard.soonest, entry, text))
+                found.append(Grace(hard.soonest, entry, text, hard=True))
                 continue
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
@@ -252,7 +254,7 @@ def _slow_hard(entry: Document, soft: Document, left: float) -> Grace | None:
             limit, over = limit_amount(each["limit"], Signal(entry["signal"])), seconds_text(lately["overSeconds"])
             when = f"reaches its hard threshold {limit} {in_text(seconds)} at the rate of the last {over}"
             acts = f"before its {soft['kind']} threshold acts (in {seconds_text(left)})"
-            return Grace(seconds, entry, f"{entry['signal']} {when}, {acts}")
+            return Grace(seconds, entry, f"{entry['signal']} {when}, {acts}", hard=True)
     return None
 
 
