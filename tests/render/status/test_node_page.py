@@ -237,7 +237,7 @@ def test_it_says_whether_what_a_leaving_pod_held_is_enough() -> None:
     """It said only what follows if that is not enough."""
     assert (
         "<p>When it was chosen it held 5Gi and 512Mi was missing to the threshold: enough for 1m15s at the rate of the last "
-        "30s (61.2Mi a second), which belongs to no pod.</li>" in page(pressed())
+        "30s (61.2Mi a second), which belongs to no pod.</p></li>" in page(pressed())
     )
     small = replace(pressed().state.in_flight[0], missing=6 * GI)
     short = replace(pressed(), state=replace(pressed().state, in_flight=(small,)))
