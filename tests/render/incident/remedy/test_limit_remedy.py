@@ -128,6 +128,19 @@ def test_a_limit_of_the_faster_of_two_leaks_is_not_enough(tmp_path: Path) -> Non
     )
 
 
+def test_a_limit_of_one_of_many_pods_that_grew_alike_is_not_enough(tmp_path: Path) -> None:
+    """Of twelve pods of a job each made less than a tenth of the growth, so a limit of one alone was said to avoid it."""
+    jobs = (hog(rate=100 * MI, name=f"job-{each}", memory="128Mi", owner="Job/job") for each in range(12))
+    played = play(world(*jobs, memory=8 * GI, duration=MINUTE), config(hard={"memory.available": "500Mi"}))
+    journal = write_world_journal(played, tmp_path, end=NOW)
+    first, second = (avoidance(read_incident([journal], f"default/job-{each}")) for each in (0, 1))
+    assert all(any(" for this pod alone: " in each for each in said.not_by) for said in (first, second))
+    assert [each.partition(", at most")[0] for each in first.by if "limit" in each] == [
+        "limits of memory of default/job-0, default/job-1, default/job-2 and 9 more"
+    ]
+    assert not any("limit" in each for each in second.by), "the sum would have no part for the pod that went before"
+
+
 def proposed_for_api(of: World, journal: Path) -> str:
     """The limit that is proposed for a pod where the hard threshold is 500Mi."""
     played = play(of, config(hard={"memory.available": "500Mi"}))

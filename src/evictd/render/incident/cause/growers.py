@@ -38,9 +38,8 @@ def grower_rate(found: Incident, grower: Grower) -> int:
 
 
 def other_growers(found: Incident) -> tuple[Grower, ...]:
-    """Return what else grew in the minute before the eviction, by at least a tenth of all growth, or grows on."""
-    growers = found.growers
-    total = sum(each.rate for each in growers)
+    """Return what else grew notably in the minute before the eviction, or grows on."""
+    notable = () if found.verdict is None else found.verdict.notable
     own = {found.event.pod} if found.measured else {found.event.pod, ""}  # what it took then belongs to no measured pod
     if (
         found.verdict is not None
@@ -49,7 +48,7 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
     ):
         own.add(fast.pod)
     on = () if found.grows_on is None else found.grows_on.pods
-    return tuple(each for each in growers if each.pod not in own and (each.rate * 10 >= total or each.pod in on))
+    return tuple(each for each in found.growers if each.pod not in own and (each in notable or each.pod in on))
 
 
 def outside_grows_on(found: Incident) -> bool:
@@ -63,9 +62,8 @@ def only_others_grew(found: Incident) -> bool:
     back = any(seconds * SECOND <= AFTER for _, seconds in found.successors)
     if verdict is None or not verdict.growers or not found.measured or back:
         return False
-    total = sum(each.rate for each in verdict.growers)
     kin = {found.event.pod} | found.siblings
-    return not any(each.pod in kin and each.rate * 10 >= total for each in verdict.growers)
+    return not any(each.pod in kin for each in verdict.notable)
 
 
 def grew_together(found: Incident) -> tuple[Grower, ...]:
@@ -75,7 +73,7 @@ def grew_together(found: Incident) -> tuple[Grower, ...]:
         return ()
     beyond = {row.pod for row in found.ranking if resource not in WITH_REQUEST or (row.usage or 0) > row.request}
     total = sum(each.rate for each in verdict.growers)
-    growers = tuple(each for each in verdict.growers if each.pod in beyond - {verdict.pod} and each.rate * 10 >= total)
+    growers = tuple(each for each in verdict.notable if each.pod in beyond - {verdict.pod})
     return growers if sum(each.rate for each in growers) * 2 > total else ()
 
 

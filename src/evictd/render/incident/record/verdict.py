@@ -83,10 +83,16 @@ class EvictionVerdict:
         return self.need is Need.NO_POD_HELPS or any(each.pod == self.pod for each in self.growers)
 
     @property
+    def notable(self) -> tuple[Grower, ...]:
+        """What made a tenth of all growth, or grew half as fast as the fastest: of many alike none makes a tenth."""
+        rates = [each.rate for each in self.growers]
+        least = min(sum(rates), 5 * max(rates, default=0))
+        return tuple(each for each in self.growers if each.rate * 10 >= least)
+
+    @property
     def grew(self) -> bool:
-        """Whether the evicted pod grew, by at least a tenth of all growth."""
-        total = sum(each.rate for each in self.growers)
-        return any(each.pod == self.pod and each.rate * 10 >= total for each in self.growers)
+        """Whether the evicted pod grew notably."""
+        return any(each.pod == self.pod for each in self.notable)
 
     def rate_of(self, pod: str) -> int:
         """Return by how much a second a pod grew; 0 if it did not."""

@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
+from evictd.render.history.history import EventKind
 from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.cause.growers import grower_rate, other_growers
-from evictd.render.incident.record.earlier import Earlier
+from evictd.render.incident.record.earlier import Earlier, of_one_owner
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance
@@ -179,6 +180,9 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
     others = other_growers(found)
     names = tuple(each.pod or "what belongs to no pod" for each in others)
     not_by = (f"{alone}: {first_of(names, _NAMED)} {_LATER}",) if alone else ()
+    before = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
+    if any(of_one_owner(each, found.event) for each in before):
+        return Avoidance(not_by=not_by)  # with the limit that pod would have run on, and the sum has no part for it
     usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
     if not others or len(usages) < len(others) or victim.usage is None or found.missing is None:
         return Avoidance(not_by=not_by)
