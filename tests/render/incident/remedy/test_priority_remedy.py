@@ -31,11 +31,12 @@ def test_it_is_above_that_of_the_other_pod() -> None:
     assert priority_text(replace(found, verdict=verdict), victim, Resource.MEMORY) == (text, True)
 
 
-def test_it_is_advice_where_the_other_pod_has_the_same() -> None:
+def test_it_is_no_advice_where_the_other_pod_did_not_grow() -> None:
+    """Of pods alike a priority was said to have avoided the eviction, with which the next one goes."""
     found, victim = beside(0)
     text = "a priority above 0: default/web (5Gi) would have ranked before it"
-    assert priority_text(found, victim, Resource.MEMORY) == (text, True)
-    assert text in avoidance(found).by
+    assert priority_text(found, victim, Resource.MEMORY) == (text, False)
+    assert text in avoidance(found).not_by
 
 
 def test_no_pod_holds_what_is_missing() -> None:

@@ -8,7 +8,7 @@ from evictd.render.text import amount_text
 
 
 def priority_text(found: Incident, victim: IncidentRow, resource: Resource) -> tuple[str, bool]:
-    """Write that priority, and tell whether it is advice: one that costs a pod of higher priority, which did not grow, is none.
+    """Write that priority, and tell whether it is advice: one that costs a pod that did not grow is none.
 
     The text is empty without another pod whose end lasts (`first_that_lasts`): a smaller one makes this one's end no less needed.
     """
@@ -21,7 +21,7 @@ def priority_text(found: Incident, victim: IncidentRow, resource: Resource) -> t
     other = f"{first.pod} ({amount_text(first.usage, resource)}){whose}"
     return (
         f"a priority above {max(victim.priority, first.priority)}: {other} would have ranked before it",
-        grew or not higher,
+        grew,
     )
 
 

@@ -38,22 +38,19 @@ def request_avoidance(found: Incident, victim: IncidentRow, resource: Resource) 
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
         every, higher = owner_request_text(found, resource), higher_than_owner_text(found, resource)
-        if not every and (instead := _for_a_time(found, resource)):
+        if not every and (instead := _went_instead(found, resource)):
             return Avoidance(not_by=(instead,))
         return Avoidance(by=(every,) if every else (), not_by=(f"{same}{higher}",))
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = in_its_place(found.with_request, found.ranking, resource)
     if too_little := first_too_little(found):
         return Avoidance(not_by=(f"{request}: {other} would have gone first then, {too_little}",))
-    if row is not None and row.priority > victim.priority:
-        went = f"{request}: {other} would have gone in its place then, whose priority {row.priority} is higher"
-        return Avoidance(by=(f"{went}; it is the one that grew",)) if grew_instead(found) else Avoidance(not_by=(went,))
-    if found.pod_grew and not grew_instead(found):
-        instead = (
-            f"{other} would have gone in its place then; had this pod grown on, the node would have been short again"
-        )
-        return Avoidance(not_by=(f"{request}: {instead}",))
-    return Avoidance(by=(f"{request}: {other} would have gone in its place then",))
+    higher = f", whose priority {row.priority} is higher" if row is not None and row.priority > victim.priority else ""
+    went = f"{request}: {other} would have gone in its place then{higher}"
+    if grew_instead(found):
+        return Avoidance(by=(f"{went}; it is the one that grew",))
+    again = "; had this pod grown on, the node would have been short again" if found.pod_grew and not higher else ""
+    return Avoidance(not_by=(f"{went}{again}",))
 
 
 def requested_with(found: Incident, raised: Callable[[IncidentRow], bool]) -> tuple[str, bool]:
@@ -80,12 +77,10 @@ def owner_request_text(found: Incident, resource: Resource) -> str:
     other = _in_place_of_all(found)
     if other is None or found.pod_grew:  # it would have exceeded that request soon
         return ""
-    went = _went(found, other, resource)
-    if not _is_higher(found, other):
-        return went
-    grower = found.grower
-    is_cause = grower is not None and grower.pod == other.pod
-    return f"{went}, whose priority {other.priority} is higher; it is the one that grew" if is_cause else ""
+    if found.grower is None or found.grower.pod != other.pod:
+        return ""  # it would only have been another pod that did not grow
+    higher = f", whose priority {other.priority} is higher" if _is_higher(found, other) else ""
+    return f"{_went(found, other, resource)}{higher}; it is the one that grew"
 
 
 def _every(found: Incident) -> str:
@@ -96,12 +91,13 @@ def _went(found: Incident, other: IncidentRow, resource: Resource) -> str:
     return f"{_every(found)}: {other.pod} ({amount_text(other.usage, resource)}) would have gone in its place then"
 
 
-def _for_a_time(found: Incident, resource: Resource) -> str:
-    """Write which pod goes first with requests of the whole owner, whose evicted pod grew; empty for one of higher priority."""
+def _went_instead(found: Incident, resource: Resource) -> str:
+    """Write which pod goes first with requests of the whole owner; empty for none, or for one of higher priority."""
     other = _in_place_of_all(found)
-    if other is None or not found.pod_grew or _is_higher(found, other):
+    if other is None or _is_higher(found, other):
         return ""
-    return f"{_went(found, other, resource)}; had they grown on, the node would have been short again"
+    again = "; had they grown on, the node would have been short again" if found.pod_grew else ""
+    return f"{_went(found, other, resource)}{again}"
 
 
 def higher_than_owner_text(found: Incident, resource: Resource) -> str:
