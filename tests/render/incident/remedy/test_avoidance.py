@@ -527,12 +527,13 @@ def test_a_pod_that_grows_on_is_ended_at_its_limit_again() -> None:
     assert grown.by[0].endswith(f"before the node was short, and again after each restart as long as it grows {SUM}")
 
 
-def test_files_in_memory_are_not_said_to_go_with_a_restart() -> None:
-    """The kernel was said to end a pod again and again whose files fill memory, and these stay (world of a tmpfs)."""
+def test_a_limit_of_a_pod_with_files_in_memory_means_kills_until_the_files_are_gone() -> None:
+    """It was said that the pod "could have held no more": the kernel kills its containers, and the files stay (world of a tmpfs)."""
     leak = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     assert avoidance(replace(leak, in_memory=True)).by[0] == (
-        "a limit of at most 4.48Gi of memory: with the files of its emptyDir in memory (sizeLimit bounds these alone) it could "
-        f"have held no more, and the node would not have been short {SUM}"
+        "a limit of at most 4.48Gi of memory: the kernel would have killed its processes there, and again after each restart "
+        "while files in its emptyDir in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead "
+        f"{SUM}"
     )
 
 

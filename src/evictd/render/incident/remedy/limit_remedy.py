@@ -30,7 +30,6 @@ _ROTATION = (
 )
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
-_NO_MORE = "could have held no more"
 _LATER = "grew as well, and more of that growth would have made the node short later"
 
 
@@ -164,8 +163,11 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
         evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
     if found.in_memory:
-        holds = f"with the files of its emptyDir in memory (sizeLimit bounds these alone) it {_NO_MORE}"
-        return Avoidance(by=(f"{limit}: {holds}, and the node would not have been short {how}",))
+        kills = (
+            "the kernel would have killed its processes there, and again after each restart while files in its emptyDir"
+        )
+        fail = "in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead"
+        return Avoidance(by=(f"{limit}: {kills} {fail} {how}",))
     grows_on = found.pod_grew
     again = ", and again after each restart as long as it grows" if grows_on else ""
     ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
@@ -197,8 +199,6 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
     then = (
         "each would have been evicted for its own, before the node was so short that a pod had to go"
         if on_disk
-        else f"each {_NO_MORE}"
-        if found.in_memory
         else "the kernel would have ended each there, before the node was short"
     )
     most = amount_text(rounded_below(enough), resource)
