@@ -15,8 +15,12 @@ from evictd.render.incident.remedy.now import now_text
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 
-OUTSIDE = replace(incident(), host_filled=False, elsewhere=2 * GI)
+FITS = replace(incident(), host_filled=False, elsewhere=2 * GI)
 """The recorded incident, in which 1.5Gi was missing."""
+OUTSIDE = replace(
+    FITS, ranking=tuple(replace(row, request=0 if row.chosen else row.request + 4 * GI) for row in FITS.ranking)
+)
+"""The same with requests that leave less than 2Gi of the node's 8Gi."""
 
 
 def test_what_belongs_to_no_pod_is_named_and_is_to_be_less() -> None:
@@ -56,6 +60,12 @@ def test_what_belongs_to_no_pod_is_to_be_reserved() -> None:
     reserve = "let systemReserved and kubeReserved of the kubelet cover the 2Gi that belongs to no pod"
     assert reserve_text(OUTSIDE) == reserve
     assert now_text(OUTSIDE).endswith(reserve)
+
+
+def test_nothing_is_to_be_reserved_where_it_fits_beside_the_requests() -> None:
+    """A pod of 128Mi leaked 2.4Gi, and a reservation was the only advice, with which each pod is placed here all the same."""
+    assert outside_pods_text(FITS)
+    assert reserve_text(FITS) == ""
 
 
 def test_nothing_is_to_be_reserved_for_the_leak_of_one_pod() -> None:
