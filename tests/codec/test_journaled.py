@@ -19,6 +19,16 @@ def test_a_victim_that_is_gone_is_recorded_once() -> None:
     assert not LastRecord.of(gone, CALM).outcome_is_new(State(), gone, CALM)
 
 
+def test_the_cycle_in_which_a_threshold_is_clear_again_is_recorded_once() -> None:
+    """A disk had its bytes back a second after the end of a pod, and the journal said so five minutes later."""
+    gone = replace(observe(GI // 2), outcomes=Outcomes(cleaned_up=frozenset({HOG.uid})))
+    still = LastRecord.of(gone, PRESSED)
+    assert not still.outcome_is_new(State(), gone, PRESSED)
+    assert still.outcome_is_new(State(), gone, CALM)
+    assert not LastRecord.of(gone, CALM).outcome_is_new(State(), gone, CALM)
+    assert not LastRecord.of(observe(GI // 2), PRESSED).outcome_is_new(State(), observe(4 * GI), CALM)
+
+
 def test_an_event_alone_is_recorded_once() -> None:
     event = next(each for each in PRESSED.decisions if isinstance(each, RecordEvent))
     again = replace(CALM, decisions=(event, CALM.decisions[-1]))

@@ -33,22 +33,26 @@ class LastRecord:
     gone: frozenset[str] = frozenset()
     """Uids of the victims that it shows as gone."""
     events: tuple[RecordEvent, ...] = ()
+    short: frozenset[Signal] = frozenset()
+    """Where a victim is gone, the signals of which a threshold was still met: what it held on a disk comes back later."""
 
     @classmethod
     def of(cls, observation: Observation, step: Step) -> Self:
         """Return what a record of this cycle says."""
         events = tuple(each for each in step.decisions if isinstance(each, RecordEvent))
-        return cls(gone=observation.outcomes.cleaned_up, events=events)
+        gone = observation.outcomes.cleaned_up
+        return cls(gone=gone, events=events, short=_met(step) if gone else frozenset())
 
     def outcome_is_new(self, before: State, observation: Observation, step: Step) -> bool:
-        """Whether a cycle is the first to see a victim gone or a collection ended.
+        """Whether a cycle is the first to see a victim gone, a collection ended, or what a victim held back on the node.
 
         It is recorded also if nothing is decided in it: without it a replay under another policy, or a scenario made of the
         journal, waits for that victim, or evicts it again.
         """
         outcomes = observation.outcomes
         ended = ended_reclaims(before, step.state, outcomes)  # their results stay in the outcomes
-        return bool(ended) or not outcomes.cleaned_up <= self.gone
+        clear = bool(self.short) and self.short.isdisjoint(_met(step))
+        return bool(ended) or clear or not outcomes.cleaned_up <= self.gone
 
     def repeats(self, step: Step) -> bool:
         """Whether a cycle only records the events that the last record has.
@@ -59,6 +63,10 @@ class LastRecord:
         return bool(decisions) and all(
             isinstance(decision, RecordEvent) and decision in self.events for decision in decisions
         )
+
+
+def _met(step: Step) -> frozenset[Signal]:
+    return frozenset(each.signal for each in step.state.thresholds_first_observed_at)
 
 
 def recorded_signals(before: State, step: Step) -> frozenset[Signal]:
