@@ -528,7 +528,7 @@ def test_a_pod_that_grows_on_is_ended_at_its_limit_again() -> None:
 
 
 def test_a_limit_of_a_pod_with_files_in_memory_means_kills_until_the_files_are_gone() -> None:
-    """It was said that the pod "could have held no more": the kernel kills its containers, and the files stay (world of a tmpfs)."""
+    """It was said that the pod "could have held no more"; the kernel kills, and the files stay (world of a tmpfs)."""
     leak = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     assert avoidance(replace(leak, in_memory=True)).by[0] == (
         "a limit of at most 4.48Gi of memory: the kernel would have killed its processes there, and again after each restart "
