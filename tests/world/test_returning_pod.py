@@ -1,9 +1,12 @@
 """A pod that returns at once after each eviction, and holds the same again: its evictions bring nothing that lasts."""
 
+import pytest
+
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import Owner
-from tests.playbook import config
+from evictd.world.model import Owner, WorldPod
+from tests.playbook import config, pod
 from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, world
 
 
@@ -18,3 +21,29 @@ def test_a_pod_that_returns_is_not_evicted_each_second() -> None:
     )
     gone = evicted(played)
     assert sum(name.startswith("returns") for name in gone) <= 2 * 9, gone
+
+
+def test_a_leak_goes_before_a_pod_of_twice_its_request_that_returns() -> None:
+    """The pod that returned went again each second until the leak held twice as much."""
+    returns = holder("returns", GI, memory="500Mi", priority=-10, owner="StatefulSet/returns")
+    leak = WorldPod(
+        pod=pod("leak", memory="500Mi"),
+        behaviours=(Hold(of=Usage.MEMORY, amount=400 * MI), Grow(of=Usage.MEMORY, rate=50 * MI, start=SECOND)),
+    )
+    owner = Owner(name="StatefulSet/returns", delay=1 * SECOND, tolerates=True)
+    played = play(world(returns, leak, memory=3 * GI, owners=(owner,)), config(hard={"memory.available": "200Mi"}))
+    assert evicted(played) == ["returns", "leak"]
+    assert not played.kills
+
+
+@pytest.mark.parametrize("rate", [50 * MI, 500 * MI, 4 * GI])
+def test_growth_that_is_small_is_no_leak_beside_a_large_pod_that_returns(rate: int) -> None:
+    """Where that takes its memory at once, all growth is its neighbour's, which exceeds its request by a few MiB."""
+    returns = hog(name="returns", rate=rate, memory="500Mi", owner="StatefulSet/returns")
+    beside = WorldPod(
+        pod=pod("beside", memory="900Mi"),
+        behaviours=(Hold(of=Usage.MEMORY, amount=GI), Grow(of=Usage.MEMORY, rate=MI // 100, bound=MI)),
+    )
+    owner = Owner(name="StatefulSet/returns", delay=1 * SECOND, tolerates=True)
+    played = play(world(returns, beside, memory=3 * GI + 300 * MI, owners=(owner,)), config(hard=HARD))
+    assert "beside" not in evicted(played)

@@ -157,27 +157,31 @@ def test_what_an_owner_creates_again_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("used", "recreated", "grown", "victim"),
+    ("used", "recreated", "rate", "grown", "victim"),
     [
-        (600, True, {"leak": 60}, "leak"),
-        (600, False, {"leak": 60}, "again"),
-        (1000, True, {"leak": 60}, "again"),
-        (600, True, {"again": 60, "leak": 60}, "again"),
-        (600, True, {"other": 60}, "again"),
+        (600, True, 1, {"leak": 60}, "leak"),
+        (600, False, 1, {"leak": 60}, "again"),
+        (1000, True, 1, {"leak": 60}, "again"),
+        (1000, True, 8, {"leak": 480}, "leak"),
+        (1000, False, 8, {"leak": 480}, "again"),
+        (600, True, 1, {"again": 60, "leak": 60}, "again"),
+        (600, True, 1, {"other": 60}, "again"),
     ],
     ids=[
         "a little over its request",
         "not created again",
         "twice its request",
+        "twice its request, and the leak takes that in two minutes",
+        "a leak as fast, but not created again",
         "it leaks as well",
         "the other is no leak",
     ],
 )
 def test_a_leak_goes_before_a_pod_that_its_owner_creates_again(
-    used: int, recreated: bool, grown: dict[str, int], victim: str
+    used: int, recreated: bool, rate: int, grown: dict[str, int], victim: str
 ) -> None:
     """The owner of a first victim created it again at once, and it went once more before the leak."""
     held = {"again": used, "leak": 200, "other": 10}
     rows = [row("again", used, request=500), row("leak", 200, priority=100), row("other", 10, priority=100)]
-    short = shortage(held, missing=100, rate=1, grown=grown, recreated=("again",) if recreated else ())
+    short = shortage(held, missing=100, rate=rate, grown=grown, recreated=("again",) if recreated else ())
     assert needed(rows, short)[0].name == victim

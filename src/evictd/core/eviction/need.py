@@ -9,8 +9,9 @@ pods of low priority that together relieve the node still go before one of high 
 
 A pod whose end would relieve the node for less than two minutes only delays the leak behind it, which goes in its place: a pod
 that exceeds its request and makes at least half of all growth, holds twice as much, and alone holds what is missing. Else pods
-of low priority over their requests went one by one before a leak of high priority, each for a minute. The same holds for a pod
-whose owner has just created it again, whatever it holds, unless it uses twice its request: its end lasts for a moment.
+of low priority over their requests went one by one before a leak of high priority, each for a minute. The end of a pod whose
+owner has just created it again lasts for a moment: it goes before no such leak, whatever it holds. Only one that uses twice its
+request does, if its end would last for two minutes without its owner: it is a cause itself.
 
 No pod is dropped for one that holds no more: equal pods go in their order. Where the list does not hold that amount, because it
 ends with the pods that grow or all candidates hold too little, a pod is dropped only for one that holds at least twice as much,
@@ -64,12 +65,12 @@ def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedP
 def _leak_instead(victim: RankedPod, candidates: Sequence[RankedPod], shortage: Shortage) -> RankedPod | None:
     """Return the leak that the end of this pod would only delay; `None` where it lasts, or there is no such leak."""
     growing = shortage.holdings.growing
-    comes_back = victim.uid in shortage.recreated and not shortage.is_far_over(victim)
-    held = 0 if comes_back else shortage.held[victim.uid]
+    comes_back = victim.uid in shortage.recreated
+    held = 0 if comes_back and not shortage.is_far_over(victim) else shortage.held[victim.uid]
     lasts = held >= shortage.missing + shortage.growth_in(LASTS)
     if not growing or lasts or shortage.mostly_grows(victim.uid):
         return None
-    least = max(held * LARGER, shortage.missing)
+    least = shortage.missing if comes_back else max(held * LARGER, shortage.missing)
     leaks = (row for row in candidates if row.uid in growing and row.preference <= 0 and shortage.is_leak(row))
     return next((row for row in leaks if shortage.held[row.uid] >= least), None)
 
