@@ -2,10 +2,11 @@
 
 import pytest
 
+from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.world.behaviours import Grow, Hold, Usage
+from evictd.world.behaviours import Grow, Hold, LeakAndRelease, Usage
 from evictd.world.loop import play
-from evictd.world.model import Owner, WorldPod
+from evictd.world.model import HostUse, Owner, WorldPod
 from tests.playbook import config, pod
 from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, world
 
@@ -47,3 +48,22 @@ def test_growth_that_is_small_is_no_leak_beside_a_large_pod_that_returns(rate: i
     owner = Owner(name="StatefulSet/returns", delay=1 * SECOND, tolerates=True)
     played = play(world(returns, beside, memory=3 * GI + 300 * MI, owners=(owner,)), config(hard=HARD))
     assert "beside" not in evicted(played)
+
+
+def test_a_pod_slightly_over_its_request_is_not_evicted_each_second_beside_growth_that_no_eviction_ends() -> None:
+    """What it gave back went to the page cache of a static pod, and it was evicted again, five times a second."""
+    other = holder("other", 120 * MI, memory="40Mi", priority=-10)
+    returns = holder("returns", 300 * MI, memory="200Mi", owner="DaemonSet/returns")
+    reads = Grow(of=Usage.PAGE_CACHE, rate=20 * MI, start=SECOND, bound=2 * GI)
+    static = WorldPod(pod=pod("static", source=PodSource.STATIC), behaviours=(reads,))
+    leaks = LeakAndRelease(of=Usage.MEMORY, rate=5 * MI, peak=600 * MI)
+    played = play(
+        world(
+            *(other, returns, static),
+            host=(HostUse(name="daemon", behaviours=(leaks,), oom_score_adj=-999),),
+            owners=(Owner(name="DaemonSet/returns", delay=0, tolerates=True),),
+            memory=2 * GI,
+        ),
+        config(hard={"memory.available": "100Mi"}),
+    )
+    assert evicted(played) == ["other", "returns"]

@@ -203,6 +203,17 @@ def test_who_may_go_while_evictions_are_paused(name: str, available: int, may: b
     assert may_go_paused(rows[name], [rows[name]], PAUSE, last, short) == (rows[name] if may else None)
 
 
+@pytest.mark.parametrize(("used", "elsewhere", "may"), [(110, 40, True), (110, 60, False), (200, 60, True)])
+def test_a_pod_slightly_over_its_request_does_not_return_beside_growth_elsewhere(
+    used: int, elsewhere: int, may: bool
+) -> None:
+    """A static pod took what it gave back, and it went again five times a second. Growth that is small is noise."""
+    again = row("again", used, request=100)
+    short = shortage({"again": used}, missing=100, available=4, elsewhere=elsewhere, recreated=("again",))
+    chosen = may_go_paused(again, [again], PAUSE, [effect(90), effect(90, at=1)], short)
+    assert chosen == (again if may else None)
+
+
 def test_another_pod_than_the_one_chosen_first_may_go() -> None:
     held = {"small": 10, "large": 500}
     rows = [row(name, used) for name, used in held.items()]

@@ -28,8 +28,8 @@ These pods may still go during a pause:
 * a pod with at least half of the missing amount and twice the holdings of each of the last two victims;
 * a pod over its request that grew by an eighth of itself and by half of the missing amount, and alone holds that amount: it leaks
   too, however fast something else grows, and the kernel would kill it;
-* a successor of these victims that stands out and alone holds the missing amount, if it uses twice its request or less than a
-  twentieth of the target is left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go
+* a successor of these victims that stands out and alone holds the missing amount, if it uses twice its request; or if less than
+  a twentieth of the target is left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go
   again and again in the place of a static one);
 * any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
   growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
@@ -332,7 +332,9 @@ def _holds_it_again(row: RankedPod, last: Sequence[Effect], shortage: Shortage, 
     """Whether a pod that came in the place of a victim is the cause again, and alone holds what is missing."""
     if shortage.held.get(row.uid, 0) < shortage.missing or not _is_the_cause_again(row, shortage):
         return False
-    return row.uid in shortage.recreated or (not others_grow and _succeeds(row, last))
+    if row.uid in shortage.recreated:
+        return shortage.is_far_over(row) or not elsewhere_grows(shortage)
+    return not others_grow and _succeeds(row, last)
 
 
 def _came_back(row: RankedPod, last: Sequence[Effect], shortage: Shortage) -> bool:
