@@ -115,6 +115,18 @@ def test_a_victim_remembers_what_it_should_give_back_of_every_supply() -> None:
     assert victim.available_before == {MEMORY: 500 * 2**20}
 
 
+def test_a_victim_that_was_not_measured_in_this_reading_owes_what_it_was_measured_to_use_before() -> None:
+    """It counted as a victim that held nothing, so any pod was a larger one for the law Effect."""
+    a, b = pod("a"), pod("b")
+    uses = [usage(a, memory="2Gi"), usage(b, memory="10Mi")]
+    book = Playbook(config(hard={"memory.available": "1Gi"}), pods=[a, b], usage=uses)
+    book.at("0s", memory="2Gi of 8Gi").conditions().does_nothing()
+    del book.usage["a"]
+    book.at("10s", memory="500Mi of 8Gi").conditions("MemoryPressure").evicts("a")
+    [victim] = book.state.in_flight
+    assert victim.owed == {MEMORY: 2 << 30}
+
+
 def test_gone_is_noted_once_and_bytes_are_waited_for() -> None:
     """Until they are there, or the bound is reached."""
     whole = replace(LEAVING, owed=dict.fromkeys(supplies(Layout.SINGLE), 0) | {NODEFS: 50})

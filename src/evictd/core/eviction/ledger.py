@@ -107,8 +107,9 @@ def victim_of(
     elsewhere_grew: bool = False,
 ) -> Victim:
     """Record a victim and the amount that its end should give back, for each supply it was measured for."""
-    pod, threshold = eviction.pod, eviction.because.threshold
-    return ending(
+    pod, threshold, usage = eviction.pod, eviction.because.threshold, eviction.because.usage
+    cause = None if threshold is None else supply_of(threshold.signal, layout)
+    victim = ending(
         pod,
         eviction.grace_period_seconds,
         observation,
@@ -116,12 +117,17 @@ def victim_of(
         layout=layout,
         now=now,
         siblings=siblings(owner_of(pod), observation),
-        cause=None if threshold is None else supply_of(threshold.signal, layout),
+        cause=cause,
         missing=missing,
         elsewhere_grew=elsewhere_grew,
         message=eviction.message,
         condition=eviction.condition,
     )
+    if cause is None or usage is None or cause in victim.owed:
+        return victim
+    return replace(
+        victim, owed={**victim.owed, cause: usage.value()}
+    )  # measured within the last minute, not in this reading
 
 
 def ending(
