@@ -2,26 +2,26 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
-import pytest
-
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.model.pod import PodSource
-from evictd.core.model.signal import NodeCondition, Signal
-from evictd.core.model.state import Comeback
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.signal import NodeCondition
+from evictd.core.model.state import Comeback, Victim
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
+from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.status.timing import conditions
-from evictd.world.behaviours import Grow, Hold, Usage
-from evictd.world.loop import play
-from evictd.world.model import HostUse, WorldPod
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import Run, play
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
-from tests.playbook import config, pod
-from tests.render.snapshots import incident_snapshot, snapshot_at
-from tests.world.worlds import MI, hog, world
+from tests.playbook import config, empty_dir, pod
+from tests.render.snapshots import snapshot_at
+from tests.world.worlds import MI, world
 
 
 def test_it_is_plain_json() -> None:
@@ -61,23 +61,6 @@ def test_a_pod_that_was_not_walked_is_not_measured() -> None:
     document = status_of(replace(seen, observation=replace(seen.observation, pod_stats=stats)), NOW)
     disk = next(entry for entry in document["signals"] if entry["signal"] == "nodefs.available")
     assert disk["next"] is None or disk["next"]["usage"] is None
-
-
-def test_what_grew_on_a_disk_belongs_to_no_pod_only_where_every_pod_was_read_since() -> None:
-    """It was never said before a threshold was met, so the advice was to end pods that did not grow."""
-    seen = incident_snapshot("02-host-path-writer", 200)
-
-    def elsewhere(**changed: Any) -> int | None:
-        stats = {uid: replace(each, **changed) for uid, each in seen.observation.pod_stats.items()}
-        changes = replace(seen, observation=replace(seen.observation, pod_stats=stats))
-        disk = next(e for e in status_of(changes, seen.at)["signals"] if e["signal"] == "nodefs.available")
-        found: int | None = disk["growing"]["elsewhere"]
-        return found
-
-    assert elsewhere() == 200 * (200 << 20)
-    assert elsewhere(disk_time=151 * SECOND) is not None
-    assert elsewhere(disk_time=149 * SECOND) is None, "what a pod took since seems to belong to no pod"
-    assert elsewhere(layers_time=None) is elsewhere(disk_at_least=True) is None
 
 
 def test_the_reason_why_no_pod_is_next_is_shown() -> None:
@@ -129,44 +112,27 @@ def test_a_condition_that_stays_longer_than_configured_says_why() -> None:
     assert any("come back when they end" in line.event for line in changes({}, topics(seen.findings, (), {})))
 
 
-def test_a_pod_that_holds_again_what_it_held_before_a_kill_did_not_grow() -> None:
-    """The advice was to limit a static pod that took its 600Mi again, above its request, while a host service leaked."""
-    static = WorldPod(
-        pod=pod("api", memory="512Mi", source=PodSource.STATIC), behaviours=(Hold(of=Usage.MEMORY, amount=600 * MI),)
-    )
-    agent = HostUse(name="agent", behaviours=(Grow(of=Usage.MEMORY, rate=2 * MI),), oom_score_adj=-900)
-    of = world(static, host=(agent,), memory=2 * GI, duration=20 * MINUTE)
-    near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), 1050)
-    (entry,) = [each for each in status_of(near, near.at)["signals"] if each["signal"] == "memory.available"]
-    assert near.state.holdings[Signal.MEMORY_AVAILABLE].growing["api"].grown == 600 * MI, (
-        "it was killed, and runs again"
-    )
-    assert (entry["growing"]["pods"], entry["growing"]["elsewhere"]) == ([], 20 * MI)
+def own_limits(seen: Snapshot) -> list[dict[str, Any]]:
+    """Return the pods that nearly exceed a limit of their own."""
+    found: list[dict[str, Any]] = status_of(seen, seen.at)["ownLimits"]
+    return found
 
 
-@pytest.mark.parametrize(("used", "grown", "said"), [(65, 700, 65), (900, 800, 800), (-10, 790, 790)])
-def test_what_belongs_to_no_pod_did_not_grow_by_more_than_it_holds(used: int, grown: int, said: int) -> None:
-    """A pod freed bytes that the disk showed before its usage was read again: the advice was to free space outside pods."""
-    of = world(hog(rate=2 * MI, memory="1Mi"), memory=GI, duration=3 * MINUTE)
-    near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), 30)
-    held = near.state.holdings[Signal.MEMORY_AVAILABLE]
-    assert held.elsewhere is not None
-    lowest = (used - grown) * MI
-    rest = held.elsewhere._replace(used=used * MI, lowest=lowest, lowest_before=lowest)
-    holdings = {Signal.MEMORY_AVAILABLE: replace(held, elsewhere=rest)}
-    seen = replace(near, state=replace(near.state, holdings=holdings), trends=replace(near.trends, usage={}))
-    memory = next(each for each in status_of(seen, seen.at)["signals"] if each["signal"] == "memory.available")
-    assert memory["growing"]["elsewhere"] == said * MI
+@cache
+def fills_its_volume() -> Run:
+    """A pod of high priority fills a volume with a size limit on a node without any shortage."""
+    db = pod("db", priority=1000, volumes=[empty_dir("wal", size_limit="2Gi")])
+    of = WorldPod(pod=db, behaviours=(Grow(of=Usage.VOLUME, rate=8 * MI),))
+    return play(world(of, duration=6 * MINUTE), config(hard={"memory.available": "100Mi"}))
 
 
-@pytest.mark.parametrize("seconds", [300, 400, 500])
-def test_a_pod_that_grows_no_more_is_not_the_one_that_fills_memory(seconds: int) -> None:
-    """The advice was to end a pod that had stopped to grow minutes ago, while another one filled memory."""
-    stopped = WorldPod(
-        pod=pod("stopped", memory="100Mi", priority=100),
-        behaviours=(Grow(of=Usage.MEMORY, rate=10 * MI, bound=800 * MI),),
-    )
-    of = world(stopped, hog(rate=2 * MI, memory="1Mi"), memory=3000 * MI, duration=10 * MINUTE)
-    near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), seconds)
-    (entry,) = [each for each in status_of(near, near.at)["signals"] if each["signal"] == "memory.available"]
-    assert entry["growing"]["pods"][0]["pod"] == "default/hog"
+def test_a_pod_near_its_size_limit_is_listed_before_it_is_evicted() -> None:
+    run = fills_its_volume()
+    at = next(cycle.at for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod))
+    assert own_limits(snapshot_at(run, 200)) == []
+    near = snapshot_at(run, at / SECOND - 1)
+    (row,) = own_limits(near)
+    assert (row["pod"], row["of"], row["limit"]) == ("default/db", "emptyDir wal", 2 * GI)
+    assert 0.9 * 2 * GI <= row["usage"] <= 2 * GI
+    going = replace(near.state, in_flight=(Victim(uid=near.observation.pods[0].uid),))
+    assert own_limits(replace(near, state=going)) == [], "it is being evicted"

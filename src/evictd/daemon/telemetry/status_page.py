@@ -4,9 +4,7 @@ The latest snapshot as one JSON document: signals against thresholds, conditions
 pod for each signal, victims, the last decisions. Pods are ranked when the document is asked for, not in the cycle.
 """
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 from evictd.codec.times import rfc3339
@@ -14,16 +12,14 @@ from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.next_up import NextUp
 from evictd.core.model.config import EvictionMethod
-from evictd.core.model.finding import KeptAway, RankedPod, ThresholdFinding, WaitingForMeasurement
-from evictd.core.model.holdings import SupplyHoldings
+from evictd.core.model.finding import KeptAway, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
-from evictd.core.model.signal import DISKS, STALLS, WITH_REQUEST, NodeCondition, Signal
+from evictd.core.model.signal import DISKS, STALLS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import NANO
-from evictd.daemon.telemetry.beyond_pods import is_fresh, taken_beyond_pods
 from evictd.daemon.telemetry.goes_then import goes_if_growth_ended, goes_if_growth_lasts
+from evictd.daemon.telemetry.growers import growing_document, taken_beyond_pods
 from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.own_limits import own_limits
 from evictd.daemon.telemetry.proposals import asked_document, proposed
@@ -33,16 +29,13 @@ from evictd.daemon.telemetry.stated_rate import stated_rate
 from evictd.daemon.telemetry.stop_document import next_document
 from evictd.daemon.telemetry.trends import Trend
 from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
-from evictd.daemon.telemetry.usage_history import most_held, sample_before
 from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
 from evictd.render.attribution import attribution_document
 from evictd.render.node_view import NodeView, next_reasons, node_view
 from evictd.render.sentences import kept_away_text
-from evictd.render.status.depletion import FORESEEN_SECONDS
-from evictd.render.text import incident_id, protection
+from evictd.render.text import incident_id
 
 API_VERSION = "evictd.io/v1alpha1"
-_SHOWN_GROWERS = 3
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
@@ -207,7 +200,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "leavesFirst": [] if answer is None else list(answer.leaves_first),
                 "notOfPods": None if answer is None else answer.not_of_pods,
                 "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
-                "growing": (growing := _growing(answer, stated["thresholds"], snapshot)),
+                "growing": (growing := growing_document(answer, stated["thresholds"], snapshot)),
                 "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
                 **_with_host_path(answer, snapshot),
                 **next_document(answer, reasons.get(signal, ""), snapshot, now, entry),
@@ -249,104 +242,6 @@ def _threshold(snapshot: Snapshot, finding: ThresholdFinding, now: int) -> dict[
         "recoveredFrom": None,
         "origin": finding.threshold.origin.value,
     }
-
-
-def _growing(answer: NextUp | None, thresholds: list[dict[str, Any]], snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return what grew since the fall began, until the attribution says it; `None` where no threshold is near, or unknown.
-
-    Where usage was not recorded then, since the first record or within about the last minute.
-    `elsewhere` is `null` where it may be of pods that were not measured; `filePages` is what the kernel can drop of a pod.
-    """
-    held = None if answer is None else answer.held
-    times = [each[kind] for each in thresholds for kind in ("secondsToThreshold", "secondsAsBefore")]
-    met = any(each["met"] for each in thresholds)
-    near = (
-        not (held is not None and held.filled)
-        if met
-        else any(each is not None and each <= FORESEEN_SECONDS for each in times)
-    )
-    holdings = None if held is None or not near else snapshot.state.holdings.get(held.signal)
-    if answer is None or held is None or holdings is None or holdings.at <= holdings.since:
-        return None
-    rows = {row.uid: row for row in answer.rows}
-    since, grown, elsewhere, known = _grown(answer, held.signal, holdings, snapshot)
-    pods = {pod.uid: pod for pod in snapshot.observation.pods}
-    grew = [(each, pods[uid]) for uid, each in grown.items() if uid in pods and each > 0]
-    arrived = [each for each, pod in grew if pod.uid not in known]
-    whole = not (held.outdated or held.unmeasured.pods or holdings.arrived) and is_fresh(held.signal, since, snapshot)
-    most = sorted(grew, key=itemgetter(0), reverse=True)[:_SHOWN_GROWERS]
-    measured = max((holdings.last_measured.get(pod.uid, holdings.at) for _, pod in most), default=holdings.at)
-    return {
-        "overSeconds": round((measured - since) / SECOND, 1),
-        "measuredSecondsBefore": round((holdings.at - measured) / SECOND, 1),
-        "pods": [
-            {
-                "pod": pod.full_name,
-                "grown": each,
-                "filePages": None if pod.uid not in rows else rows[pod.uid].file_pages,
-                "withinRequest": _within_request(rows.get(pod.uid), answer),
-                "protected": protection(pod, snapshot.config),
-            }
-            for each, pod in most
-        ],
-        "ofPods": sum(each for each, _ in grew),
-        "arrived": {"pods": len(arrived), "grown": sum(arrived)},
-        "elsewhere": _at_most_held(elsewhere, holdings) if whole else None,
-    }
-
-
-def _at_most_held(grown: int | None, holdings: SupplyHoldings) -> int | None:
-    """Return the growth of what belongs to no pod, which is no more than that holds.
-
-    While a disk shows freed bytes before the pod's usage is read again, less than nothing seems to belong to no pod.
-    """
-    rest = holdings.elsewhere
-    return grown if grown is None or rest is None or rest.used < 0 else min(grown, rest.used)
-
-
-def _grown(
-    answer: NextUp, supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot
-) -> tuple[int, Mapping[str, int], int | None, Collection[str]]:
-    """Return since when pods and the rest grew, by how much each pod and the rest, and the pods that were there by then.
-
-    Over about the last minute where less is known, where less grew since the fall began, or where the pod that grew the most
-    since then grows no more and others do: then it is no single fall.
-    """
-    trends = snapshot.trends
-    began = trends.signals.get(supply, Trend()).fall_began
-    rest = holdings.elsewhere
-    held = None if rest is None else sum(holdings.used.values()) + rest.used
-    before = None if began is None else sample_before(trends.usage.get(supply, ()), began, held)
-    lately = {uid: each.grown for uid, each in holdings.growing.items()}
-    grown = {} if before is None else before.grown(holdings.used)
-    most, grows = max(grown, key=grown.__getitem__, default=""), bool(lately) or (rest is not None and rest.grown > 0)
-    stopped = grown.get(most, 0) > 0 and most not in lately and grows
-    if before is None or before.at >= holdings.since or sum(grown.values()) < sum(lately.values()) or stopped:
-        lately, beyond = _without_returned(lately, answer, supply, snapshot), None if rest is None else rest.grown
-        return holdings.since, lately, beyond, holdings.used  # what a pod held at its first reading is not growth here
-    grown = _without_returned(grown, answer, supply, snapshot)
-    if rest is None or before.elsewhere is None or before.unmeasured:
-        return before.at, grown, None, before.used
-    return before.at, grown, rest.used - before.elsewhere, before.used
-
-
-def _within_request(row: RankedPod | None, answer: NextUp) -> bool | None:
-    """Whether a pod uses no more than it requests; `None` where that is not known, or no pod can request it."""
-    if row is None or row.usage is None or answer.resource not in WITH_REQUEST:
-        return None
-    return row.usage * NANO <= row.request
-
-
-def _without_returned(grown: dict[str, int], answer: NextUp, supply: Signal, snapshot: Snapshot) -> dict[str, int]:
-    """Return the growth of pods without what those only took again that the kernel killed lately.
-
-    A pod that exceeds its request may leak again: it counts as such a pod only if it held a steady amount before.
-    """
-    within = {row.uid for row in answer.rows if _within_request(row, answer)}
-    used, samples = snapshot.state.holdings[supply].used, snapshot.trends.usage.get(supply, ())
-    killed = {uid: most_held(samples, uid) for uid in {each.uid for each in snapshot.killed} & grown.keys()}
-    returned = {uid: most for uid, (most, steady) in killed.items() if steady or uid in within}
-    return {**grown, **{uid: min(grown[uid], max(used.get(uid, 0) - most, 0)) for uid, most in returned.items()}}
 
 
 def _with_host_path(answer: NextUp | None, snapshot: Snapshot) -> dict[str, Any]:
