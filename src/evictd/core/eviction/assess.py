@@ -52,7 +52,6 @@ class Assessment:
     state: State
     thresholds: tuple[Threshold, ...]
     """All that are configured; without a known layout those of disks as well, which are not compared then."""
-    filesystems: Filesystems
     observations: Mapping[Signal, SignalObservation]
     due: tuple[Threshold, ...]
     """The thresholds met for their whole grace period, on numbers newer than the last cycle's; the one to act on first comes
@@ -122,7 +121,6 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     return Assessment(
         state=state,
         thresholds=configured,
-        filesystems=filesystems or Filesystems(),
         observations=observations,
         due=sort_by_eviction_priority(fresh, as_kubelet=not standard),
         findings=findings,

@@ -18,7 +18,7 @@ from evictd.core.eviction.reclaim import DEVICES, Layout, layout_of
 from evictd.core.model.attribution import Attribution, Crossing, Share, growth_began
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.holdings import SupplyHoldings
-from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
+from evictd.core.model.observation import Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import SIGNALS, Filesystem, Signal
 from evictd.core.model.state import State, with_fields
 from evictd.core.model.stats import PodStats
@@ -97,7 +97,7 @@ def attribution_of(
         leaving=_with_awaited(_share(leaving, holdings, crossing), awaited),
         unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
         outdated=len(holdings.last_measured.keys() & set(measured)),
-        reclaimable=_reclaimable(supply, observation, layout_of(state.filesystems or Filesystems())),
+        reclaimable=_reclaimable(supply, observation, layout_of(state.disks)),
         unread=_unread(seen, [observation.pod_stats.get(uid) for uid in measured], elsewhere.grown, now=now)
         if elsewhere.grown > 0 and SIGNALS[supply].filesystem is not None
         else 0,

@@ -35,7 +35,7 @@ from evictd.core.model.finding import (
     Ranking,
     SkipReason,
 )
-from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observation
+from evictd.core.model.observation import Observation, SignalObservation, signal_observation
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import NodeStats
@@ -61,7 +61,7 @@ def choose_victim(
         why = NoActionReason.PODS_UNKNOWN if observation.pods_unknown else NoActionReason.NO_ACTIVE_PODS
         return Choice(eviction=None, findings=(NoAction(why=why, threshold=threshold),))
     seen = seen or _seen(threshold, observation.node)
-    layout = layout_of(state.filesystems or Filesystems())
+    layout = layout_of(state.disks)
     rows = ranked(threshold.signal, observation, layout, config, state, now=now)
     ranking = Ranking(signal=threshold.signal, resource=SIGNALS[threshold.signal].resource, rows=rows, due=due)
     if config.policy is Policy.KUBELET:

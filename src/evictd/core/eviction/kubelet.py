@@ -21,7 +21,7 @@ from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.reclaim import layout_of, reclaim_node
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoActionReason
-from evictd.core.model.observation import Filesystems, Observation, signal_observations
+from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.state import CleaningUp, Reclaiming, State, Step, Watching
 from evictd.core.model.threshold import Threshold, thresholds_met
 
@@ -53,7 +53,7 @@ def _stands_still(state: State, observation: Observation, now: int) -> bool:
 def _cycle(draft: Draft, before: State, observation: Observation, assessment: Assessment) -> Step:
     state = draft.report_conditions(before, assessment.state)
     if draft.config.local_storage_capacity_isolation:
-        dedicated = bool(assessment.filesystems.dedicated_image_fs)
+        dedicated = bool(state.disks.dedicated_image_fs)
         evictions = tuple(local_storage_evictions(observation, draft.config, dedicated_image_fs=dedicated))
         if evictions:
             return _evicting(draft, state, observation, evictions)
@@ -61,7 +61,7 @@ def _cycle(draft: Draft, before: State, observation: Observation, assessment: As
         return draft.close(state)
     threshold = assessment.due[0]
     draft.announce(threshold)
-    layout = layout_of(assessment.filesystems)
+    layout = layout_of(state.disks)
     seen = assessment.observations[threshold.signal]
     if (collect := reclaim_node(threshold, seen, layout, draft.config)) is not None:
         draft.decisions.append(collect)
@@ -78,9 +78,8 @@ def _after_reclaim(draft: Draft, state: State, phase: Reclaiming, observation: O
     outcomes = observation.outcomes
     if outcomes.reclaimed is None and (outcomes.collecting is None or outcomes.collecting):
         return draft.close(state)
-    filesystems = state.filesystems or Filesystems()
     resting = replace(state, phase=Watching())
-    thresholds = configured_thresholds(draft.config, filesystems)
+    thresholds = configured_thresholds(draft.config, state.disks)
     if observation.node is not None and not thresholds_met(
         thresholds, signal_observations(observation.node), with_min_reclaim=True
     ):
@@ -101,7 +100,7 @@ def _evict(draft: Draft, state: State, observation: Observation, due: tuple[Thre
 def _evicting(draft: Draft, state: State, observation: Observation, evictions: tuple[EvictPod, ...]) -> Step:
     draft.decisions.extend(evictions)
     seen = {} if observation.node is None else signal_observations(observation.node)
-    layout = layout_of(state.filesystems or Filesystems())
+    layout = layout_of(state.disks)
     available = available_supplies(seen, layout)
     victims = tuple(victim_of(eviction, observation, available, layout, draft.now) for eviction in evictions)
     in_flight = (*state.in_flight, *victims)

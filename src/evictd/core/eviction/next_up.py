@@ -22,7 +22,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import Finding, NoAction, NoActionReason, RankedPod, Ranking
-from evictd.core.model.observation import Filesystems, Observation, SignalObservation, signal_observations
+from evictd.core.model.observation import Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Operator, Threshold, is_met
@@ -74,7 +74,7 @@ def who_is_next(state: State, observation: Observation, config: EvictionConfig, 
     state = replace(state, holdings={supply: held for supply, held in state.holdings.items() if held.at >= now})
     seen = signal_observations(observation.node)
     by_signal: dict[Signal, list[Threshold]] = {}
-    for threshold in configured_thresholds(config, state.filesystems or Filesystems()):
+    for threshold in configured_thresholds(config, state.disks):
         if threshold.operator is Operator.LESS_THAN and threshold.signal in seen:
             by_signal.setdefault(threshold.signal, []).append(threshold)
     return tuple(
@@ -110,7 +110,7 @@ def _most_urgent(thresholds: list[Threshold], seen: Mapping[Signal, SignalObserv
 
 
 def _next_up(threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, now: int) -> NextUp:
-    layout = layout_of(state.filesystems or Filesystems())
+    layout = layout_of(state.disks)
     if may_only_report(observation, config):
         choice = Choice(
             eviction=None, findings=(NoAction(why=NoActionReason.API_PODS_STANDALONE, threshold=threshold),)

@@ -103,7 +103,7 @@ def standard_step(draft: Draft, before: State, observation: Observation) -> Step
     state = draft.report_conditions(before, assessment.state)
     draft.findings.extend(kept_away(state, draft.config, draft.now))
     if state.in_flight and is_long(before, draft.now):
-        read, layout = assessment.observations, layout_of(assessment.filesystems)
+        read, layout = assessment.observations, layout_of(assessment.state.disks)
         state, stay = without_old_victims(state, observation, read, layout)
         draft.decisions.extend(WithdrawEviction(pod=pod, reason=CHOSEN_LONG_AGO) for pod in stay)
     cycle = _Cycle(draft, observation, assessment, state)
@@ -142,7 +142,7 @@ class _Cycle:
         self.assessment = assessment
         self.state = state
         self.evicted = False
-        self.layout = layout_of(assessment.filesystems)
+        self.layout = layout_of(assessment.state.disks)
         self.available = available_supplies(assessment.observations, self.layout)
 
     def follow(self) -> None:
@@ -174,7 +174,7 @@ class _Cycle:
         Pods that one owner recreates and that exceed their limit again go after a back-off, as a crash loop does.
         """
         leaving = {victim.uid for victim in self.state.victims if victim.gone_at is None}
-        dedicated = bool(self.assessment.filesystems.dedicated_image_fs)
+        dedicated = bool(self.assessment.state.disks.dedicated_image_fs)
         config, now = self.draft.config, self.draft.now
         summed = summed_on_disk(self.state, self.layout, now)
         for eviction in local_storage_evictions(self.observation, config, dedicated_image_fs=dedicated, on_disk=summed):

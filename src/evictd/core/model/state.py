@@ -262,6 +262,11 @@ class State:
     """Whether the last cycle's decisions were not carried out."""
 
     @property
+    def disks(self) -> Filesystems:
+        """The layout of the filesystems; one filesystem for all of them before it was detected."""
+        return self.filesystems or Filesystems()
+
+    @property
     def victims(self) -> tuple[Victim, ...]:
         """The pods that leave: those that evictd chose, and those that another component deleted."""
         return (*self.in_flight, *self.leaving)

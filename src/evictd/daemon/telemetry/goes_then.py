@@ -10,7 +10,7 @@ from evictd.core.eviction.next_up import NextUp, first_to_go
 from evictd.core.eviction.reclaim import layout_of
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.observation import Filesystems, signal_observations
+from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
 from evictd.core.units.duration import SECOND
@@ -37,7 +37,7 @@ def goes_if_growth_lasts(
     """
     if answer is None or answer.signal not in _COUNTED or answer.victim is None:
         return None
-    supply = supply_of(answer.signal, layout_of(snapshot.state.filesystems or Filesystems()))
+    supply = supply_of(answer.signal, layout_of(snapshot.state.disks))
     held, rate, node = snapshot.state.holdings.get(supply), stated.get("fillRate"), snapshot.observation.node
     if held is None or node is None:
         return None
@@ -90,7 +90,7 @@ def goes_if_growth_ended(
     finding = min(soft, key=lambda each: each.grace_left or 0)
     then = snapshot.at + -(-(finding.grace_left or 0) // _CYCLE) * _CYCLE  # a grace period ends in a cycle
     still = _without_rates(node)
-    later, layout = replace(snapshot.observation, node=still), layout_of(state.filesystems or Filesystems())
+    later, layout = replace(snapshot.observation, node=still), layout_of(state.disks)
     seen, known = signal_observations(still), snapshot.config.thresholds
     first = then if then - snapshot.at >= WINDOW else snapshot.at + _CYCLE
     for at in range(first, then + 1, _CYCLE):
@@ -141,7 +141,7 @@ def _grown_level(level: MeasuredLevel | None, passed: int) -> MeasuredLevel | No
 
 def _grown_stats(snapshot: Snapshot, signal: Signal, grown: Mapping[str, int]) -> dict[str, PodStats]:
     stats = dict(snapshot.observation.pod_stats)
-    filesystem, dedicated = SIGNALS[signal].filesystem, (snapshot.state.filesystems or Filesystems()).dedicated_image_fs
+    filesystem, dedicated = SIGNALS[signal].filesystem, snapshot.state.disks.dedicated_image_fs
     for uid, more in grown.items():
         if (found := stats.get(uid)) is None:
             continue

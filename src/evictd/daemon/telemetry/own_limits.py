@@ -7,7 +7,7 @@ from typing import Any
 from evictd.core.eviction.local_storage import nearly_over
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionReason
-from evictd.core.model.observation import Filesystems, Observation
+from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.snapshot import Snapshot
@@ -57,7 +57,7 @@ def _near(
     state: State, observation: Observation, config: EvictionConfig, *, tenths: int = 9
 ) -> Iterator[tuple[Pod, str, int, int]]:
     """Yield each pod that uses so much of its own limit, what has that limit, what it uses and the limit."""
-    dedicated = bool((state.filesystems or Filesystems()).dedicated_image_fs)
+    dedicated = bool(state.disks.dedicated_image_fs)
     for pod, near in nearly_over(observation, config, dedicated_image_fs=dedicated, tenths=tenths):
         if near.usage is not None and near.limit is not None:
             yield pod, _OF[near.reason].format(near.subject), near.usage.value(), near.limit.value()
