@@ -7,10 +7,10 @@ from evictd.core.eviction.shortage import needed_with_growth
 from evictd.core.frozen import frozen
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.quantity import Quantity
-from evictd.render.culprit import culprit_parts
-from evictd.render.text import clean, pod_name, quantity_text
+from evictd.render.text import clean, pod_name, quantity_text, usage_text
 
 _COLLECTORS = "the collectors"
 """How the journal names node-level reclaim that is waited for."""
@@ -89,7 +89,7 @@ def _with_amounts(finding: NoAction, resource: Resource) -> tuple[str, str]:
     reachable = quantity_text(finding.reachable, resource)
     match finding.why:
         case NoActionReason.PROTECTED_CULPRIT if finding.pod is not None:
-            return culprit_parts(finding, finding.pod, resource)
+            return _culprit_parts(finding, finding.pod, resource)
         case NoActionReason.EVICTION_LIMIT_REACHED:
             limit = detail or (pod_name(finding.pod) if finding.pod is not None else "the last victims")
             missing = "" if _misses_nothing(finding.needed) else f"; {needed} missing"
@@ -120,6 +120,24 @@ def _with_amounts(finding: NoAction, resource: Resource) -> tuple[str, str]:
             )
         case _:
             raise KeyError(finding.why)
+
+
+def _culprit_parts(finding: NoAction, culprit: Pod, resource: Resource) -> tuple[str, str]:
+    """Return why no pod goes in the place of a culprit that may not go: which it is and why it may not, and then the amounts."""
+    name = pod_name(culprit)
+    if finding.needed is None:
+        why = clean(finding.detail) or "stalls and may not be evicted now"
+        return f"{name} {why}", "; no other pod goes in its place"
+    pod = f"{name} {clean(finding.detail) or 'holds or grows more and may not go'}"
+    pod = pod.replace("all of them", "all pods that may be evicted")
+    reachable = "-" if finding.reachable is None else usage_text(finding.reachable.value(), resource)
+    needed = needed_with_growth(finding, resource)
+    held = f"The others that may be evicted hold {reachable} together"
+    if finding.reachable is not None and not finding.reachable.nano:
+        return pod, f"; {needed}, and no pod that may be evicted holds any"
+    if finding.suffices:
+        return f"{pod}, and no pod within its request goes in its place yet", f"; {needed}. {held}"
+    return pod, f"; {needed}. {held}, so evicting them would not help"
 
 
 def _misses_nothing(needed: Quantity | None) -> bool:

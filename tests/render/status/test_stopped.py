@@ -17,7 +17,7 @@ from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
 from tests.render.status.test_view import shown
-from tests.render.test_culprit import culprit_finding
+from tests.render.test_stop_reason import culprit_finding
 
 
 def test_the_name_of_a_finding_goes_last() -> None:

@@ -13,12 +13,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import Message
 
 from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import decode, values
 from evictd.clients.cri.channel import A, Channel, Method, Pending
-from evictd.clients.cri.rows import Rows
 from evictd.errors import RuntimeNotFoundError
 
 DEFAULT_TIMEOUT_SECONDS = 120
@@ -27,6 +27,27 @@ READ_TIMEOUT_SECONDS = 10
 """A read takes milliseconds, or the runtime hangs; a result older than a housekeeping interval would be of no use."""
 
 T = TypeVar("T")
+
+_FIELD = descriptor_pb2.FieldDescriptorProto(
+    name="rows",
+    number=1,
+    label=descriptor_pb2.FieldDescriptorProto.LABEL_REPEATED,
+    type=descriptor_pb2.FieldDescriptorProto.TYPE_BYTES,
+)
+_FILE = descriptor_pb2.FileDescriptorProto(
+    name="evictd/rows.proto",
+    package="evictd",
+    syntax="proto3",
+    message_type=[descriptor_pb2.DescriptorProto(name="Rows", field=[_FIELD])],
+)
+Rows: Any = message_factory.GetMessageClass(
+    descriptor_pool.DescriptorPool().AddSerializedFile(_FILE.SerializeToString()).message_types_by_name["Rows"]
+)
+"""The form of `ListPodSandboxResponse` and `ListContainersResponse`, whose only field is the first; its rows stay serialized.
+
+So one row at a time is parsed. A pod's author can give it 110,000 labels: of a listing of 16 MiB of labels the whole message
+would take 100 MiB, its rows take the bytes that were received, once more.
+"""
 
 _RUNTIME = "RuntimeService"
 VERSION = Method(_RUNTIME, "Version", pb.VersionResponse)

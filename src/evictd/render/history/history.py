@@ -20,8 +20,8 @@ from evictd.render.deciding import chosen_because, evicted_because
 from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
 from evictd.render.history.freed_by_reclaim import held_by_unused, inodes_freed
-from evictd.render.history.kill_time import between_readings
 from evictd.render.history.pause import pause_text
+from evictd.render.history.recorded import between_readings
 from evictd.render.history.suspects import suspects_of, suspects_text
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget

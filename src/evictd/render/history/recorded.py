@@ -1,13 +1,16 @@
-"""Reads the ranking of one cycle, and single amounts, from its record, which may be damaged."""
+"""Reads the ranking of one cycle, its amounts and its times from its record, which may be damaged."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal, signal_named
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InvalidValueError
+from evictd.render.attribution import clock_text
 from evictd.render.text import clean
 
 Plain = Mapping[str, Any]
@@ -82,3 +85,15 @@ def threshold_signal(finding: Plain) -> Signal | None:
     """Return the signal of the threshold that a recorded finding is about; `None` for another finding, or a damaged one."""
     threshold = finding.get("threshold")
     return signal_named(str(threshold.get("signal"))) if isinstance(threshold, Mapping) else None
+
+
+def between_readings(record: JournalRecord) -> str:
+    """Write between which readings the kernel killed what this one found; empty where they are not known or a second apart."""
+    last = record.state.last_cycle_at
+    if last is None or record.now - last <= SECOND:
+        return ""
+    try:
+        earlier = rfc3339(parse_time(record.wall) - (record.now - last))
+    except InvalidValueError:  # a damaged time
+        return ""
+    return f"; it was between {clock_text(earlier)} and {clock_text(record.wall)}"
