@@ -35,10 +35,9 @@ _BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) ")
 class _Entry:
     shown: Decided
     uid: str = ""
+    """The pod of an eviction, a shortened grace period or a refusal; `shown` has that of an eviction alone."""
     device: Filesystem | None = None
     """A reclaim: the device that it was begun for."""
-    times: int = 0
-    since: int = 0
 
 
 class RecentDecisions:
@@ -65,7 +64,7 @@ class RecentDecisions:
     def _append(self, entry: _Entry) -> None:
         """Append an entry. Where all places are taken the oldest refusal goes: those of many pods would leave no eviction."""
         if len(self._entries) == REMEMBERED:
-            oldest = next((place for place, each in enumerate(self._entries) if each.times), 0)
+            oldest = next((place for place, each in enumerate(self._entries) if each.shown.refused), 0)
             del self._entries[oldest]
         self._entries.append(entry)
 
@@ -88,7 +87,7 @@ class RecentDecisions:
         """
         for number in reversed(range(len(self._entries))):
             entry = self._entries[number]
-            if entry.uid == uid and not entry.times:
+            if entry.uid == uid and not entry.shown.refused:
                 if entry.shown.why:
                     return False
                 took_most = bool(filled.pod) and filled.pod == entry.shown.pod
@@ -137,23 +136,21 @@ class RecentDecisions:
     def refused(self, refusal: Refusal, wall: int) -> None:
         """Replace the pod's eviction and its earlier refusals by a refusal."""
         uid = refusal.victim.uid
-        earlier = [each for each in self._entries if each.uid == uid]
-        times = 1 + sum(each.times for each in earlier)
-        since = min((each.since for each in earlier if each.times), default=wall)
+        earlier = [each.shown for each in self._entries if each.uid == uid and each.shown.refused]
         budget, detail = _BUDGET.search(refusal.answer.detail), refusal.answer.detail
         shown = Decided(
             wall=wall,
             kind=REFUSED,
             text="",
-            refused=times,
-            refused_since=since,
+            refused=1 + sum(each.refused for each in earlier),
+            refused_since=min((each.refused_since for each in earlier), default=wall),
             refused_pod=refusal.victim.full_name,
             refused_by=f"budget {budget['name']}" if budget else "the API server",
             refused_why="" if budget else detail,
         )
         shown = replace(shown, text=_refused_text([shown]))
         self._entries = deque((each for each in self._entries if each.uid != uid), maxlen=REMEMBERED)
-        self._append(_Entry(shown=shown, uid=uid, times=times, since=since))
+        self._append(_Entry(shown=shown, uid=uid))
 
     def all(self) -> tuple[Decided, ...]:
         """Return them, newest last."""

@@ -31,11 +31,10 @@ from evictd.daemon.telemetry.trends import Trend
 from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
 from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
 from evictd.render.attribution import attribution_document
+from evictd.render.documents import API_VERSION
 from evictd.render.node_view import NodeView, next_reasons, node_view
 from evictd.render.sentences import kept_away_text
 from evictd.render.text import incident_id
-
-API_VERSION = "evictd.io/v1alpha1"
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:

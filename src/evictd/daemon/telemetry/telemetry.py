@@ -22,7 +22,7 @@ from evictd.core.model.decision import (
     WithdrawEviction,
 )
 from evictd.core.model.finding import Finding, Ranking
-from evictd.core.model.observation import Filesystems, Observation, Problem, ReclaimOutcome, signal_observations
+from evictd.core.model.observation import Observation, Problem, ReclaimOutcome, signal_observations
 from evictd.core.model.oom import MemoryQoSDifference, OomScoreDifference
 from evictd.core.model.signal import NodeCondition
 from evictd.core.units.duration import MINUTE, SECOND
@@ -287,7 +287,7 @@ class Telemetry:
                 before=cycle.before.node_conditions,
                 reclaimed=reclaimed_signals(
                     ended_reclaims(cycle.before, state, cycle.observation.outcomes),
-                    layout_of(state.filesystems or Filesystems()),
+                    layout_of(state.disks),
                 ),
                 limits=limits_recorded(trends.limits, state, cycle.observation, cycle.config, cycle.now),
             ),

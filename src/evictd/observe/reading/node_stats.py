@@ -336,20 +336,17 @@ class NodeStatsReader:
 
     def _with_fresh_rates(self, node: NodeStats) -> NodeStats:
         """Read memory once more where the fill rate is old, as directly after a notification: the reading took milliseconds."""
-        paths = {
-            Signal.MEMORY_AVAILABLE: self._roots.node_cgroup,
-            Signal.ALLOCATABLE_MEMORY_AVAILABLE: self.kubepods.path,
-        }
+        of_node, of_pods = Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE
         return replace(
             node,
-            memory=self._with_fresh_rate(Signal.MEMORY_AVAILABLE, node.memory, paths, left_out(node)),
-            pods_memory=self._with_fresh_rate(Signal.ALLOCATABLE_MEMORY_AVAILABLE, node.pods_memory, paths),
+            memory=self._with_fresh_rate(of_node, node.memory, self._roots.node_cgroup, left_out(node)),
+            pods_memory=self._with_fresh_rate(of_pods, node.pods_memory, self.kubepods.path),
         )
 
     def _with_fresh_rate(
-        self, signal: Signal, memory: MemoryStats | None, paths: Mapping[Signal, str | None], hidden: int = 0
+        self, signal: Signal, memory: MemoryStats | None, path: str | None, hidden: int = 0
     ) -> MemoryStats | None:
-        path = paths[signal]
+        """Read the cgroup at `path` again for this; `hidden` bytes beside its working set count as used."""
         if memory is None or memory.available_bytes is None or memory.working_set_bytes is None or path is None:
             return memory
         if not self.recent_fill.is_old(signal):
