@@ -123,7 +123,7 @@ def test_a_configuration_is_obeyed_on_this_machine(tmp_path: Path, capsys: pytes
 def test_settings_alone_are_enough(tmp_path: Path) -> None:
     explained = this_machine(settings_with(root_dir=tmp_path, container_runtime_endpoint=f"unix://{tmp_path}/no.sock"))
     assert explained.thresholds == ()
-    assert explanation_document(explained)["policy"] == "Standard"
+    assert explanation_document(explained, rows=None)["policy"] == "Standard"
 
 
 def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_oom_score_differences_are_told(capsys: pytest.CaptureFixture[str]) -> N
     explained = node_view(
         "x", config, turn.observation, turn.step.state, turn.step.findings, now=cycles[-1].at, oom_scores=(difference,)
     )
-    assert explanation_document(explained)["oomScoreDifferences"] == [
+    assert explanation_document(explained, rows=None)["oomScoreDifferences"] == [
         {"pod": "default/report", "container": "main", "expected": 970, "found": 0, "cgroup": "/kubepods/x"}
     ]
     out = io.StringIO()

@@ -70,7 +70,7 @@ def test_every_view_says_it() -> None:
     snapshot, _ = filled()
     snapshot = replace(snapshot, state=replace(snapshot.state, in_flight=()))  # as if the pod had not been chosen
     status = status_of(snapshot, snapshot.at)
-    explained = explanation_document(snapshot_view(snapshot))
+    explained = explanation_document(snapshot_view(snapshot), rows=None)
     (entry,) = (each for each in status["signals"] if each["signal"] == "memory.available")
     assert entry["attribution"]["text"][0] == FILLED
     assert entry["attribution"]["since"] == "2023-11-14T22:13:20Z"
@@ -116,7 +116,7 @@ def test_what_one_pod_took_is_no_older_than_the_pod() -> None:
 def test_what_the_holders_of_memory_hold_adds_up_for_the_memory_of_pods_too() -> None:
     """Of the 1.46Gi of the pods' cgroup 2.41Gi were said to belong to no pod."""
     view = snapshot_view(incident_snapshot("23-threshold-never-clear", 90.4))
-    texts = {text for queue in view.queues if queue.held for text in attribution_lines(queue.held)}
+    texts = {text for queue in view.queues if queue.held for text in attribution_lines(queue.held, None)}
     assert len(view.queues) == 2
     assert texts == {"of 3.87Gi used of memory, evictable pods hold 1.46Gi; 2.41Gi belong to no pod"}
 

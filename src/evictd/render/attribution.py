@@ -28,7 +28,7 @@ def attribution_document(held: Attribution | None, wall: int | None) -> Document
     return {**encode_finding(held), "since": since, "text": list(attribution_lines(held, wall))}
 
 
-def attribution_lines(held: Attribution, wall: int | None = None) -> tuple[str, ...]:
+def attribution_lines(held: Attribution, wall: int | None) -> tuple[str, ...]:
     """Write what filled the supply since it became short, and who holds it.
 
     On a calm disk logs and volumes are not walked, so who holds it is not known there.

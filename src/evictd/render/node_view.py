@@ -32,7 +32,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.attribution import attribution_document
 from evictd.render.deciding import instead_of_others, is_tie
-from evictd.render.documents import API_VERSION, TOP_ROWS, Document
+from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import finding_text, goes_before, goes_last, passed_over_text, rivals
 from evictd.render.text import protection
 
@@ -193,7 +193,7 @@ def placed_rows(
 _FORM = Form({})
 
 
-def explanation_document(explained: NodeView, *, rows: int | None = TOP_ROWS) -> Document:
+def explanation_document(explained: NodeView, *, rows: int | None) -> Document:
     """Write an explanation as plain values; `rows` of `None` keeps every pod."""
     return {
         "apiVersion": API_VERSION,

@@ -160,8 +160,8 @@ def test_where_stops_have_taken_long_a_threshold_is_led_earlier() -> None:
         reading = replace(seen(left, 500), stop_time=slow)
         assert is_led(HARD, reading, AUTO) is led
         assert (left * MIB < led_limit(500 * MIB, slow)) is led
-    assert lead_time(slow) == slow + 500 * MILLISECOND
-    assert lead_time(None) == lead_time(SECOND // 4) == LEAD_TIME
+    assert lead_time(slow, None) == slow + 500 * MILLISECOND
+    assert lead_time(None, None) == lead_time(SECOND // 4, None) == LEAD_TIME
 
 
 def test_an_early_eviction_and_the_end_of_the_fill() -> None:

@@ -80,8 +80,8 @@ def report_frequency(config: KubeletConfiguration, *, update_was_set: bool) -> i
 def build_eviction_config(
     config: KubeletConfiguration,
     *,
-    policy: Policy = Policy.STANDARD,
-    hard_origins: Mapping[str, Origin] | None = None,
+    policy: Policy,
+    hard_origins: Mapping[str, Origin],
     ignore_allocatable: bool = False,
 ) -> tuple[EvictionConfig, list[ConfigProblem]]:
     """Build the core's configuration, and list the faults of the eviction maps.
@@ -94,7 +94,7 @@ def build_eviction_config(
         soft=config.eviction_soft,
         soft_grace_period=config.eviction_soft_grace_period,
         minimum_reclaim=config.eviction_minimum_reclaim,
-        hard_origins=hard_origins or {},
+        hard_origins=hard_origins,
     )
     enforced = [key for key in config.enforce_node_allocatable if key not in hidden]
     thresholds, problems = parse_threshold_config(maps, enforce_node_allocatable=enforced)

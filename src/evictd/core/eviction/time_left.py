@@ -92,7 +92,7 @@ def _may_be_frozen(eviction: EvictPod, threshold: Threshold, config: EvictionCon
     return eviction.grace_period_seconds > 0 and not config.protects(eviction.pod)
 
 
-def lead_time(measured: int | None, collect_time: int | None = None) -> int:
+def lead_time(measured: int | None, collect_time: int | None) -> int:
     """Return the nanoseconds that an eviction takes, from the measured times of stops, and on a disk of collections."""
     return stop_time(measured) + RATE_AGE + min(collect_time or 0, LONGEST_COLLECT_TIME)
 

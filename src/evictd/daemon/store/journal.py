@@ -46,9 +46,7 @@ class JournalFile:
         """Open the file and reserve the blocks of the next records; raises OSError where it cannot be opened."""
         if self._fd < 0:
             self._open()
-        if self._reserved < self._size + RESERVED_BYTES // 2 and reserve_beyond_end(
-            self._fd, self._size, RESERVED_BYTES
-        ):
+        if self._reserved < self._size + RESERVED_BYTES // 2 and _reserve_beyond_end(self._fd, self._size):
             self._reserved = self._size + RESERVED_BYTES
 
     def append(self, line: bytes) -> None:
@@ -139,10 +137,10 @@ def _is_eviction(line: bytes) -> bool:
     return _EVICTION in line.partition(_FINDINGS)[0] or any(each in line for each in _BY_OTHERS)
 
 
-def reserve_beyond_end(fd: int, size: int, length: int) -> bool:
-    """Reserve `length` bytes after the first `size` of a file without making it longer; whether that was possible.
+def _reserve_beyond_end(fd: int, size: int) -> bool:
+    """Reserve `RESERVED_BYTES` after the first `size` of a file without making it longer; whether that was possible.
 
     Reserved blocks cannot be taken by another file, except on copy-on-write filesystems such as btrfs, where this does nothing.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    return bool(libc.fallocate(fd, _KEEP_SIZE, ctypes.c_int64(size), ctypes.c_int64(length)) == 0)
+    return bool(libc.fallocate(fd, _KEEP_SIZE, ctypes.c_int64(size), ctypes.c_int64(RESERVED_BYTES)) == 0)
