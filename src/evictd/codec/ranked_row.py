@@ -1,4 +1,9 @@
-"""A row of a recorded ranking, and by how much less use of the evicted pod another pod is before it in the ranking."""
+"""Reads a recorded ranking for `evictd advise`: the pod behind the evicted one, and by how narrow a margin that one was first.
+
+The keys of a ranking are, in order, whether usage exceeds the request, the preference, the priority, and usage above the request
+(`core.eviction.rank`). The margin is the least amount, in the unit of the usage, with which less another pod would have been
+first.
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Defines the values that the CRI client returns; types of grpc and protobuf do not leave this package.
+"""Defines the values that the CRI client returns; types of grpclib and protobuf do not leave this package.
 
 They are the messages of `runtime.v1` with the fields that evictd reads, and of the annotations only those named here: a pod's
 author writes up to 256 KiB of them, and a node may have 10,000 containers. A field that the runtime left unset is `None`; times

@@ -1,6 +1,6 @@
 """One reading of the node at one time: all that a decision may know of the world.
 
-The shell builds it (`observe.node`, `codec.scenario`); the core only reads it. `signal_observations` turns the numbers into
+The shell builds it (`observe.reading`, `codec.scenario`); the core only reads it. `signal_observations` turns the numbers into
 what thresholds are compared with (kubelet `makeSignalObservations`).
 """
 

@@ -1,4 +1,8 @@
-"""Names the settings beside thresholds with which a configuration may act before another one."""
+"""Names the settings, thresholds apart, with which a configuration may act before another one, or for longer.
+
+A journal has only the cycles in which something was decided. `evictd replay` under other settings says which of them might have
+acted between these cycles.
+"""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,13 @@
-"""Finds the pod that goes when a threshold acts, if what grows now grows on until then, or if it has ended."""
+"""Finds the pod that goes when a threshold acts, where it is another one than the pod that would go now.
+
+By the time at which a threshold acts the pods that grow now hold more, or their growth is over and decides no more. So the core
+is asked about a reading that was not made yet (`first_to_go`):
+
+* `goes_if_growth_lasts`: when the first threshold acts, each pod and what belongs to none have grown on as in the last minute.
+  The node's amount, the pods' statistics (for the ranking) and the holdings (for the laws) are all moved on by the same growth.
+* `goes_if_growth_ended`: at the end of a grace period nothing has grown since. The holdings are followed over readings that are
+  all the same, until growth of before does not count any more.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

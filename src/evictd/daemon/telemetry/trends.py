@@ -2,6 +2,20 @@
 
 A value that each cycle replaces: `advanced` returns the next one, and readers on other threads keep theirs. It is bounded: for
 each signal an hour in slots of 30 s, each with its reading of the least amount, and the last minute for the present rate.
+
+Theory of operation: a rate is by how much `available` falls a second, in the signal's unit; below zero it rises. No single rate
+says when a threshold will be met: the mean of a minute hides a fill that has just begun, two readings show scatter. So a `Trend`
+has several, each over readings of the last minute, and none over a jump (`render.jump`):
+
+    fill_rate     from the first reading since the last jump to the last one
+    present_rate  the same, or that of the last ten seconds or more where each reading of them fell faster by a quarter
+    lately        that of the last ten seconds or more, where it is less than half of `fill_rate`: the fall is ending
+    last_fall     that of the last two readings, where it is more than twice `present_rate`: a fall may have just begun
+    last_change   that of the last two readings that are two seconds apart, whatever it is
+    rate_before   that before the last jump
+
+`enough` and `stands_out` say whether the readings are more than scatter, `has_ended` and `recovered_from` whether the fall will
+not go on. `fall_began` looks for the begin of the fall in the whole hour.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

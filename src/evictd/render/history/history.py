@@ -2,6 +2,11 @@
 
 One event for each eviction, refusal, collection and change of the node's conditions, and for each victim that is gone. A journal
 goes on over restarts and boots, so the history does as well. Damaged parts of a record give fewer events, never an error.
+
+Theory of operation: `_Reader` goes through the records once, the oldest first, and makes the events of each from it and from what
+is kept of those before. What only a later record tells is added by three passes over all events: an eviction that was refused was
+only asked for (`_mark_refused`), a condition for which no pod was evicted has a cause (`_name_causes`), a deletion of images gave
+back inodes (`_name_inodes`).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
