@@ -11,7 +11,6 @@ from evictd.core.eviction.evict import evict_for_pressure
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import (
-    LEAD_TIME,
     LONGEST_COLLECT_TIME,
     LONGEST_STOP_TIME,
     SHORTEST,
@@ -151,7 +150,7 @@ def test_nothing_is_led_by_default_nor_by_the_kubelet_nor_for_a_soft_threshold_n
 @given(left=st.integers(100, 2000), rate=st.integers(1, 4000))
 def test_the_watch_wakes_for_what_the_core_acts_on(left: int, rate: int) -> None:
     assert is_led(HARD, seen(left, rate), AUTO) == (left * MIB < led_limit(rate * MIB))
-    assert led_limit(SECOND) == LEAD_TIME
+    assert led_limit(SECOND) == SECOND
 
 
 def test_where_stops_have_taken_long_a_threshold_is_led_earlier() -> None:
@@ -161,7 +160,7 @@ def test_where_stops_have_taken_long_a_threshold_is_led_earlier() -> None:
         assert is_led(HARD, reading, AUTO) is led
         assert (left * MIB < led_limit(500 * MIB, slow)) is led
     assert lead_time(slow, None) == slow + 500 * MILLISECOND
-    assert lead_time(None, None) == lead_time(SECOND // 4, None) == LEAD_TIME
+    assert lead_time(None, None) == lead_time(SECOND // 4, None) == SECOND
 
 
 def test_an_early_eviction_and_the_end_of_the_fill() -> None:
@@ -219,7 +218,7 @@ def test_a_disk_is_led_by_its_own_option_while_it_lasts_less_than_a_collection_a
 ) -> None:
     reading = replace(seen(left, rate), collect_time=collect)
     assert is_led(DISK, reading, ON_DISK) == (left * MIB < led_limit(rate * MIB, None, collect))
-    assert led_limit(SECOND, None, collect) == LEAD_TIME + min(collect or 0, LONGEST_COLLECT_TIME)
+    assert led_limit(SECOND, None, collect) == SECOND + min(collect or 0, LONGEST_COLLECT_TIME)
     assert not is_led(DISK, reading, AUTO)
     assert not is_led(HARD, reading, ON_DISK)
     assert not is_led(threshold("nodefs.available", "100Mi", grace="1m"), reading, ON_DISK)

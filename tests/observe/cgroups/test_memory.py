@@ -9,7 +9,7 @@ from evictd.core.model.config import MemoryFormula
 from evictd.core.model.stats import MemoryStats, PressureStall, SwapStats
 from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.observe.cgroups.memory import NodeMemoryReader, huge_pages, parse_meminfo
+from evictd.observe.cgroups.memory import NodeMemoryReader, parse_meminfo
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
 from tests.trees import FILE_PAGES, MEMINFO, PROC, Tree, plant, v1_node, v2, v2_node
@@ -142,7 +142,6 @@ def test_the_gauges_hold_both_formulas_and_values_without_a_threshold(tmp_path: 
     assert gauges.capacity_bytes == TOTAL
     assert gauges.mem_available_bytes == 9_000_000 * KIB
     assert gauges.working_set_available_bytes == TOTAL - 4_000_000_000
-    assert gauges.huge_pages_bytes == 16384 * KIB
     assert gauges.pressure_some == gauges.pods_pressure_some == PressureStall(1.5, 0.25, 0.0, 12345)
     assert gauges.pressure_full == gauges.pods_pressure_full == PressureStall(0.5, 0.0, 0.0, 678)
 
@@ -218,11 +217,6 @@ def test_meminfo_keeps_the_units_of_each_line() -> None:
     found = parse_meminfo(MEMINFO.encode())
     assert found["HugePages_Total"] == 8
     assert found["Hugepagesize"] == 2048 * KIB
-
-
-def test_huge_pages_of_an_older_kernel_are_number_times_size() -> None:
-    assert huge_pages({"HugePages_Total": 8, "Hugepagesize": 2048 * KIB}) == 16384 * KIB
-    assert huge_pages({}) is None
 
 
 def test_a_number_of_thousands_of_digits_is_left_out() -> None:

@@ -13,6 +13,7 @@ from evictd.observe.disk_usage.disk_requests import DiskRequests, layer_steps
 from evictd.observe.disk_usage.pod_disk import DiskRequest, LayerRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.reading.roots import Roots
+from tests.observe.disk_usage.test_pod_meter import to_the_end
 from tests.observe.runtime_double import container, view
 from tests.playbook import pod
 from tests.trees import Link, Tree, plant, v2
@@ -114,7 +115,7 @@ def measured(base: Path, snapshots: Tree) -> PodDisk:
     plant(base / "snapshots", snapshots)
     roots = Roots(kubelet_dir=plant(base / "kubelet", {}), pod_logs_dir=plant(base / "logs", {}), proc=base / "proc")
     request = DiskRequest(uid="u1", namespace="ns", name="web", layers=(layer,))
-    return PodDiskMeter(roots, lambda: 42).measure(request)
+    return to_the_end(PodDiskMeter(roots, lambda: 42), request)
 
 
 def test_a_layer_is_walked_with_the_pod(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ chooses instead. Three rules follow, none of which the kubelet has:
 * Grace. The documentation says that a hard threshold kills without grace; the kubelet gives one second, and PID 1 of a container
   ignores SIGTERM. So the second is given only where it and the stop fit into the time left (`fit_grace`).
 * Lead, off by default (`memory.lead: Auto`, `disk.lead: Auto`). A hard threshold is met before it is crossed while the time left
-  is shorter than an eviction takes on this node, at least `LEAD_TIME`; of a disk the collection before it comes on top. A slow
+  is shorter than an eviction takes on this node, at least a second; of a disk the collection before it comes on top. A slow
   fill is never acted on early: at 50 MiB/s the time falls below one second only when 50 MiB are left.
 * Freeze, off by default (`disk.freeze: Auto`). A pod that leaves a disk less than `FREEZE_WITHIN` is frozen before it is asked to
   stop, so that it writes nothing more, and thawed `THAWED_TIME` before the end of its grace, in which it can handle SIGTERM. So
@@ -32,7 +32,6 @@ LONGEST_STOP_TIME = 10 * SECOND
 """The most: one stop that hung for minutes must not take the grace from pods that fill slowly."""
 RATE_AGE = STOP_TIME
 """Nanoseconds by which an eviction begins earlier, because the measured rate is slightly old."""
-LEAD_TIME = STOP_TIME + RATE_AGE
 LONGEST_COLLECT_TIME = 10 * SECOND
 """The most that a collection is taken to need: one that removed a hundred images must not make evictd act minutes early."""
 FREEZE_WITHIN = 2 * SECOND

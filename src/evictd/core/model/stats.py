@@ -161,7 +161,6 @@ class NodeGauges:
     """Capacity minus working set, independent of the configured formula."""
     unallocatable_bytes: int | None = None
     """Bytes that the configured formula counts as available although no process can allocate them; `None`: no such bytes."""
-    huge_pages_bytes: int | None = None
     pressure_some: PressureStall | None = None
     pressure_full: PressureStall | None = None
     pods_pressure_some: PressureStall | None = None

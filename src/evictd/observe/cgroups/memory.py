@@ -3,7 +3,7 @@
 `memory.available` is capacity minus working set, as the kubelet computes it (docs/kubelet.md). With the formula `MemAvailable`
 it is the kernel's estimate of that name in /proc/meminfo, which counts active page cache as reclaimable
 (kubernetes/kubernetes#43916), and the kernel's own memory and its reserves as used; `Lowest` is the lower of the two, and `Auto`
-as well, with the difference for soft thresholds. The gauges hold both, and the huge pages, swap and pressure that no threshold
+as well, with the difference for soft thresholds. The gauges hold both, and the pressure that no threshold
 refers to.
 """
 
@@ -205,7 +205,6 @@ class NodeMemoryReader:
             mem_available_bytes=meminfo.get("MemAvailable"),
             working_set_available_bytes=None if capacity is None or working_set is None else capacity - working_set,
             unallocatable_bytes=self._unallocatable(reading),
-            huge_pages_bytes=huge_pages(meminfo),
             pressure_some=pressure.get("some"),
             pressure_full=pressure.get("full"),
             pods_pressure_some=pods_pressure.get("some"),
@@ -267,11 +266,3 @@ def _kernels_estimate(reading: NodeReading) -> int | None:
     if reading.capacity is None or reading.working_set is None or reading.clean_file is None:
         return None
     return min(estimate, max(reading.capacity - reading.working_set + reading.clean_file, 0))
-
-
-def huge_pages(meminfo: Mapping[str, int]) -> int | None:
-    """Return the bytes reserved for all huge pages, which other allocations cannot use (kubernetes/kubernetes#137984)."""
-    if "Hugetlb" in meminfo:
-        return meminfo["Hugetlb"]
-    total, size = meminfo.get("HugePages_Total"), meminfo.get("Hugepagesize")
-    return None if total is None or size is None else total * size

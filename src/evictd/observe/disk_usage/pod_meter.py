@@ -98,13 +98,6 @@ class PodDiskMeter:
         """Return a measurement of all parts of a pod, of which nothing is done yet."""
         return PodMeasurement(self, request)
 
-    def measure(self, request: DiskRequest) -> PodDisk:
-        """Measure all parts of a pod to the end."""
-        measurement = self.begin(request)
-        for _ in measurement.steps():
-            pass
-        return measurement.found
-
 
 class PodMeasurement:
     """One measurement of one pod; a part that fails is a problem and does not affect the others."""
