@@ -185,6 +185,7 @@ class RuntimeTermination:
             self._back_off(now)
 
     def _advance(self, now: int) -> None:
+        """Take the next step if its time has come; while a stop is unanswered, only one that a grace period's end makes due."""
         if any(not call.done() for call in self._stops.values()):
             if self._waiting and now >= self.state.grace_ends_at:
                 self._stop_next(now)

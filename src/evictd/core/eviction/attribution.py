@@ -43,6 +43,7 @@ def with_holdings(
 
 
 def _crossing(holdings: SupplyHoldings, observation: Observation) -> Crossing:
+    """Return what each holder had when its growth began within about the last minute: the lowest of that time."""
     pods, elsewhere = holdings.used, holdings.elsewhere
     lowest = (
         {**pods, **{uid: each.lowest_of_both for uid, each in holdings.growing.items()}} if holdings.growing else pods

@@ -111,6 +111,7 @@ class StandardChooser:
     def _unless_paused(
         self, ranking: Ranking, victim: RankedPod, candidates: Sequence[RankedPod], passed: tuple[Finding, ...]
     ) -> Choice:
+        """Evict the pod unless evictions are paused (law Effect); then one that may go all the same, or none."""
         shortage, supply = self._shortage, self._shortage.supply
         pause = pause_of(self._state, supply, self._observation, self._now)
         if pause is None or self._now >= pause.until:
@@ -137,6 +138,7 @@ class StandardChooser:
         return Choice(eviction=None, findings=(ranking, *passed, stop))
 
     def _evict(self, ranking: Ranking, row: RankedPod, passed: tuple[Finding, ...]) -> Choice:
+        """Return the choice of this pod, with what is known of its usage and of the shortage beside the reason."""
         shortage, config = self._shortage, self._config
         stats = self._observation.pod_stats.get(row.uid)
         eviction = evict_for_pressure(row, shortage.threshold, shortage.seen, stats, config)
@@ -267,6 +269,10 @@ class StandardChooser:
         rows: Sequence[RankedPod],
         skips: Mapping[str, Skip],
     ) -> NoAction | None:
+        """Return why no pod goes in the place of a culprit that may not go; `None` where there is none, or it is the victim.
+
+        Suspects are the pods that no eviction can end now, and all pods together that were not measured.
+        """
         if victim.uid in skips:
             return None
         leaving = {each.uid for each in self._state.victims if each.is_leaving(self._now)}

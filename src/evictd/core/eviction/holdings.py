@@ -99,6 +99,12 @@ def _is_recent(holdings: SupplyHoldings, now: int) -> bool:
 def _read(
     supply: Signal, seen: SignalObservation, state: State, observation: Observation, *, layout: Layout, now: int
 ) -> SupplyHoldings:
+    """Return who holds a supply as of this reading.
+
+    What belongs to no pod (`elsewhere`) is the used amount less what pods were measured to hold, less the rest of the pods'
+    cgroup (the pods that were not measured), and less what victims that have ended still owe. Around the end of a victim these
+    are read at slightly different times; `_gone_with_cgroup` and `_given_back` keep that from showing as growth.
+    """
     before = state.holdings.get(supply, NOTHING_REMEMBERED)
     used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
     measured = sum(used.values())

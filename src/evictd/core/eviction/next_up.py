@@ -110,6 +110,7 @@ def _most_urgent(thresholds: list[Threshold], seen: Mapping[Signal, SignalObserv
 
 
 def _next_up(threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, now: int) -> NextUp:
+    """Return the pod that would go if this threshold were due now, or why none would; and what comes before that eviction."""
     layout = layout_of(state.disks)
     if may_only_report(observation, config):
         choice = Choice(

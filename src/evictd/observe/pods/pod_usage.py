@@ -124,6 +124,7 @@ class PodUsageReader:
         return pod_cgroup(sources.pods_cgroup, pod.uid, _QOS_FOLDER[pod.qos_class])
 
     def _pod(self, pod: Pod, members: tuple[CriContainer, ...], sources: UsageSources) -> PodStats:
+        """Join what cgroups, the last walk and the runtime say of a pod; `members` are its containers, running ones first."""
         path = self._pod_path(pod, sources)
         disk = sources.disks.get(pod.uid)
         logs = dict(disk.logs) if disk is not None else {}

@@ -231,6 +231,10 @@ class NodeObserver:
     def _view(
         self, request: ObserveRequest, manifests: Manifests, near: Collection[Filesystem]
     ) -> tuple[RuntimeView | None, tuple[Problem, ...]]:
+        """List the runtime, or return its last listing where that suffices or no other can be had; and what failed.
+
+        Of what is not asked for, the last answers stay, with their own time stamps. `None` without a listing.
+        """
         last = self._last
         if self._runtime is None:
             return None, ()

@@ -197,6 +197,10 @@ class MemoryWatch:
         return False
 
     def _distance(self, signal: Signal, limit: int, now: int) -> int | None:
+        """Return the bytes between what is available now and the limit, below 0 after a crossing; `None` where it is unread.
+
+        Beside that, note the reading for the rates, and set the kernel's notification where one covers this limit.
+        """
         memory = self._sources[signal]()
         if memory is None or memory.available_bytes is None:
             return None
