@@ -58,8 +58,9 @@ from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.filesystems.mounts import parse_mountinfo
 from evictd.render.advice.advice import advice_document, print_advice
 from evictd.render.console import make_console
+from evictd.render.history.condition_spans import condition_spans
 from evictd.render.history.document import history_document
-from evictd.render.history.history import condition_spans, history
+from evictd.render.history.history import history
 from evictd.render.history.page import history_page
 from evictd.render.history.table import print_history
 from evictd.simulation import simulate

@@ -16,8 +16,9 @@ from evictd.commands.journals import add_journal_argument, add_journal_options, 
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
+from evictd.render.history.condition_spans import condition_spans
 from evictd.render.history.document import history_document
-from evictd.render.history.history import EventKind, HistoryEvent, condition_spans, history
+from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.history.kubelet_comparison import (
     compare_with_kubelet,
     kubelet_comparison_document,

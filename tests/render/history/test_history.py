@@ -21,8 +21,9 @@ from evictd.commands.world_journal import journal_lines
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.console import make_console
+from evictd.render.history.condition_spans import condition_spans
 from evictd.render.history.document import history_document
-from evictd.render.history.history import EventKind, HistoryEvent, condition_spans, event_line, history, killed_of
+from evictd.render.history.history import EventKind, HistoryEvent, event_line, history, killed_of
 from evictd.render.history.table import print_history, totals_text
 from evictd.render.replay.replayed import recorded_text
 from tests.daemon.world import GI, NOW
@@ -47,11 +48,6 @@ def test_an_eviction_has_its_numbers_and_its_pod() -> None:
     assert event.evidence["because"]["signal"] == "memory.available"
 
 
-def test_conditions_have_their_begin_and_end() -> None:
-    (span,) = condition_spans(history(journal()))
-    assert (span.type, span.since, span.until) == ("MemoryPressure", "2026-01-01T00:16:00Z", "2026-01-01T00:26:00Z")
-
-
 def test_a_withdrawn_eviction_is_an_event() -> None:
     import msgspec
 
@@ -66,26 +62,6 @@ def test_a_withdrawn_eviction_is_an_event() -> None:
 def test_a_dry_run_says_would() -> None:
     event = next(each for each in history(journal(dry_run=True)) if each.kind is EventKind.EVICTED)
     assert event_line(event).startswith("would evict")
-
-
-def test_a_condition_that_stands_when_a_dry_run_ends_begins_then() -> None:
-    """Live, nothing was listed, and `MemoryPressure since` had the time at which the dry run would have reported it."""
-    import msgspec
-
-    decided = {"kind": "ReportConditions", "conditions": ["MemoryPressure"]}
-    records = [
-        msgspec.structs.replace(journal()[0], wall=wall, decisions=(decided,), extra=RecordedExtra(dry_run=dry_run))
-        for wall, dry_run in (("2026-01-01T00:00:00Z", True), ("2026-01-01T01:00:00Z", False))
-    ]
-    events = list(history(records))
-    assert [event_line(each) for each in events] == [
-        "MemoryPressure begins; a dry run reports no condition",
-        "MemoryPressure begins",
-    ]
-    assert [(each.since, each.until) for each in condition_spans(events)] == [
-        ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"),
-        ("2026-01-01T01:00:00Z", None),
-    ]
 
 
 def test_a_condition_of_a_dry_run_is_not_reported() -> None:

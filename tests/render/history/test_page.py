@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from evictd.render.history.history import condition_spans, history
+from evictd.render.history.condition_spans import condition_spans
+from evictd.render.history.history import history
 from evictd.render.history.page import history_page
 from tests.render.recorded_journal import journal
 

@@ -4,8 +4,9 @@ import io
 from dataclasses import replace
 
 from evictd.render.console import make_console
+from evictd.render.history.condition_spans import ConditionSpan
 from evictd.render.history.document import history_document
-from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent
+from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.table import print_history, totals_text
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from evictd.daemon.telemetry.http import HttpServer
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.history.history import condition_spans, history
+from evictd.render.history.condition_spans import condition_spans
+from evictd.render.history.history import history
 from evictd.render.history.page import history_page
 from evictd.render.incident.view import incident_page
 from tests.recorded_errors import NoErrors

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from evictd.codec.plain import Form
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.history.history import ConditionSpan, HistoryEvent, event_line
+from evictd.render.history.condition_spans import ConditionSpan
+from evictd.render.history.history import HistoryEvent, event_line
 from evictd.render.history.why import PodWhy, why_lines
 
 _FORM = Form({})

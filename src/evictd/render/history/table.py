@@ -5,8 +5,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from evictd.render.console import print_line
+from evictd.render.history.condition_spans import ConditionSpan
 from evictd.render.history.folded_events import folded_events
-from evictd.render.history.history import ConditionSpan, EventKind, HistoryEvent, event_line
+from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.text import clean, counted
 
 if TYPE_CHECKING:
