@@ -29,10 +29,9 @@ def are_enough(leaving: Sequence[Document], signal: str) -> bool:
 
 
 def may_have_grown(leaving: Sequence[Document], entry: Document) -> bool:
-    """Whether what no measured pod took may be of a pod that is being evicted, whose usage at that time is not known."""
-    rows = [row for row in leaving if row.get("signal") == entry["signal"]]
+    """Whether what no measured pod took may be of a pod that is being evicted: its usage may be of an earlier time, or unknown."""
     outdated = (entry.get("attribution") or {}).get("outdated")
-    return bool(outdated) and any(row["held"] is None for row in rows)
+    return bool(outdated) and any(row.get("signal") == entry["signal"] for row in leaving)
 
 
 def _amounts(leaving: Sequence[Document], signal: str) -> tuple[int, int] | None:
