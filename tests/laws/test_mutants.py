@@ -21,10 +21,12 @@ from evictd.core.eviction import (
     choose,
     chooser,
     collecting,
+    effect,
     freshness,
     holdings,
     leaving,
     ledger,
+    need,
     rank,
     reclaim,
     standard,
@@ -39,8 +41,10 @@ from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from tests.core.eviction import test_backoff as of_backoff
+from tests.core.eviction import test_effect as of_effect
 from tests.core.eviction import test_freshness as of_freshness
 from tests.core.eviction import test_leaving as of_leaving
+from tests.core.eviction import test_ledger as of_ledger
 from tests.core.eviction import test_need as of_need
 from tests.core.eviction import test_standard as stories
 from tests.core.eviction import test_synchronize as of_synchronize
@@ -51,6 +55,7 @@ from tests.laws.generated import Moment, by_the_core, configs, scenarios
 from tests.laws.test_model_check import walk
 from tests.world import test_hidden_release as of_hidden_release
 from tests.world import test_leak_of_priority as of_priority
+from tests.world import test_returning_pod as of_returning
 
 TESTS = Path(__file__).parents[1]
 Faulty = Callable[[Any], Any]
@@ -176,6 +181,16 @@ def as_if_none_was_leaving(right: Any) -> Any:
 
 def only_what_was_read(found: Any, *_: Any) -> Any:
     return replace(found, state=replace(found.state, last_seen=found.observations))
+
+
+def recreated_without_far_over(victim: Any, short: Shortage) -> Shortage:
+    """The shortage, in which a pod of twice its request is not created again."""
+    return replace(short, recreated=short.recreated - {victim.uid}) if short.is_far_over(victim) else short
+
+
+def unread(eviction: Any) -> Any:
+    """An eviction that does not know what its pod used."""
+    return replace(eviction, because=replace(eviction.because, usage=None))
 
 
 def unread_is_over(found: Any, tested: Any, thresholds: Any, observations: Mapping[Signal, Any], *_: Any) -> Any:
@@ -483,6 +498,32 @@ FAULTS = [
         name="is_far_over",
         faulty=always(value=True),
         law=partial(of_priority.test_a_pod_whose_owner_creates_it_again_goes_once_and_then_the_leak, 0),
+    ),
+    Fault(
+        point=41,
+        what="a pod of twice its request that is created again goes before the leak as if its end lasted",
+        place=need,
+        name="_leak_instead",
+        faulty=first(lambda victim, rows, short: (victim, rows, recreated_without_far_over(victim, short))),
+        law=of_returning.test_a_leak_goes_before_a_pod_of_twice_its_request_that_returns,
+    ),
+    Fault(
+        point=42,
+        what="a pod slightly over its request goes again and again beside growth that no eviction ends",
+        place=effect,
+        name="elsewhere_grows",
+        faulty=always(value=False),
+        law=partial(
+            of_effect.test_a_pod_slightly_over_its_request_does_not_return_beside_growth_elsewhere, 110, 60, may=False
+        ),
+    ),
+    Fault(
+        point=43,
+        what="a victim that was not read when it was chosen owes nothing",
+        place=standard,
+        name="victim_of",
+        faulty=lambda right: lambda eviction, *rest, **named: right(unread(eviction), *rest, **named),
+        law=of_ledger.test_a_victim_that_was_not_measured_in_this_reading_owes_what_it_was_measured_to_use_before,
     ),
 ]
 NEVER_THERE = [
