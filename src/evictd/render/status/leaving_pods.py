@@ -29,7 +29,7 @@ def are_enough(leaving: Sequence[Document], signal: str) -> bool:
 
 
 def may_have_grown(leaving: Sequence[Document], entry: Document) -> bool:
-    """Whether what no measured pod took may be of a pod that is being evicted: its usage may be of an earlier time, or unknown."""
+    """Whether what no measured pod took may be of a pod that is being evicted, whose usage is of an earlier time or unknown."""
     outdated = (entry.get("attribution") or {}).get("outdated")
     return bool(outdated) and any(row.get("signal") == entry["signal"] for row in leaving)
 
