@@ -19,8 +19,9 @@ from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, Reclaiming, State, Victim
+from evictd.core.model.threshold import stall_threshold
 from evictd.core.units.duration import SECOND
-from tests.playbook import Playbook, config, node, pod, threshold, usage
+from tests.playbook import Playbook, as_kubelet, config, node, pod, threshold, usage
 
 NODEFS, MEMORY = Signal.NODEFS_AVAILABLE, Signal.MEMORY_AVAILABLE
 LEAVING = Victim(uid="a", cause=NODEFS, until=9 * SECOND, owed={NODEFS: 50}, available_before={NODEFS: 100})
@@ -125,6 +126,24 @@ def test_a_victim_that_was_not_measured_in_this_reading_owes_what_it_was_measure
     book.at("10s", memory="500Mi of 8Gi").conditions("MemoryPressure").evicts("a")
     [victim] = book.state.in_flight
     assert victim.owed == {MEMORY: 2 << 30}
+
+
+def test_what_a_victim_owes_of_a_stall_is_not_known() -> None:
+    """The memory by which it was ranked is no share of the time: with it no pod that leaves anyway was shortened."""
+    stall = stall_threshold(Signal.PODS_MEMORY_FULL_10, 2000, duration=0, hard=True)
+    memory = replace(config(hard={}), thresholds=(stall,))
+    book = Playbook(memory, pods=[pod("a")], usage=[usage(pod("a"), memory="2Gi", stall=50)])
+    book.at("0s", memory="3Gi of 8Gi", stall=50).conditions("MemoryPressure").evicts("a")
+    [victim] = book.state.in_flight
+    assert stall.signal not in victim.owed
+
+
+def test_the_zero_that_the_kubelet_ranks_a_pod_without_a_number_by_is_not_owed() -> None:
+    """After a reload with policy Standard another pod would go beside it."""
+    book = Playbook(as_kubelet(config(hard={"memory.available": "1Gi"})), pods=[pod("a")], usage=[usage(pod("a"))])
+    book.at("0s", memory="500Mi of 8Gi").conditions("MemoryPressure").evicts("a")
+    [victim] = book.state.in_flight
+    assert MEMORY not in victim.owed
 
 
 def test_gone_is_noted_once_and_bytes_are_waited_for() -> None:

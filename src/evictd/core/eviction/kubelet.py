@@ -102,7 +102,7 @@ def _evicting(draft: Draft, state: State, observation: Observation, evictions: t
     seen = {} if observation.node is None else signal_observations(observation.node)
     layout = layout_of(state.disks)
     available = available_supplies(seen, layout)
-    victims = tuple(victim_of(eviction, observation, available, layout, draft.now) for eviction in evictions)
+    victims = tuple(victim_of(each, observation, available, layout, draft.now, holdings={}) for each in evictions)
     in_flight = (*state.in_flight, *victims)
     return draft.close(
         replace(state, in_flight=in_flight, phase=CleaningUp(until=max(victim.until for victim in in_flight)))

@@ -21,6 +21,7 @@ from evictd.core.eviction.release import (
     with_volumes,
 )
 from evictd.core.model.decision import EvictPod, WithdrawEviction
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation, Outcomes, SignalObservation
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import IN_MEMORY
@@ -103,11 +104,15 @@ def victim_of(
     layout: Layout,
     now: int,
     *,
+    holdings: Mapping[Signal, SupplyHoldings],
     missing: int = 0,
     elsewhere_grew: bool = False,
 ) -> Victim:
-    """Record a victim and the amount that its end should give back, for each supply it was measured for."""
-    pod, threshold, usage = eviction.pod, eviction.because.threshold, eviction.because.usage
+    """Record a victim and the amount that its end should give back, for each supply it was measured for.
+
+    `holdings` has what it was measured to hold within the last minute, which counts for the supply that it was chosen for.
+    """
+    pod, threshold = eviction.pod, eviction.because.threshold
     cause = None if threshold is None else supply_of(threshold.signal, layout)
     victim = ending(
         pod,
@@ -123,11 +128,9 @@ def victim_of(
         message=eviction.message,
         condition=eviction.condition,
     )
-    if cause is None or usage is None or cause in victim.owed:
+    if cause is None or cause not in holdings or (held := holdings[cause].used.get(pod.uid)) is None:
         return victim
-    return replace(
-        victim, owed={**victim.owed, cause: usage.value()}
-    )  # measured within the last minute, not in this reading
+    return replace(victim, owed={**victim.owed, cause: held})
 
 
 def ending(

@@ -350,7 +350,14 @@ class _Cycle:
     def _add_victim(self, eviction: EvictPod, *, missing: int = 0, elsewhere_grew: bool = False) -> None:
         now = self.draft.now
         victim = victim_of(
-            eviction, self.observation, self.available, self.layout, now, missing=missing, elsewhere_grew=elsewhere_grew
+            eviction,
+            self.observation,
+            self.available,
+            self.layout,
+            now,
+            holdings=self.state.holdings,
+            missing=missing,
+            elsewhere_grew=elsewhere_grew,
         )
         self.draft.decisions.append(eviction)
         self.state = with_fields(self.state, in_flight=(*self.state.in_flight, victim))
