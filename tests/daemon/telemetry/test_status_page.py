@@ -2,26 +2,16 @@
 
 import json
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 from evictd.core.eviction.keep_away import kept_away
-from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import NodeCondition
-from evictd.core.model.state import Comeback, Victim
+from evictd.core.model.state import Comeback
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
-from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.status.timing import conditions
-from evictd.world.behaviours import Grow, Usage
-from evictd.world.loop import Run, play
-from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
-from tests.playbook import config, empty_dir, pod
-from tests.render.snapshots import snapshot_at
-from tests.world.worlds import MI, world
 
 
 def test_it_is_plain_json() -> None:
@@ -110,29 +100,3 @@ def test_a_condition_that_stays_longer_than_configured_says_why() -> None:
     )
     assert memory["why"] in list(conditions(status_of(seen, NOW)))
     assert any("come back when they end" in line.event for line in changes({}, topics(seen.findings, (), {})))
-
-
-def own_limits(seen: Snapshot) -> list[dict[str, Any]]:
-    """Return the pods that nearly exceed a limit of their own."""
-    found: list[dict[str, Any]] = status_of(seen, seen.at)["ownLimits"]
-    return found
-
-
-@cache
-def fills_its_volume() -> Run:
-    """A pod of high priority fills a volume with a size limit on a node without any shortage."""
-    db = pod("db", priority=1000, volumes=[empty_dir("wal", size_limit="2Gi")])
-    of = WorldPod(pod=db, behaviours=(Grow(of=Usage.VOLUME, rate=8 * MI),))
-    return play(world(of, duration=6 * MINUTE), config(hard={"memory.available": "100Mi"}))
-
-
-def test_a_pod_near_its_size_limit_is_listed_before_it_is_evicted() -> None:
-    run = fills_its_volume()
-    at = next(cycle.at for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod))
-    assert own_limits(snapshot_at(run, 200)) == []
-    near = snapshot_at(run, at / SECOND - 1)
-    (row,) = own_limits(near)
-    assert (row["pod"], row["of"], row["limit"]) == ("default/db", "emptyDir wal", 2 * GI)
-    assert 0.9 * 2 * GI <= row["usage"] <= 2 * GI
-    going = replace(near.state, in_flight=(Victim(uid=near.observation.pods[0].uid),))
-    assert own_limits(replace(near, state=going)) == [], "it is being evicted"
