@@ -66,6 +66,7 @@ def test_nothing_is_to_be_reserved_where_it_fits_beside_the_requests() -> None:
     """A pod of 128Mi leaked 2.4Gi, and a reservation was the only advice, with which each pod is placed here all the same."""
     assert outside_pods_text(FITS)
     assert reserve_text(FITS) == ""
+    assert reserve_text(replace(FITS, pods=len(FITS.ranking) + 1)), "the journal has not the requests of all"
 
 
 def test_nothing_is_to_be_reserved_for_the_leak_of_one_pod() -> None:

@@ -26,11 +26,11 @@ def reserve_text(found: Incident) -> str:
     """Write to reserve what belongs to no pod; empty where `outside_pods_text` is, and where that would not help.
 
     It does not where most of the growth is of pods beyond their request, or the evicted pod filled the memory by its own before,
-    where what belongs to no pod still grows, or where only the minimum reclaim was not reached. Nor does it where that fits
-    beside what the pods request: the scheduler would have placed each of them here all the same.
+    where what belongs to no pod still grows, or where only the minimum reclaim was not reached. Nor does it where that is known
+    to fit beside what the pods request: the scheduler would have placed each of them here all the same.
     """
     requested = sum(row.request for row in found.ranking)
-    if requested + (found.elsewhere or 0) <= (found.capacity or 0):
+    if len(found.ranking) >= found.pods and requested + (found.elsewhere or 0) <= (found.capacity or 0):
         return ""
     growers = () if found.verdict is None else found.verdict.growers
     beyond = {row.pod for row in found.ranking if (row.usage or 0) > row.request}
