@@ -48,7 +48,7 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
                 ended_reclaims(before, state, cycle.observation.outcomes),
                 layout_of(state.filesystems or Filesystems()),
             ),
-            limits=limits_recorded(trends.limits, state, cycle.observation, config, cycle.at),
+            limits=limits_recorded(trends.limits, state, cycle.observation, config),
         )
         for each in cycle.step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):

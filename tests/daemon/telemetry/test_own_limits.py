@@ -8,7 +8,8 @@ import pytest
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.daemon.telemetry.own_limits import own_limits
+from evictd.daemon.telemetry.own_limits import limits_recorded, own_limits
+from evictd.daemon.telemetry.trends import Trend
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import Run, play
 from evictd.world.model import WorldPod
@@ -39,3 +40,16 @@ def test_a_pod_near_its_size_limit_is_listed_before_it_is_evicted() -> None:
     assert own_limits(near, near.at + 2 * MINUTE)[0]["secondsToLimit"] is None, "the reading is old"
     going = replace(near.state, in_flight=(Victim(uid=near.observation.pods[0].uid),))
     assert own_limits(replace(near, state=going), near.at) == [], "it is being evicted"
+
+
+def test_the_progress_of_a_first_walk_is_no_growth() -> None:
+    """A pod whose large volume was walked for the first time seemed to reach its limit within seconds."""
+    near = snapshot_at(fills_its_volume(), 252)
+    (stats,), limits = near.observation.pod_stats.values(), dict[str, Trend]()
+    for at in range(5):
+        counted = stats.volumes[0]._replace(used_bytes=(1900 + at) * MI)
+        unfinished = replace(stats, volumes=(counted,), disk_time=None, disk_at_least=True)
+        seen = replace(near.observation, pod_stats={stats.uid: unfinished})
+        limits = limits_recorded(limits, near.state, seen, near.config)
+    (trend,) = limits.values()
+    assert not trend.recent

@@ -21,15 +21,20 @@ _OF = {
 
 
 def limits_recorded(
-    limits: Mapping[str, Trend], state: State, observation: Observation, config: EvictionConfig, now: int
+    limits: Mapping[str, Trend], state: State, observation: Observation, config: EvictionConfig
 ) -> dict[str, Trend]:
-    """Return what is left of each limit of which a pod uses half or more, with this reading; of others nothing is kept."""
+    """Return what is left of each limit of which a pod uses half or more, with this reading; of others nothing is kept.
+
+    What a first walk has counted so far grows with the walk and not with the pod: it has no time, and is not recorded.
+    """
     found: dict[str, Trend] = {}
     half, near = (_near(state, observation, config, tenths=each) for each in (5, 9))  # of a pod each has one limit
     for pod, of, usage, limit in chain(half, near):
-        known, measured = limits.get(f"{pod.uid} {of}", Trend()), observation.pod_stats[pod.uid].disk_time or now
-        is_new = not known.recent or measured > known.recent[-1].at
-        found[f"{pod.uid} {of}"] = known.added(Point(measured, limit - usage)) if is_new else known
+        known, stats = limits.get(f"{pod.uid} {of}", Trend()), observation.pod_stats[pod.uid]
+        measured = stats.layers_time if stats.disk_time is None and not stats.disk_at_least else stats.disk_time
+        if measured is not None and (not known.recent or measured > known.recent[-1].at):
+            known = known.added(Point(measured, limit - usage))
+        found[f"{pod.uid} {of}"] = known
     return found
 
 

@@ -289,7 +289,7 @@ class Telemetry:
                     ended_reclaims(cycle.before, state, cycle.observation.outcomes),
                     layout_of(state.disks),
                 ),
-                limits=limits_recorded(trends.limits, state, cycle.observation, cycle.config, cycle.now),
+                limits=limits_recorded(trends.limits, state, cycle.observation, cycle.config),
             ),
             version=__version__,
             pods_before=0
