@@ -29,3 +29,22 @@ def test_a_condition_that_stands_when_a_dry_run_ends_begins_then() -> None:
         ("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"),
         ("2026-01-01T01:00:00Z", None),
     ]
+
+
+def test_a_condition_of_a_dry_run_ends_where_evictd_goes_live_without_it() -> None:
+    """It was listed as reported ever since."""
+    records = [
+        msgspec.structs.replace(
+            journal()[0],
+            wall=wall,
+            decisions=({"kind": "ReportConditions", "conditions": conditions},),
+            extra=RecordedExtra(dry_run=dry_run),
+        )
+        for wall, dry_run, conditions in (
+            ("2026-01-01T00:00:00Z", True, ["MemoryPressure"]),
+            ("2026-01-01T01:00:00Z", False, []),
+        )
+    ]
+    events = list(history(records))
+    assert [event_line(each) for each in events][1:] == ["MemoryPressure ends"]
+    assert [each.until for each in condition_spans(events)] == ["2026-01-01T01:00:00Z"]

@@ -108,7 +108,8 @@ class _Reader:
     """The state carried from record to record."""
 
     conditions: tuple[str, ...] | None = None
-    dry_run: bool = False
+    rehearsed: bool = False
+    """Whether the record that these conditions are of is of a dry run, which reports none."""
     now: int = 0
     gone: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
@@ -124,10 +125,7 @@ class _Reader:
             yield HistoryEvent(at=record.wall, kind=EventKind.BOOT, text="the machine was started again")
         self.now = record.now
         if self.conditions is None:
-            self.conditions = record.state.node_conditions
-        if self.dry_run and not record.extra.dry_run:
-            self.conditions = ()  # the dry run reported none
-        self.dry_run = record.extra.dry_run
+            self.conditions, self.rehearsed = record.state.node_conditions, record.extra.dry_run
         self.names |= {victim.uid: victim.full_name for victim in record.state.in_flight}
         yield from self._gone(record)
         yield from _refused(record)
@@ -206,10 +204,11 @@ class _Reader:
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
         before, after = self.conditions or (), tuple(str(each) for each in decision["conditions"])
-        if before == after:
+        goes_live = self.rehearsed and not record.extra.dry_run
+        self.conditions, self.rehearsed = after, record.extra.dry_run
+        if before == after and not (goes_live and after):
             return None
-        self.conditions = after
-        begun = [f"{each} begins" for each in after if each not in before]
+        begun = [f"{each} begins" for each in after if goes_live or each not in before]
         ended = [f"{each} ends" for each in before if each not in after]
         return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
 
