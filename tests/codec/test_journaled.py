@@ -9,6 +9,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.model.stats import DiskUsage
 from tests.daemon.world import GI, HOG, observe, step, uses
+from tests.playbook import threshold
 
 PRESSED, CALM = step(GI // 2), step(4 * GI)
 
@@ -27,6 +28,15 @@ def test_the_cycle_in_which_a_threshold_is_clear_again_is_recorded_once() -> Non
     assert still.outcome_is_new(State(), gone, CALM)
     assert not LastRecord.of(gone, CALM).outcome_is_new(State(), gone, CALM)
     assert not LastRecord.of(observe(GI // 2), PRESSED).outcome_is_new(State(), observe(4 * GI), CALM)
+
+
+def test_a_disk_that_is_clear_again_is_recorded_although_memory_is_short() -> None:
+    gone = replace(observe(GI // 2), outcomes=Outcomes(cleaned_up=frozenset({HOG.uid})))
+    met = dict(PRESSED.state.thresholds_first_observed_at) | {threshold("nodefs.available", "1Gi"): 0}
+    both = replace(PRESSED, state=replace(PRESSED.state, thresholds_first_observed_at=met))
+    assert not LastRecord.of(gone, both).outcome_is_new(State(), gone, both)
+    assert LastRecord.of(gone, both).outcome_is_new(State(), gone, PRESSED)
+    assert not LastRecord.of(gone, PRESSED).outcome_is_new(State(), gone, PRESSED)
 
 
 def test_an_event_alone_is_recorded_once() -> None:

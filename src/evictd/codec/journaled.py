@@ -51,8 +51,8 @@ class LastRecord:
         """
         outcomes = observation.outcomes
         ended = ended_reclaims(before, step.state, outcomes)  # their results stay in the outcomes
-        clear = bool(self.short) and self.short.isdisjoint(_met(step))
-        return bool(ended) or clear or not outcomes.cleaned_up <= self.gone
+        is_clear = not self.short <= _met(step)
+        return bool(ended) or is_clear or not outcomes.cleaned_up <= self.gone
 
     def repeats(self, step: Step) -> bool:
         """Whether a cycle only records the events that the last record has.
