@@ -188,11 +188,6 @@ def recreated_without_far_over(victim: Any, short: Shortage) -> Shortage:
     return replace(short, recreated=short.recreated - {victim.uid}) if short.is_far_over(victim) else short
 
 
-def unread(eviction: Any) -> Any:
-    """An eviction that does not know what its pod used."""
-    return replace(eviction, because=replace(eviction.because, usage=None))
-
-
 def unread_is_over(found: Any, tested: Any, thresholds: Any, observations: Mapping[Signal, Any], *_: Any) -> Any:
     del tested, thresholds
     return tuple(each for each in found if each.signal in observations)
@@ -522,7 +517,7 @@ FAULTS = [
         what="a victim that was not read when it was chosen owes nothing",
         place=standard,
         name="victim_of",
-        faulty=lambda right: lambda eviction, *rest, **named: right(unread(eviction), *rest, **named),
+        faulty=lambda right: lambda *given, **named: right(*given, **{**named, "holdings": {}}),
         law=of_ledger.test_a_victim_that_was_not_measured_in_this_reading_owes_what_it_was_measured_to_use_before,
     ),
 ]
