@@ -46,12 +46,13 @@ def overtaken(rows: Sequence[RankedRow], uid: str) -> tuple[int, str]:
 
 def _less_use(first: RankedRow, other: RankedRow) -> int | None:
     """Return with how much less use of `first` the other is before it; `None` where it is with none, or that is not known."""
-    if first.usage is None or other.usage is None or first.preference != other.preference:
+    if first.usage is None or other.usage is None:
         return None
     over, other_over = first.usage - first.request, other.usage - other.request
     within = over if first.exceeds_request else 0
     """With so much less use it does not exceed its request."""
-    equal = max(over - other_over, 0) if first.priority == other.priority else 0
+    keys, other_keys = (first.preference, first.priority), (other.preference, other.priority)
+    equal = max(over - other_over, 0) if keys == other_keys else 0
     if other.exceeds_request:
-        return equal if first.priority == other.priority else within
-    return None if first.priority < other.priority else max(within, equal)
+        return equal if keys == other_keys else within
+    return None if keys < other_keys else max(within, equal)
