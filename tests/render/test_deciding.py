@@ -15,11 +15,11 @@ from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.contender import is_tie
 from evictd.render.deciding import (
     chosen_because,
     evicted_because,
     instead_of_others,
-    is_tie,
     passed_over_because,
     place_then,
     reasons_of,
@@ -44,16 +44,15 @@ def said(
     victim: str,
     *rows: dict[str, Any],
     skipped: dict[str, str] | None = None,
-    resource: str = "memory",
     pods: int = 0,
     for_tenant: bool = False,
 ) -> str:
     """The sentence for the eviction of a pod of a ranking; `skipped` has the reason by pod."""
-    signal = {"memory": "memory.available", "pids": "pid.available", "ephemeral-storage": "nodefs.available"}[resource]
+    signal = "memory.available"
     ranking = {
         "kind": "Ranking",
         "signal": signal,
-        "resource": resource,
+        "resource": "memory",
         "rows": list(rows),
         "pods": max(pods, len(rows)),
     }
@@ -96,35 +95,6 @@ def test_the_rival_is_never_a_protected_pod_nor_one_that_cannot_go_now() -> None
     assert "both it and shop/checkout (249Mi)" in sentence
 
 
-def test_a_rival_without_a_request_has_none_to_exceed() -> None:
-    """A pod with a hostPath volume and no request "does not exceed its own"."""
-    hog, writer = row("a/hog", 90 * MI, 30 * MI), row("a/writer", 0)
-    uses = "Evicted a/hog (90Mi): it exceeds its request by 60Mi, while a/writer uses none"
-    assert said("a/hog", hog, writer) == f"{uses}."
-    assert said("a/hog", hog, writer, resource="ephemeral-storage") == f"{uses} (hostPath volumes are not measured)."
-
-
-def test_a_pod_that_stays_within_its_request_is_the_rival() -> None:
-    assert said("a/hog", row("a/hog", 90 * MI, 30 * MI), row("a/db", 50 * MI, 60 * MI)) == (
-        "Evicted a/hog (90Mi): it exceeds its request by 60Mi, while a/db does not exceed its own."
-    )
-
-
-def test_the_excess_decides_at_equal_priority() -> None:
-    assert said("a/hog", row("a/hog", 90 * MI), row("a/db", 50 * MI)) == (
-        "Evicted a/hog (90Mi): it requests none and uses 90Mi; a/db, the next, requests none and uses 50Mi; "
-        "both have priority 0, so the larger use decides."
-    )
-    assert said("a/hog", row("a/hog", 90 * MI, 30 * MI), row("a/db", 50 * MI, 10 * MI)) == (
-        "Evicted a/hog (90Mi): it exceeds its request of 30Mi by 60Mi; a/db, the next, exceeds its request of 10Mi by 40Mi; "
-        "both have priority 0, so the larger excess decides."
-    )
-    assert said("a/hog", row("a/hog", 90 * MI, 100 * MI), row("a/db", 50 * MI, 90 * MI)) == (
-        "Evicted a/hog (90Mi): it is 10Mi within its request of 100Mi; a/db, the next, is 40Mi within its request of 90Mi; "
-        "both have priority 0, so the smaller distance decides."
-    )
-
-
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
@@ -154,22 +124,6 @@ def test_several_pods_passed_over_for_one_reason_are_counted() -> None:
     assert "the end of a/side4 (2Mi) and 4 other pods, which rank before it, would free too little" in sentence
 
 
-def test_processes_are_counted_and_have_no_request() -> None:
-    forks, web = row("a/forks", 500), row("a/web", 20)
-    for each in (forks, web):
-        each["exceedsRequest"] = False
-    assert said("a/forks", forks, web, resource="pids") == (
-        "Evicted a/forks (500 processes): it uses 500 processes, a/web 20 processes."
-    )
-
-
-def test_a_rival_that_was_not_measured_is_said_to_be_so() -> None:
-    assert (
-        said("a/hog", row("a/hog", 9 * MI, 10 * MI), row("a/new", None))
-        == "Evicted a/hog (9Mi): a/new is not measured."
-    )
-
-
 def test_without_a_rival_that_is_the_reason_unless_the_record_is_cut() -> None:
     assert (
         said("a/hog", row("a/hog", 9 * MI)) == "Evicted a/hog (9Mi): no other pod of this node may be evicted for it."
@@ -180,12 +134,6 @@ def test_without_a_rival_that_is_the_reason_unless_the_record_is_cut() -> None:
 def test_a_damaged_record_gives_no_sentence_and_no_error() -> None:
     assert evicted_because({}, []) == ""
     assert evicted_because({"pod": 3, "because": {}, "shortens": False}, [{}]) == ""
-
-
-def test_of_two_that_are_not_measured_the_name_decides() -> None:
-    assert said("a/one", row("a/one", None), row("a/two", None)) == (
-        "Evicted a/one (not measured): neither it nor a/two is measured, so the name decides."
-    )
 
 
 AGAINST = "both it and shop/checkout (249Mi) exceed their request, and its priority -10 is below 0"
@@ -290,10 +238,8 @@ def test_a_name_is_no_reason_to_show() -> None:
     """`Why that pod is first: is equal to default/batch-1, so the name decides` told nothing."""
     near = incident_snapshot("42-budget-of-one", 60)
     queue = next(each for each in snapshot_view(near).queues if each.victim is not None)
-    first, second, *_, last = queue.rows
-    assert (is_tie(first, second), is_tie(first, last)) == (True, False)
-    assert not is_tie(first, second._replace(usage=None))
-    assert is_tie(first._replace(usage=None), second._replace(usage=None))
+    first, second, *_ = queue.rows
+    assert is_tie(first, second)
     assert instead_of_others(queue.rows, first, {}, queue.resource) == ""
     assert "Why that pod is first" not in page(near, 0)
 

@@ -31,7 +31,8 @@ from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.attribution import attribution_document
-from evictd.render.deciding import instead_of_others, is_tie
+from evictd.render.contender import is_tie
+from evictd.render.deciding import instead_of_others
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import finding_text, goes_before, goes_last, passed_over_text, rivals
 from evictd.render.text import protection

@@ -41,7 +41,8 @@ from evictd.core.model.signal import RESOURCES, SIGNALS, NodeCondition, Resource
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text, share_text, size_text
 from evictd.core.units.quantity import NANO, Quantity
-from evictd.render.deciding import contender, deciding_key, passed_over_because
+from evictd.render.contender import contender, deciding_key
+from evictd.render.deciding import passed_over_because
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     COUNTED,
