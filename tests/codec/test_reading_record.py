@@ -13,7 +13,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.state import State
-from evictd.core.model.stats import DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
+from evictd.core.model.stats import FsStats, NodeStats, PodStats, RlimitStats
 from evictd.errors import InputError
 from tests.commands.test_replay import journal_of
 from tests.playbook import config
@@ -91,19 +91,6 @@ def reading_of(node: NodeStats, *pods: PodStats) -> RecordedCycle:
     )
 
 
-def test_what_belongs_to_no_pod_is_read_where_everything_was_measured() -> None:
-    fs = FsStats(time=0, available_bytes=60 * GI, capacity_bytes=100 * GI)
-    node = NodeStats(name="n", fs=fs, image_fs=fs, rlimit=RlimitStats(time=0, max_pid=1000, current=300))
-    storage = DiskUsage(used_bytes=10 * GI, inodes_used=1)
-    pod = PodStats(uid="a", name="a", namespace="d", ephemeral_storage=storage, process_count=200, disk_time=0)
-    assert reading_of(node, pod).outside_pods == {Resource.EPHEMERAL_STORAGE: 30 * GI, Resource.PIDS: 100}
-    assert reading_of(node, pod).capacity == {Resource.EPHEMERAL_STORAGE: 100 * GI, Resource.PIDS: 1000}
-    not_walked = replace(pod, uid="b", disk_time=None, process_count=None)
-    assert reading_of(node, pod, not_walked).outside_pods == {}
-    two_disks = replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))
-    assert reading_of(two_disks, pod).outside_pods == {Resource.PIDS: 100}
-
-
 def test_what_no_threshold_covers_is_read() -> None:
     """Imagefs on the disk of nodefs is that disk, and a cycle that compared nothing says nothing of the configuration."""
     fs = FsStats(time=0, available_bytes=60 * GI, capacity_bytes=100 * GI, inodes_free=7, inodes=100)
@@ -113,14 +100,6 @@ def test_what_no_threshold_covers_is_read() -> None:
     own = reading_of(replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))).uncovered
     assert {each.value for each in own} >= {"imagefs.available", "imagefs.inodesFree"}
     assert reading_of(replace(node, fs=None, image_fs=None)).uncovered == {}
-
-
-def test_memory_that_the_formula_counts_and_no_process_can_allocate_is_read() -> None:
-    def seen(kernels: int | None) -> int:
-        memory = MemoryStats(time=0, available_bytes=GI, working_set_bytes=7 * GI, mem_available_bytes=kernels)
-        return reading_of(NodeStats(name="n", memory=memory)).overcounted
-
-    assert (seen(GI // 4), seen(2 * GI), seen(None)) == (GI * 3 // 4, 0, 0)
 
 
 def test_the_readings_just_before_a_cycle_give_a_rate_and_a_pause_is_read() -> None:

@@ -13,9 +13,9 @@ from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journal_record import RecordedKill, RecordedMetadata
 from evictd.codec.journaled import RecordedPoint
 from evictd.codec.ranked_row import RankedRow, overtaken, uid_behind
-from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
+from evictd.codec.recorded_amounts import RecordedAmounts
 from evictd.core.frozen import frozen
-from evictd.core.model.config import FastFill, MemoryFormula, available_by
+from evictd.core.model.config import FastFill
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
@@ -144,37 +144,12 @@ class _Decision(_Part, frozen=True):
     conditions: tuple[str, ...] = ()
 
 
-class _Memory(_Part, frozen=True):
-    working_set_bytes: int | None = None
-    available_bytes: int | None = None
-    mem_available_bytes: int | None = None
-    unallocatable_bytes: int | None = None
-
-
-class _PodStats(_Part, frozen=True):
-    memory: _Memory = _Memory()
-    ephemeral_storage: WireFs | None = msgspec.field(name="ephemeral-storage", default=None)
-    process_stats: WireProcesses = msgspec.field(name="process_stats", default=WireProcesses())
-
-
-class _Node(_Part, frozen=True):
-    memory: _Memory = _Memory()
-    fs: WireFs | None = None
-    runtime: WireRuntime = WireRuntime()
-    rlimit: WireRlimit = WireRlimit()
-
-
-class _Summary(_Part, frozen=True):
-    node: _Node = _Node()
-    pods: tuple[_PodStats, ...] = ()
-
-
 class _OwnedPod(_Part, frozen=True):
     metadata: RecordedMetadata = RecordedMetadata()
 
 
 class _Observation(_Part, frozen=True):
-    summary: _Summary = _Summary()
+    summary: RecordedAmounts = RecordedAmounts()
     pods: tuple[_OwnedPod, ...] = ()
     cleaned_up: tuple[str, ...] = ()
 
@@ -221,22 +196,21 @@ def decode_reading(line: bytes) -> RecordedCycle:
         if wire.kind != KIND:
             raise not_a_line(wire.kind)
         levels, earlier = _levels(wire.findings), _earlier(wire.extra.trend)
-        memory = wire.observation.summary.node.memory
-        allocatable = available_by(MemoryFormula.AUTO, memory.available_bytes, memory.mem_available_bytes)
+        amounts = wire.observation.summary
         return RecordedCycle(
             at=wire.now,
             wall=wire.wall,
             levels=levels,
             # Without a finding the cycle compared nothing, which says nothing of the configuration.
-            uncovered=_uncovered(wire.observation.summary.node, levels) if levels else {},
+            uncovered=_uncovered(amounts, levels) if levels else {},
             chosen=tuple(_chosen(wire)),
             gone=frozenset(wire.observation.cleaned_up),
             refused=frozenset(each.uid for each in wire.extra.refused),
             shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
-            outside_pods=_outside_pods(wire.observation.summary),
-            capacity=_capacity(wire.observation.summary.node),
-            unallocatable=memory.unallocatable_bytes or 0,
-            overcounted=(memory.available_bytes or 0) - (allocatable or 0),
+            outside_pods=amounts.outside_pods,
+            capacity=amounts.capacity,
+            unallocatable=amounts.unallocatable,
+            overcounted=amounts.overcounted,
             in_vain=frozenset(_in_vain(wire.findings)),
             rates=_rates(earlier, levels),
             earlier=earlier,
@@ -310,26 +284,11 @@ def _rates(
     return rates
 
 
-def _uncovered(node: _Node, levels: dict[Signal, SignalLevel]) -> dict[Signal, SignalLevel]:
-    memory, fs, image_fs, pids = node.memory, node.fs, node.runtime.image_fs, node.rlimit
-    capacity = _capacity(node).get(Resource.MEMORY)
-    measured: dict[Signal, tuple[int | None, int | None]] = {
-        Signal.MEMORY_AVAILABLE: (memory.available_bytes, capacity),
-        Signal.PID_AVAILABLE: (
-            None if pids.max_pid is None or pids.current is None else pids.max_pid - pids.current,
-            pids.max_pid,
-        ),
-    }
-    if fs is not None:
-        measured[Signal.NODEFS_AVAILABLE] = fs.available_bytes, fs.capacity_bytes
-        measured[Signal.NODEFS_INODES_FREE] = fs.inodes_free, fs.inodes
-    if fs is not None and image_fs is not None and image_fs.capacity_bytes != fs.capacity_bytes:
-        measured[Signal.IMAGEFS_AVAILABLE] = image_fs.available_bytes, image_fs.capacity_bytes
-        measured[Signal.IMAGEFS_INODES_FREE] = image_fs.inodes_free, image_fs.inodes
+def _uncovered(amounts: RecordedAmounts, levels: dict[Signal, SignalLevel]) -> dict[Signal, SignalLevel]:
     return {
-        signal: SignalLevel(available=available, capacity=of)
-        for signal, (available, of) in measured.items()
-        if signal not in levels and available is not None and of
+        signal: SignalLevel(available=available, capacity=capacity)
+        for signal, (available, capacity) in amounts.available.items()
+        if signal not in levels
     }
 
 
@@ -359,42 +318,3 @@ def _owner_of(pods: tuple[_OwnedPod, ...], pod: _Pod) -> str:
 
 def _ranked(findings: tuple[_Finding, ...], signal: str) -> list[RankedRow]:
     return [row for each in findings if each.kind == "Ranking" and each.signal == signal for row in each.rows]
-
-
-def _outside_pods(summary: _Summary) -> dict[Resource, int]:
-    node, pods = summary.node, summary.pods
-    measured: dict[Resource, tuple[int | None, list[int | None]]] = {
-        Resource.MEMORY: (node.memory.working_set_bytes, [pod.memory.working_set_bytes for pod in pods]),
-        Resource.EPHEMERAL_STORAGE: (_disk_used(node), [_disk_used_by(pod.ephemeral_storage) for pod in pods]),
-        Resource.PIDS: (node.rlimit.current, [pod.process_stats.process_count for pod in pods]),
-    }
-    return {
-        resource: max(0, used - sum(each or 0 for each in by_pods))
-        for resource, (used, by_pods) in measured.items()
-        if used is not None and None not in by_pods
-    }
-
-
-def _capacity(node: _Node) -> dict[Resource, int]:
-    memory, fs = node.memory, node.fs
-    both = memory.available_bytes is not None and memory.working_set_bytes is not None
-    found = {
-        Resource.MEMORY: (memory.available_bytes or 0) + (memory.working_set_bytes or 0) if both else 0,
-        Resource.EPHEMERAL_STORAGE: 0 if fs is None else fs.capacity_bytes or 0,
-        Resource.PIDS: node.rlimit.max_pid or 0,
-    }
-    return {resource: amount for resource, amount in found.items() if amount}
-
-
-def _disk_used(node: _Node) -> int | None:
-    """Return the used bytes of nodefs; `None` where images and writable layers have a disk of their own."""
-    fs, image_fs = node.fs, node.runtime.image_fs
-    if fs is None or fs.capacity_bytes is None or fs.available_bytes is None:
-        return None
-    one_disk = image_fs is None or image_fs.capacity_bytes == fs.capacity_bytes
-    return fs.capacity_bytes - fs.available_bytes if one_disk else None
-
-
-def _disk_used_by(storage: WireFs | None) -> int | None:
-    """Return a pod's bytes; `None` where its folders were not walked, because the disk was calm."""
-    return None if storage is None or storage.time is None else storage.used_bytes
