@@ -22,30 +22,6 @@ def test_a_cut_or_foreign_line_is_refused(line: bytes) -> None:
         decode_record(line)
 
 
-@pytest.mark.parametrize(
-    ("spec", "requested"),
-    [
-        ("{}", 0),
-        ('{"containers":[{"resources":{"requests":{"memory":"1Ki"}}},{"resources":{}},{}]}', 1024),
-        ('{"initContainers":[{"restartPolicy":"Always","resources":{"requests":{"memory":"1Ki"}}}]}', 1024),
-        ('{"initContainers":[{"resources":{"requests":{"memory":"1Ki"}}}]}', 0),
-        (
-            '{"containers":[{"resources":{"requests":{"memory":"1Ki"}}}],"resources":{"requests":{"memory":"2Ki"}}}',
-            2048,
-        ),
-        ('{"overhead":{"memory":"1Ki"}}', 1024),
-        ('{"containers":[{"resources":{"requests":{"memory":"damaged"}}}]}', 0),
-    ],
-    ids=["none", "a container", "a sidecar", "an init container", "of the pod", "overhead", "damaged"],
-)
-def test_the_memory_request_of_a_pod_is_read(spec: str, requested: int) -> None:
-    line = (
-        '{"kind":"evictd.io/journal/v1","wall":"2026-01-01T01:00:00Z","now":1,"decisions":[],"state":{},'
-        f'"observation":{{"pods":[{{"spec":{spec}}}]}}}}'
-    )
-    assert decode_record(line.encode()).observation.pods[0].spec.memory_request == requested
-
-
 def test_holders_that_are_read_again_keep_the_lowest_amounts() -> None:
     """A pod may have taken all of it since the cycle before, and what belongs to no pod is the rest of what was read."""
     level = RecordedLevel(used=10, lowest=8, lowest_before=9, since=0)

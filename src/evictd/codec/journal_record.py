@@ -11,9 +11,8 @@ import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
 from evictd.codec.journaled import RecordedPoint
-from evictd.core.model.resources import MEMORY
-from evictd.core.units.quantity import parse_quantity
-from evictd.errors import InputError, InvalidValueError
+from evictd.codec.recorded_pod import RecordedPod
+from evictd.errors import InputError
 
 Plain = dict[str, Any]
 
@@ -75,87 +74,6 @@ class RecordedOutcome(_Part, frozen=True):
     error: str = ""
     device: str | None = None
     unused_bytes: int | None = None
-
-
-class RecordedOwner(_Part, frozen=True):
-    """An owner reference."""
-
-    kind: str = ""
-    name: str = ""
-    controller: bool = False
-
-
-class RecordedMetadata(_Part, frozen=True):
-    """Name, namespace, uid and owner of a pod."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    owner_references: tuple[RecordedOwner, ...] = ()
-
-    @property
-    def owner(self) -> str:
-        """`Kind/name` of the controlling owner; empty without one."""
-        owners = (f"{each.kind}/{each.name}" for each in self.owner_references if each.controller)
-        return next(owners, "")
-
-
-class RecordedVolume(_Part, frozen=True):
-    """A volume of a pod; of other kinds than hostPath nothing is read."""
-
-    host_path: Plain | None = None
-
-
-class RecordedResources(_Part, frozen=True):
-    """What a container or a pod requests."""
-
-    requests: Plain | None = None
-
-
-class RecordedContainer(_Part, frozen=True):
-    """A container of a pod."""
-
-    resources: RecordedResources | None = None
-    restart_policy: str | None = None
-
-
-class RecordedSpec(_Part, frozen=True):
-    """The spec of a pod."""
-
-    volumes: tuple[RecordedVolume, ...] = ()
-    containers: tuple[RecordedContainer, ...] = ()
-    init_containers: tuple[RecordedContainer, ...] = ()
-    resources: RecordedResources | None = None
-    overhead: Plain | None = None
-
-    @property
-    def memory_request(self) -> int:
-        """The bytes of memory that the pod requests, a sidecar and its overhead included; 0 without a request."""
-        sidecars = (each for each in self.init_containers if each.restart_policy == "Always")
-        own = sum(_memory_of(each.resources) for each in (*self.containers, *sidecars))
-        return (_memory_of(self.resources) or own) + _memory_in(self.overhead)
-
-
-class RecordedPod(_Part, frozen=True):
-    """An active pod."""
-
-    metadata: RecordedMetadata = RecordedMetadata()
-    spec: RecordedSpec = RecordedSpec()
-
-    @property
-    def has_host_path(self) -> bool:
-        """Whether it has a hostPath volume, whose use is not measured."""
-        return any(each.host_path is not None for each in self.spec.volumes)
-
-    @property
-    def full_name(self) -> str:
-        """`namespace/name`."""
-        return f"{self.metadata.namespace}/{self.metadata.name}"
-
-    @property
-    def owner(self) -> str:
-        """`Kind/name` of the controlling owner; empty without one."""
-        return self.metadata.owner
 
 
 class RecordedMemory(_Part, frozen=True):
@@ -354,18 +272,6 @@ class JournalRecord(_Part, frozen=True):
 
 _LINE = msgspec.json.Decoder(JournalRecord)
 _HOLDINGS = msgspec.json.Decoder(_WithHoldings)
-
-
-def _memory_of(resources: RecordedResources | None) -> int:
-    return 0 if resources is None else _memory_in(resources.requests)
-
-
-def _memory_in(amounts: Plain | None) -> int:
-    """Return the bytes of memory; 0 where none are named, or the amount is damaged."""
-    try:
-        return parse_quantity(str((amounts or {}).get(MEMORY, 0))).value()
-    except InvalidValueError:
-        return 0
 
 
 def recorded_evictions(decisions: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

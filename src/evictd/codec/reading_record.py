@@ -10,10 +10,11 @@ from dataclasses import field
 import msgspec
 
 from evictd.codec.journal import KIND, not_a_line
-from evictd.codec.journal_record import RecordedKill, RecordedMetadata
+from evictd.codec.journal_record import RecordedKill
 from evictd.codec.journaled import RecordedPoint
 from evictd.codec.ranked_row import RankedRow, overtaken, uid_behind
 from evictd.codec.recorded_amounts import RecordedAmounts
+from evictd.codec.recorded_pod import RecordedMetadata
 from evictd.core.frozen import frozen
 from evictd.core.model.config import FastFill
 from evictd.core.model.finding import NoActionReason

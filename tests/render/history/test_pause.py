@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from evictd.codec.decision import encode_finding
-from evictd.codec.journal_record import JournalRecord, RecordedEffect, RecordedMetadata, RecordedOwner
+from evictd.codec.journal_record import JournalRecord, RecordedEffect
+from evictd.codec.recorded_pod import RecordedMetadata, RecordedOwner
 from evictd.core.model.attribution import Attribution, Share
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND

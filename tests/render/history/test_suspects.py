@@ -2,14 +2,8 @@
 
 import msgspec
 
-from evictd.codec.journal_record import (
-    JournalRecord,
-    RecordedMetadata,
-    RecordedOwner,
-    RecordedPod,
-    RecordedSpec,
-    RecordedVolume,
-)
+from evictd.codec.journal_record import JournalRecord
+from evictd.codec.recorded_pod import RecordedMetadata, RecordedOwner, RecordedPod, RecordedSpec, RecordedVolume
 from evictd.render.history.suspects import suspects_of, suspects_text
 from tests.render.recorded_incident import recorded
 

@@ -4,13 +4,8 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.journal_record import (
-    JournalRecord,
-    RecordedContainer,
-    RecordedResources,
-    RecordedSpec,
-    decode_record,
-)
+from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.codec.recorded_pod import RecordedContainer, RecordedResources, RecordedSpec
 from evictd.commands.world_journal import journal_lines
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND

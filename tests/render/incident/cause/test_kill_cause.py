@@ -8,22 +8,18 @@ import pytest
 from evictd.codec.journal_record import (
     JournalRecord,
     RecordedConfig,
-    RecordedContainer,
     RecordedExtra,
     RecordedKill,
     RecordedMemory,
-    RecordedMetadata,
     RecordedNode,
     RecordedObservation,
-    RecordedPod,
     RecordedReference,
-    RecordedResources,
-    RecordedSpec,
     RecordedState,
     RecordedSummary,
     RecordedThreshold,
     RecordedUsage,
 )
+from evictd.codec.recorded_pod import RecordedContainer, RecordedMetadata, RecordedPod, RecordedResources, RecordedSpec
 from evictd.core.units.duration import MINUTE
 from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines, unguarded_kill_lines
 from tests.stories import GI
