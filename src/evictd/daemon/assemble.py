@@ -4,7 +4,7 @@ Each part is built when it is first used, from the parts that it needs. Building
 nothing else; what is opened is closed by the exit stack, in reverse order, also if the assembly fails half-way.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from evictd.act.node_actuation import NodeActuation, OomScoreWriter
 from evictd.act.standalone import StandaloneActuator
 from evictd.act.stop.cleanup import Cleanup
 from evictd.act.stop.freezer import PodFreezer
+from evictd.act.stop.pod_directories import PodDirectories
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.act.trees import Budget, UnfinishedError
@@ -51,7 +52,7 @@ from evictd.daemon.store.own_file import read_own
 from evictd.daemon.store.recorder import Cycle, Recorder
 from evictd.daemon.store.state_file import StateFile, boot_id
 from evictd.daemon.telemetry.telemetry import Telemetry
-from evictd.observe.cgroups.cgroup import find_hierarchy, pod_cgroups
+from evictd.observe.cgroups.cgroup import find_hierarchy
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
@@ -59,7 +60,6 @@ from evictd.observe.disk_usage.rate_limiter import BudgetedRateLimiter
 from evictd.observe.filesystems.filesystem import FilesystemReader
 from evictd.observe.pods.active_pods import StandalonePods
 from evictd.observe.pods.manifests import ManifestReader
-from evictd.observe.pods.oom_score import containers_root
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
 from evictd.observe.reading.observer import NodeObserver
 from evictd.observe.reading.problems import Problems
@@ -275,37 +275,18 @@ class Assembly:
         )
         return StandaloneActuator(self._actuation, conditions=conditions, evicted=self._evicted)
 
-    @cached_property
-    def _pods_root(self) -> Path:
-        """The hierarchy in which pods are killed: on v1 the one in which forks can be stopped."""
-        root, pids = containers_root(self._roots.cgroup), self._roots.cgroup / "pids"
-        return pids if root != self._roots.cgroup and pids.is_dir() else root
-
-    def _pod_directories(self, uid: str) -> Iterable[Path]:
-        """List the directories that a pod's cgroup may have; none under policy Kubelet, where only the runtime stops pods."""
-        return () if self._settings.eviction.policy is Policy.KUBELET else self._cgroups_of(uid)
-
-    def _cgroups_of(self, uid: str) -> list[Path]:
-        """List the directories that a pod's cgroup may have."""
-        pods = self._stats.kubepods.path
-        return [] if pods is None else [self._pods_root / path.lstrip("/") for path in pod_cgroups(pods, uid)]
-
-    def _freezer_of(self, directory: Path) -> Path:
-        """Return the directory of the same cgroup in the hierarchy of the freezer."""
-        if self._pods_root == self._roots.cgroup:
-            return directory
-        return self._roots.cgroup / "freezer" / directory.relative_to(self._pods_root)
-
     def _victim_cgroups(self) -> VictimCgroups:
         """Build what kills and freezes pods without the runtime."""
+        directories = PodDirectories(self._roots.cgroup, lambda: self._stats.kubepods.path)
+        # Under policy Kubelet only the runtime stops pods.
+        killed_in = (lambda _: ()) if self._settings.eviction.policy is Policy.KUBELET else directories.of
         # In a cluster volumes may be the kubelet's.
         emptied = self._cleanup.begin if self._settings.evictd.cluster.standalone else lambda _: None
         # Not the observer's: in a cluster another thread begins stops, and a cache of descriptors is one thread's.
         reader = find_hierarchy(self._roots.cgroup, FileDescriptorCache(0))
-        cgroups = VictimCgroups(self._pod_directories, self._telemetry, emptied, self._freezer_of, reader=reader)
+        cgroups = VictimCgroups(killed_in, self._telemetry, emptied, directories.freezer_of, reader=reader)
         # A run that was killed may have left pods frozen, whatever its policy was.
-        left = PodFreezer(lambda uid: map(self._freezer_of, self._cgroups_of(uid)), self._telemetry)
-        left.thaw_each(self._stats.pod_uids())
+        PodFreezer(directories.freezers_of, self._telemetry).thaw_each(self._stats.pod_uids())
         return cgroups
 
     @cached_property
