@@ -10,9 +10,7 @@ from pathlib import Path
 
 from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.incident_arrivals import with_arrivals_before
-from evictd.commands.incident_filled import filling_owner
-from evictd.commands.incident_holdings import growth_outside, holdings_of
+from evictd.commands.incident_holdings import filling_owner, growth_outside, holdings_of, with_arrivals_before
 from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
 from evictd.commands.incident_steady import growth_on, last_entry, steady_growers
 from evictd.commands.journals import (
