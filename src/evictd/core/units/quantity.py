@@ -4,7 +4,7 @@ Follows `resource.Quantity` (apimachinery `pkg/api/resource`): exact decimal val
 some texts that are printed back unchanged. The value is one Python int of nano-units, so arithmetic is exact.
 
 The Go type holds a value either as int64 * 10^scale or as a big decimal, and the two overflow differently; `Quantity.scale`
-records which, because `value()` and `milli_value()` depend on it.
+records which, because `value()` depends on it.
 
 The API server accepts `1e5000` and a text of a million digits in any pod, so no pod's author must be able to cause a number
 that takes long to compute or that Python refuses to print (4,300 digits). Amounts with a binary suffix saturate at the largest
@@ -110,11 +110,7 @@ class Quantity:
         whole, rest = divmod(self.nano, NANO)
         if not rest and self.scale is not None and -MAX_INT64 <= whole <= MAX_INT64:
             return whole  # nothing to round, and it fits: nearly every amount
-        return _scaled(self.nano, 0, self.scale)
-
-    def milli_value(self) -> int:
-        """Return the amount in thousandths, with the rounding and overflow of Go's `MilliValue()`."""
-        return _scaled(self.nano, -3, self.scale)
+        return _as_int64(self.nano, self.scale)
 
 
 ZERO = Quantity(0)
@@ -234,23 +230,22 @@ def _divide_away(value: int, divisor: int) -> int:
     return quotient if value >= 0 else -quotient
 
 
-def _scaled(nano: int, to: int, scale: int | None) -> int:
-    """Return the amount in units of 10^`to` as an int64, overflowing as Go's two representations do."""
-    unit = NANO * 10**to if to >= 0 else NANO // 10**-to
+def _as_int64(nano: int, scale: int | None) -> int:
+    """Return the amount in whole units as an int64, overflowing as Go's two representations do."""
     if scale is None:
-        return _scaled_decimal(nano, unit)
-    result = _divide_away(nano, unit)
+        return _as_int64_of_decimal(nano)
+    result = _divide_away(nano, NANO)
     fits = -MAX_INT64 - 1 <= result <= MAX_INT64
-    return _wrap(result) if fits or scale - to in _UNCHECKED_STEPS else 0
+    return _wrap(result) if fits or scale in _UNCHECKED_STEPS else 0
 
 
-def _scaled_decimal(nano: int, unit: int) -> int:
+def _as_int64_of_decimal(nano: int) -> int:
     if nano > MAX_INT64:
-        return _wrap(-(-nano // unit))
+        return _wrap(-(-nano // NANO))
     # Go takes this path for every negative number, however large, after it was cut to 64 bits.
     nano = _wrap(nano)
-    truncated = abs(nano) // unit * (1 if nano >= 0 else -1)
-    return truncated + (nano % unit != 0)
+    truncated = abs(nano) // NANO * (1 if nano >= 0 else -1)
+    return truncated + (nano % NANO != 0)
 
 
 def _wrap(value: int) -> int:
