@@ -123,7 +123,7 @@ def _run(arguments: list[str]) -> int:
         arguments = [*arguments[1:2], "--help"]
     name = next((one for one in arguments if not one.startswith("-")), "")
     if name == "run" and "--help" not in arguments:
-        require_limits()  # before its libraries are loaded, which abort where they run out
+        require_limits()  # before its libraries are loaded: an import that runs out of memory names no limit
     module = _load(name) if name in COMMANDS else None
     if name not in _WITHOUT_CONFIGURATION:
         from evictd.config.flags import explicit_booleans  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Checks the process's limits before anything is loaded: one clear line instead of a traceback, an abort or a blind daemon.
+"""Checks the process's limits before anything is loaded: one clear line instead of a traceback, a crash or a blind daemon.
 
 With 16 descriptors no event loop can be made, with 20 the daemon runs and fails at each reading. With an address space of 60 to
 160 MiB an import or the start of a thread fails at any place (SIGSEGV).
