@@ -22,7 +22,7 @@ from evictd.render.documents import Document
 from evictd.render.replay.met_earlier import readings_before
 from evictd.render.replay.refusals import recorded_refusals
 from evictd.render.replay.replayed import Replayed, recorded_victims, then_and_now
-from evictd.render.replay.told import told
+from evictd.render.replay.shown_evictions import shown_evictions
 from evictd.render.text import clean, counted, first_of, threshold_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     since: dict[str, str] = {}
     """When each pod is evicted now."""
     known = recorded_refusals([one.entry for one in replayed])
-    shown = told(then_and_now(replayed, known))
+    shown = shown_evictions(then_and_now(replayed, known))
     untold = set[str]()
     """Pods that are evicted now only by readings that would have been others."""
     for one, evictions in zip(replayed, shown, strict=True):

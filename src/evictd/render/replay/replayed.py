@@ -22,7 +22,7 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.replay.changed_values import changed_values
 from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.refusals import RecordedRefusals, recorded_refusals
-from evictd.render.replay.told import told
+from evictd.render.replay.shown_evictions import shown_evictions
 from evictd.render.sentences import decision_text
 from evictd.render.text import clean, counted, duration_text, first_of
 
@@ -221,7 +221,7 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
     """Return whether the same pods are chosen as were recorded; `sooner` if a pod could have gone between the recorded cycles."""
     cycles = then_and_now(replayed, _refusals(replayed))
     pairs = _victims(cycles)
-    shown = [recorded_victims(each) for each in told(cycles)]
+    shown = [recorded_victims(each) for each in shown_evictions(cycles)]
     then = list(dict.fromkeys(pod for old, _ in pairs for pod in old))
     now = list(dict.fromkeys(pod for pods in shown for pod in pods))
     if not then and not now:

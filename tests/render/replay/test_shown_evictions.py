@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evictd.render.replay.told import told
+from evictd.render.replay.shown_evictions import shown_evictions
 
 
 def evict(name: str, signal: str = "memory.available") -> dict[str, Any]:
@@ -13,7 +13,7 @@ def evict(name: str, signal: str = "memory.available") -> dict[str, Any]:
 
 def names(*cycles: tuple[list[dict[str, Any]], list[dict[str, Any]]]) -> list[list[str]]:
     """The pods of the evictions that are told, of each cycle."""
-    return [[each["pod"]["name"] for each in found] for found in told(cycles)]
+    return [[each["pod"]["name"] for each in found] for found in shown_evictions(cycles)]
 
 
 def test_after_a_pod_that_goes_earlier_the_readings_still_have_it() -> None:

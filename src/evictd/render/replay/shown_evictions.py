@@ -1,4 +1,4 @@
-"""Tells the evictions of a replay that the readings show from those that they cannot.
+"""Finds the evictions of a replay that the readings show.
 
 After a pod that was not evicted then, or not yet, the readings still have it: what is decided by them for the same supply says
 nothing.
@@ -7,19 +7,19 @@ nothing.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import recorded_evictions
+from evictd.codec.journal_record import recorded_evictions, uid_of
 from evictd.core.model.signal import SIGNALS, Resource, signal_named
 
 Plain = Mapping[str, Any]
 
 
-def told(cycles: Sequence[tuple[Sequence[Plain], Sequence[Plain]]]) -> Iterator[list[Plain]]:
+def shown_evictions(cycles: Sequence[tuple[Sequence[Plain], Sequence[Plain]]]) -> Iterator[list[Plain]]:
     """Yield of each cycle, then and now, the evictions now up to the first one of its supply that was not recorded there."""
     ended = set[Resource | None]()
     for old, new in cycles:
-        recorded, begun = {_uid(each) for each in recorded_evictions(old)}, list(recorded_evictions(new))
+        recorded, begun = {uid_of(each) for each in recorded_evictions(old)}, list(recorded_evictions(new))
         yield [each for each in begun if _supply(each) not in ended]
-        ended |= {_supply(each) for each in begun if _uid(each) not in recorded} - {None}
+        ended |= {_supply(each) for each in begun if uid_of(each) not in recorded} - {None}
 
 
 def _supply(eviction: Plain) -> Resource | None:
@@ -28,8 +28,3 @@ def _supply(eviction: Plain) -> Resource | None:
     threshold = because.get("threshold") if isinstance(because, Mapping) else None
     signal = signal_named(str(threshold.get("signal"))) if isinstance(threshold, Mapping) else None
     return None if signal is None else SIGNALS[signal].resource
-
-
-def _uid(eviction: Plain) -> str:
-    pod = eviction.get("pod")
-    return str(pod.get("uid")) if isinstance(pod, Mapping) else ""
