@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import count, pairwise
 from pathlib import Path
@@ -17,9 +17,16 @@ from evictd.codec.checksum import unsealed
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.decision import encode_decision
 from evictd.codec.journal import encode_entry
-from evictd.codec.scenario import decode_scenario, encode_scenario
+from evictd.codec.scenario import Scenario, decode_scenario, encode_scenario
 from evictd.codec.times import rfc3339
-from evictd.commands.capture import CapturedReading, config_fields, exact_value_text, scenario_of, scenario_of_journal
+from evictd.commands.capture import (
+    CapturedReading,
+    config_fields,
+    entries_of,
+    exact_value_text,
+    scenario_of,
+    scenario_of_entries,
+)
 from evictd.commands.journals import read_journals
 from evictd.commands.source import own_config, read_scenario, read_story, scenario_config
 from evictd.config.file import read_documents
@@ -49,6 +56,11 @@ from tests.commands.test_replay import journal_of
 from tests.parity.compare import VECTORS
 from tests.parity.evaluate import read_lines
 from tests.stories import ROOT, SCENARIOS, played
+
+
+def scenario_of_journal(paths: Sequence[Path], until: str | None = None) -> Scenario:
+    """What `evictd capture --from-journal` makes."""
+    return scenario_of_entries(paths[-1].stem, entries_of(paths, until))
 
 
 @pytest.mark.usefixtures("memory_cgroups")

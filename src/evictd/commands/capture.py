@@ -95,8 +95,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.out is not None:
         require_writable(args.out)
     if args.from_journal:
-        entries = _entries(args.from_journal, args.until)
-        scenario = _scenario_of_entries(args.from_journal[-1].stem, entries)
+        entries = entries_of(args.from_journal, args.until)
+        scenario = scenario_of_entries(args.from_journal[-1].stem, entries)
         difference = first_difference(entries, scenario)
         scenario = _in_milliseconds(entries, scenario, difference)
         if difference:
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         length, every = _duration("--for", args.length), _duration("--every", args.every)
         settings = settings_for_node(args)
         with LiveNode(settings) as node:
-            readings = _looks(node, length, max(every, SECOND // 10))
+            readings = _readings_of(node, length, max(every, SECOND // 10))
         name = settings.evictd.cluster.node_name or "captured"
         scenario = scenario_of(name, settings.eviction, readings)
         if (last := readings[-1].observation).pods_unknown:
@@ -125,16 +125,16 @@ def _duration(flag: str, text: str) -> int:
     return value
 
 
-def _looks(node: LiveNode, length: int, every: int) -> tuple[CapturedReading, ...]:
+def _readings_of(node: LiveNode, length: int, every: int) -> tuple[CapturedReading, ...]:
     """Read the node until the time is over; Ctrl-C ends it early and keeps the readings so far."""
     start, pause, readings = boot_clock(), threading.Event(), list[CapturedReading]()
     try:
         while True:
-            look = node.read()
-            readings.append(CapturedReading(now=look.now, observation=look.observation))
-            if start + length <= look.now:
+            reading = node.read()
+            readings.append(CapturedReading(now=reading.now, observation=reading.observation))
+            if start + length <= reading.now:
                 break
-            pause.wait(max(min(look.now + every, start + length) - boot_clock(), 0) / SECOND)
+            pause.wait(max(min(reading.now + every, start + length) - boot_clock(), 0) / SECOND)
     except KeyboardInterrupt:
         if not readings:
             raise
@@ -207,14 +207,6 @@ def _refusals(observation: Observation) -> tuple[BudgetAnswer, ...]:
     return tuple(BudgetAnswer(uid=each.uid, retry_after=each.retry_after, message=each.detail) for each in refused)
 
 
-def scenario_of_journal(paths: Sequence[Path], *, until: str | None = None) -> Scenario:
-    """Make a scenario of the entries of one boot, the last one in the files; raises `InputError`.
-
-    `until` names a pod: the scenario ends with the entry in which it was evicted last.
-    """
-    return _scenario_of_entries(paths[-1].stem, _entries(paths, until))
-
-
 def first_difference(entries: Sequence[JournalEntry], scenario: Scenario) -> str:
     """Return the first eviction in which the written scenario differs from the journal; empty if it decides the same."""
     read = decode_scenario(encode_scenario(scenario))
@@ -245,8 +237,8 @@ def _eviction_text(eviction: tuple[int, str] | None) -> str:
     return "no more evictions" if eviction is None else f"evicts {eviction[1]} at {duration_text(eviction[0])}"
 
 
-def _entries(paths: Sequence[Path], until: str | None) -> list[JournalEntry]:
-    """Return the entries of the last boot, those up to the last eviction of `until`; raises `InputError`."""
+def entries_of(paths: Sequence[Path], until: str | None) -> list[JournalEntry]:
+    """Return the entries of the last boot, with a pod `until` those up to its last eviction; raises `InputError`."""
     entries, problems = read_journals(expanded(paths))
     report_skipped(problems)
     if not entries:
@@ -257,7 +249,8 @@ def _entries(paths: Sequence[Path], until: str | None) -> list[JournalEntry]:
     return list(entries[boot:])
 
 
-def _scenario_of_entries(name: str, entries: Sequence[JournalEntry]) -> Scenario:
+def scenario_of_entries(name: str, entries: Sequence[JournalEntry]) -> Scenario:
+    """Make a scenario of the entries of one boot."""
     readings: list[CapturedReading] = []
     asked = False
     before: JournalEntry | None = None

@@ -118,20 +118,20 @@ def _daemon_settings(address: str, here: Settings, args: argparse.Namespace) -> 
 def this_machine(settings: Settings) -> NodeView:
     """Explain one reading of this machine."""
     with LiveNode(settings) as node:
-        look = node.read()
-    step = synchronize(State(), look.observation, settings.eviction, look.now)
+        reading = node.read()
+    step = synchronize(State(), reading.observation, settings.eviction, reading.now)
     state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
     title = f"this machine{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
     return node_view(
         title,
         settings.eviction,
-        look.observation,
+        reading.observation,
         state,
         step.findings,
-        now=look.now,
-        sources=look.sources,
-        oom_scores=look.oom_scores,
-        memory_qos=look.memory_qos,
+        now=reading.now,
+        sources=reading.sources,
+        oom_scores=reading.oom_scores,
+        memory_qos=reading.memory_qos,
     )
 
 
