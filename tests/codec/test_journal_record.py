@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.codec.journal_record import RecordedHoldings, RecordedLevel, decode_record
+from evictd.codec.journal_record import RecordedHoldings, RecordedLevel, decode_record, name_of, uid_of
 from evictd.errors import InputError
 from tests.codec.test_journal import LINE
 
@@ -31,3 +31,11 @@ def test_holders_that_are_read_again_keep_the_lowest_amounts() -> None:
     assert again.elsewhere is not None
     assert (again.elsewhere.used, again.elsewhere.lowest) == (7, 7)
     assert held.read_again({"a": 9}, None).elsewhere == level
+
+
+def test_of_a_damaged_decision_uid_and_name_are_what_is_left_of_them() -> None:
+    whole = {"pod": {"namespace": "shop", "name": "web", "uid": "u"}}
+    assert (name_of(whole), uid_of(whole)) == ("shop/web", "u")
+    assert name_of({"pod": {"name": "web", "namespace": None}}) == "web"
+    damaged: list[dict[str, object]] = [{}, {"pod": 3}, {"pod": {}}]
+    assert {name_of(each) + uid_of(each) for each in damaged} == {""}

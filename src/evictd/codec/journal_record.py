@@ -285,6 +285,13 @@ def uid_of(plain: Mapping[str, Any]) -> str:
     return str(pod.get("uid", "")) if isinstance(pod, Mapping) else ""
 
 
+def name_of(plain: Mapping[str, Any]) -> str:
+    """Return `namespace/name` of the pod of a recorded decision or finding; what is damaged of it is left out."""
+    pod = plain.get("pod")
+    named = pod if isinstance(pod, Mapping) else {}
+    return "/".join(str(named[part]) for part in ("namespace", "name") if named.get(part))
+
+
 def decode_record(line: bytes) -> JournalRecord:
     """Decode one line; raises `InputError` if it is cut short, damaged, or no journal line."""
     try:

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import Any
 
 from evictd.codec.journal import JournalEntry
-from evictd.codec.journal_record import recorded_evictions
+from evictd.codec.journal_record import name_of, recorded_evictions
 from evictd.codec.journaled import undamaged_points
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import Finding, ThresholdFinding
@@ -71,7 +71,7 @@ def recorded_limits(entry: JournalEntry) -> Iterator[RecordedLimit]:
 
 def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEarlier]:
     """Return the thresholds that were met before the recorded eviction of this entry, and before the recorded ones."""
-    pod = next((_name(each) for each in recorded_evictions(entry.decisions)), None)
+    pod = next((name_of(each) for each in recorded_evictions(entry.decisions)), None)
     if pod is None:
         return []
     found, recorded = list[MetEarlier](), list(recorded_limits(entry))
@@ -102,12 +102,6 @@ def readings_before(entry: JournalEntry, signal: str) -> list[tuple[float, int]]
 def _met_for(readings: Iterable[tuple[float, int]], limit: int) -> float:
     """Return for how many seconds up to the last reading the limit is met without a break; below 0 where it does not meet it."""
     return max((ago for ago, _ in takewhile(lambda reading: reading[1] < limit, readings)), default=_NOT_MET)
-
-
-def _name(decision: Mapping[str, Any]) -> str:
-    pod = decision.get("pod")
-    named = pod if isinstance(pod, Mapping) else {}
-    return "/".join(str(named[part]) for part in ("namespace", "name") if named.get(part))
 
 
 def _seconds(seconds: float) -> str:

@@ -74,7 +74,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
     """When each pod is evicted now."""
     known = recorded_refusals([one.entry for one in replayed])
     shown = shown_evictions(then_and_now(replayed, known))
-    untold = set[str]()
+    unshown = set[str]()
     """Pods that are evicted now only by readings that would have been others."""
     for one, evictions in zip(replayed, shown, strict=True):
         begun = list(begun_evictions(one.step.decisions))
@@ -86,7 +86,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
             for each in begun_evictions([then]):
                 if known.may_stay(one.entry.wall, each.pod.uid):
                     continue  # it stayed, so the readings after it have it
-                if each.pod.uid in untold or (begun and each.pod.uid not in since):
+                if each.pod.uid in unshown or (begun and each.pod.uid not in since):
                     continue  # another pod goes in this cycle, or it is not known when this one goes
                 yield ReadingsEnd(
                     wall=one.entry.wall,
@@ -99,7 +99,7 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
         for each in begun:
             if not (one.may_be_refused and known.may_stay(one.entry.wall, each.pod.uid)):
                 if each.pod.uid not in since and all(plain["pod"]["uid"] != each.pod.uid for plain in evictions):
-                    untold.add(each.pod.uid)
+                    unshown.add(each.pod.uid)
                 since.setdefault(each.pod.uid, one.entry.wall)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.journal import JournalEntry
+from evictd.codec.journal_record import name_of, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.observation import EvictionAnswerKind
@@ -69,16 +70,10 @@ def recorded_refusals(entries: Sequence[JournalEntry]) -> RecordedRefusals:
         for each in entry.decisions:
             if uid := _uid(each):
                 asked.add((entry.wall, uid))
-                pending[uid] = entry.now, entry.wall, _name(each)
+                pending[uid] = entry.now, entry.wall, name_of(each)
     return RecordedRefusals(asked=frozenset(asked), refused=refused, pod_termination=termination)
 
 
 def _uid(decision: Plain) -> str:
     """Return the uid of the pod that is evicted; empty for another decision, or a damaged one."""
-    pod = decision.get("pod")
-    evicts = decision.get("kind") == "EvictPod" and isinstance(pod, Mapping)
-    return str(pod.get("uid", "")) if evicts and isinstance(pod, Mapping) else ""
-
-
-def _name(decision: Plain) -> str:
-    return "/".join(str(decision["pod"][part]) for part in ("namespace", "name") if decision["pod"].get(part))
+    return uid_of(decision) if decision.get("kind") == "EvictPod" else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.journal import JournalEntry
-from evictd.codec.journal_record import recorded_evictions
+from evictd.codec.journal_record import name_of, recorded_evictions
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait
@@ -181,9 +181,7 @@ def _agree_without(one: Replayed, left_out: Collection[str]) -> bool:
 
 def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
     """Return the pods whose eviction begins with these decisions."""
-    pods = (each.get("pod") for each in recorded_evictions(decisions))
-    named = (pod if isinstance(pod, Mapping) else {} for pod in pods)
-    return [clean("/".join(str(pod[part]) for part in ("namespace", "name") if pod.get(part))) for pod in named]
+    return [clean(name_of(each)) for each in recorded_evictions(decisions)]
 
 
 def _earlier_text(replayed: Iterable[Replayed]) -> str:
