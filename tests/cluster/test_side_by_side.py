@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from evictd.commands.history import read_records
-from evictd.commands.journals import journal_files
+from evictd.codec.journal_record import decode_record
+from evictd.commands.journals import journal_files, read_journals
 from evictd.core.units.quantity import parse_quantity
 from evictd.render.history.history import history
 from evictd.render.history.kubelet_comparison import ChosenBy, compare_with_kubelet
@@ -283,7 +283,7 @@ def chosen_by_both(recorded: Recorded) -> set[str]:
     """The pods that `evictd history --compare-kubelet` shows as the kubelet's and evictd's."""
     if not recorded.records():
         return set()
-    rows = compare_with_kubelet(list(history(read_records(journal_files(recorded.state)))))
+    rows = compare_with_kubelet(list(history(read_journals(journal_files(recorded.state), decode_record))))
     return {row.pod for row in rows if row.chosen_by is ChosenBy.BOTH}
 
 

@@ -16,7 +16,7 @@ from evictd.cli import main
 from evictd.codec.checksum import unsealed
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import encode_entry
+from evictd.codec.journal import decode_entry, encode_entry
 from evictd.codec.scenario import Scenario, decode_scenario, encode_scenario
 from evictd.codec.times import rfc3339
 from evictd.commands.capture import (
@@ -209,7 +209,7 @@ def test_a_captured_incident_evicts_the_pods_of_its_journal(
     journal, out = _journal_of_incident(number, tmp_path / "journal.jsonl"), tmp_path / "captured.yaml"
     assert main(["capture", "--from-journal", str(journal), "-o", str(out)]) == 0
     assert capsys.readouterr().err == ""
-    entries, _ = read_journals([journal])
+    entries = read_journals([journal], decode_entry)
     scenario = read_scenario(out)
     again = [
         each.pod.full_name
@@ -222,7 +222,7 @@ def test_a_captured_incident_evicts_the_pods_of_its_journal(
 def test_the_times_of_a_scenario_are_easy_to_read(tmp_path: Path) -> None:
     """They were written as `4m48.400000001s`."""
     journal, out = _journal_of_incident("26", tmp_path / "journal.jsonl"), tmp_path / "captured.yaml"
-    assert any(entry.now % MILLISECOND for entry in read_journals([journal])[0])
+    assert any(entry.now % MILLISECOND for entry in read_journals([journal], decode_entry))
     assert main(["capture", "--from-journal", str(journal), "-o", str(out)]) == 0
     assert all(step.at % MILLISECOND == 0 for step in read_scenario(out).steps)
 
@@ -271,7 +271,7 @@ def test_a_scenario_can_end_with_an_eviction(tmp_path: Path, capsys: pytest.Capt
     assert until.steps == whole.steps[: len(until.steps)]
     assert len(until.steps) < len(whole.steps)
     assert "report" not in until.steps[-1].absent
-    wall = next(each.wall for each in read_journals([journal])[0] if recorded_victims(each.decisions))
+    wall = next(each.wall for each in read_journals([journal], decode_entry) if recorded_victims(each.decisions))
     assert scenario_of_journal([journal], until=f"default/report@{wall}").steps == until.steps
     remedies = {"default/raport": "did you mean default/report?", "x": "it has default/report"}
     for pod, remedy in {**remedies, "default/report@noon": f"it has default/report@{wall}"}.items():

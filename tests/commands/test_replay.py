@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal import JournalEntry, encode_entry
-from evictd.commands.journals import read_journals
+from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
+from evictd.commands.journals import read_lines
 from evictd.commands.replay import cycles_of, replay, replay_under
 from evictd.commands.source import own_config, read_scenario
 from evictd.core.eviction.synchronize import synchronize
@@ -258,7 +258,7 @@ def test_journals_of_several_nodes_are_named(tmp_path: Path, capsys: pytest.Capt
 def test_rotated_files_are_read_in_order(tmp_path: Path) -> None:
     older = journal_of("min-reclaim", tmp_path / "journal.1.jsonl")
     newer = journal_of("soft-grace", tmp_path / "journal.jsonl")
-    entries, problems = read_journals([older, newer])
+    entries, problems = read_lines([older, newer], decode_entry)
     assert problems == []
     assert len(entries) == len(older.read_bytes().splitlines()) + len(newer.read_bytes().splitlines())
     assert all(one.same for one in replay(entries))
@@ -296,7 +296,7 @@ def test_the_journal_can_be_drawn(tmp_path: Path) -> None:
     journal = journal_of("ten-minutes", tmp_path / "journal.jsonl")
     assert main(["replay", str(journal), "--plot", str(tmp_path / "x.svg")]) == 0
     assert (tmp_path / "x.svg").read_text().startswith("<?xml")
-    entries, _ = read_journals([journal])
+    entries, _ = read_lines([journal], decode_entry)
     assert cycles_of(tuple(replay(entries)))[0].at == 0
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
+from evictd.codec.journal import decode_entry
 from evictd.codec.scenario import Scenario
-from evictd.commands.journals import journal_files, read_journals
+from evictd.commands.journals import journal_files, read_lines
 from evictd.commands.source import (
     add_config_arguments,
     compared_config,
@@ -220,7 +221,7 @@ def test_a_journal_of_a_world_has_how_its_pods_are_ended(tmp_path: Path) -> None
         "apiServer: {podTermination: EvictionAPI}\npods: [{name: a, behaviours: [{grow: {of: memory, rate: 100Mi}}]}]\n"
     )
     assert main(["simulate", str(path), "--journal", str(tmp_path / "j")]) == 0
-    entries, _ = read_journals(journal_files(tmp_path / "j"))
+    entries, _ = read_lines(journal_files(tmp_path / "j"), decode_entry)
     assert {each.config.pod_termination for each in entries} == {EvictionMethod.EVICTION_API}
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from evictd.clock import boot_clock
 from evictd.codec.config.fields import fields_of
-from evictd.codec.journal import JournalEntry
+from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.scenario import (
     BudgetAnswer,
     MeasurementAges,
@@ -28,7 +28,7 @@ from evictd.codec.scenario import (
     encode_scenario,
 )
 from evictd.commands.explain import settings_for_node
-from evictd.commands.journals import expanded, read_journals, report_skipped
+from evictd.commands.journals import expanded, read_journals
 from evictd.commands.no_file import require_writable
 from evictd.commands.source import add_policy_argument, own_config
 from evictd.config.file import dump_yaml, shown_path
@@ -239,8 +239,7 @@ def _eviction_text(eviction: tuple[int, str] | None) -> str:
 
 def entries_of(paths: Sequence[Path], until: str | None) -> list[JournalEntry]:
     """Return the entries of the last boot, with a pod `until` those up to its last eviction; raises `InputError`."""
-    entries, problems = read_journals(expanded(paths))
-    report_skipped(problems)
+    entries = read_journals(expanded(paths), decode_entry)
     if not entries:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
     if until is not None:

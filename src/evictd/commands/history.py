@@ -7,12 +7,10 @@ it reads the journal of this node's daemon. `--pod` keeps the events of one pod,
 
 import argparse
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
-from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.codec.journal_record import decode_record
 from evictd.codec.times import parse_time
-from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_lines, report_skipped
+from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_journals
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
@@ -53,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show its events."""
-    records = read_records(journals_of(args))
+    records = read_journals(journals_of(args), decode_record)
     events = list(history(records))
     if args.compare_kubelet:
         return _compare(args, events)
@@ -81,13 +79,6 @@ def run(args: argparse.Namespace) -> ExitCode:
     else:
         write_document(history_document(events, spans), args.output, sys.stdout)
     return ExitCode.DONE
-
-
-def read_records(paths: Sequence[Path]) -> list[JournalRecord]:
-    """Read the lines of journal files; a damaged one is reported on standard error and skipped."""
-    records, problems = read_lines(paths, decode_record)
-    report_skipped(problems)
-    return records
 
 
 def _compare(args: argparse.Namespace, events: list[HistoryEvent]) -> ExitCode:

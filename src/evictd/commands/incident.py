@@ -17,8 +17,7 @@ from evictd.commands.journals import (
     journals_of,
     named_behind_journals,
     named_beside_journals,
-    read_lines,
-    report_skipped,
+    read_journals,
 )
 from evictd.errors import ExitCode, InputError, NoEvictionError
 from evictd.render.console import make_console, print_line
@@ -62,8 +61,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     paths = journals_of(args)
     try:
         if args.list:
-            records, problems = read_lines(paths, decode_record)
-            report_skipped(problems)
+            records = read_journals(paths, decode_record)
             return _list(last_of_each(evictions_or_reason(records)), args.output, everything=args.all)
         found = read_incident(paths, wanted)
     except NoEvictionError as error:

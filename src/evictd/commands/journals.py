@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from evictd.codec.checksum import unsealed
-from evictd.codec.journal import KIND, JournalEntry, decode_entry
+from evictd.codec.journal import KIND
 from evictd.commands.no_file import is_directory, is_there
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import STANDARD_INPUT, shown_path
@@ -167,9 +167,11 @@ def _number(path: Path) -> int:
     return int(middle) if middle.isdecimal() else 0
 
 
-def read_journals(paths: Sequence[Path]) -> tuple[list[JournalEntry], list[str]]:
-    """Read journal files in this order; a damaged line (a full disk cuts one short) is a problem, not the end."""
-    return read_lines(paths, decode_entry)
+def read_journals(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> list[Line]:
+    """Decode each line of journal files in this order; a damaged one (a full disk cuts one short) is reported and left out."""
+    lines, problems = read_lines(paths, decode)
+    report_skipped(problems)
+    return lines
 
 
 def read_lines(paths: Sequence[Path], decode: Callable[[bytes], Line]) -> tuple[list[Line], list[str]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evictd.codec.journal import JournalEntry
+from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import recorded_evictions
 from evictd.codec.times import parse_time
 from evictd.commands.journals import (
@@ -21,7 +21,6 @@ from evictd.commands.journals import (
     add_journal_options,
     journals_of,
     read_journals,
-    report_skipped,
 )
 from evictd.commands.source import (
     add_config_arguments,
@@ -72,8 +71,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Decide every entry again, and show which came out differently."""
     check_plot(args.plot)
     paths = journals_of(args)
-    entries, problems = read_journals(paths)
-    report_skipped(problems)
+    entries = read_journals(paths, decode_entry)
     if not entries:
         raise InputError(f"{paths[0]}: there is no journal entry in it")
     _report_nodes(paths, entries)

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from evictd.codec.journal_record import JournalRecord
-from evictd.commands.history import read_records
+from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident import LAST
 from evictd.commands.incident_decided import read_incident
 from evictd.commands.journals import (
@@ -20,6 +19,7 @@ from evictd.commands.journals import (
     journals_of,
     named_behind_journals,
     named_beside_journals,
+    read_journals,
 )
 from evictd.commands.status import DEFAULT_ADDRESS, fetch, understood
 from evictd.config.file import STANDARD_INPUT
@@ -160,7 +160,7 @@ def _left_to_do(found: Incident, no_action: HistoryEvent | None) -> str:
 def _records(args: argparse.Namespace) -> tuple[list[JournalRecord] | None, str]:
     """Read the journal; `None` if there is none and none was named, with the reason if this user may not read it."""
     try:
-        return read_records(journals_of(args)), ""
+        return read_journals(journals_of(args), decode_record), ""
     except (PermissionError, InputError) as error:
         if args.journal:
             raise
