@@ -34,9 +34,10 @@ The figures are *regret*: innocent pods lost, evicted or killed by the kernel, b
 _NOTES = """\
 ## 01: why the hog is evicted 117 times
 
-A DaemonSet's pod tolerates evictd's taint, so its controller creates it again after 2 s, and at 1 GiB/s it takes 5.5 s to fill
-the node: an eviction each 7.7 s (policy Kubelet: 116). A pause between them would let the OOM killer in, because only half a
-second lies between the threshold and the end of memory. With `evictionLimit` as the pause:
+This DaemonSet's pod tolerates every taint (`tolerates: true`); by default [it stays
+away](cluster.md#daemonsets-and-evictds-taints), and 3 are evicted. So its controller creates it again after 2 s, and at 1 GiB/s
+it takes 5.5 s to fill the node: an eviction each 7.7 s (policy Kubelet: 116). A pause between them would let the OOM killer in,
+because only half a second lies between the threshold and the end of memory. With `evictionLimit` as the pause:
 
 | one eviction per | evictions | OOM kills | seconds short |
 |---|---|---|---|

@@ -1,11 +1,18 @@
 """docs/cluster.md: what it says of rights and budgets is what the chart and evictd do."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from evictd.act.cluster.conditions import TAINTS
+from evictd.commands.source import own_config
+from evictd.core.model.config import Policy
+from evictd.world.account import account_of
+from evictd.world.loop import play
 from tests.deploy.manifests import CHART, DEPLOY, documents
+from tools.incidents import FOLDER, read_incident
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -63,3 +70,24 @@ def test_a_budget_holds_a_soft_eviction_only_beside_a_kubelet(name: str) -> None
         if "cluster.md#how-a-pod-is-evicted" in line and "soft" in line
     )
     assert "beside a kubelet" in line
+
+
+def test_a_daemon_sets_pod_stays_away_on_every_page_unless_it_tolerates_the_taint() -> None:
+    """The page of the incidents said that DaemonSets' pods tolerate evictd's taint, this one that they do not."""
+    section = text_of("cluster.md").partition("### DaemonSets and evictd's taints")[2].partition("### ")[0]
+    for key in TAINTS.values():
+        assert f"`{key.partition('/')[2]}`" in section.replace("node.kubernetes.io/", "")
+        assert f"{{key: {key}, operator: Exists, effect: NoSchedule}}" in section
+    assert "an evicted one stays away until the taint is removed, unless it tolerates every taint" in section
+    note = text_of("incidents.md").partition("## 01: ")[2]
+    (every,) = re.findall(r"^why the hog is evicted (\d+) times", note)
+    (kept,) = re.findall(r"it stays away\]\(cluster\.md#daemonsets-and-evictds-taints\), and (\d+) are evicted", note)
+    file = read_incident(FOLDER / "01-recreated-hog.yaml")
+    away = replace(file.world, owners=tuple(replace(each, tolerates=False) for each in file.world.owners))
+    config = own_config(file, Policy.STANDARD)
+    counts = [len(account_of(play(world, config)).losses) for world in (file.world, away)]
+    assert counts == [int(every), int(kept)]
+    for path in FOLDER.glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        if "{name: DaemonSet/" in text:  # the worlds say the same
+            assert "# The DaemonSet tolerates every taint." in text, path.name
