@@ -303,6 +303,12 @@ def test_the_alerts_are_those_of_the_component() -> None:
     assert linked["annotations"]["runbook_url"] == f"https://docs.example/alerts.html#{linked['alert'].lower()}"
 
 
+def test_additional_rules_are_a_group_of_their_own() -> None:
+    """They were an entry among the alerts, which the operator refuses: a rule has no `rules`."""
+    *_, added = rendered(merged(VALUES, ALL))[("PrometheusRule", "evictd-agent")]["spec"]["groups"]
+    assert added == {"name": "evictd-additional", "rules": ALL["prometheusRule"]["additionalRules"]}
+
+
 def test_single_alerts_can_be_left_out() -> None:
     values = merged(VALUES, {"prometheusRule": {"enabled": True, "disabled": ["EvictdDown", "EvictdUnderPressure"]}})
     (group,) = rendered(values)[("PrometheusRule", "evictd")]["spec"]["groups"]
