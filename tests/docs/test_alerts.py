@@ -3,7 +3,9 @@
 import re
 import subprocess
 from pathlib import Path
+from textwrap import dedent
 
+import pytest
 import yaml
 
 from evictd.commands.explain_alert import runbooks
@@ -12,6 +14,7 @@ from evictd.core.eviction.keep_away import LONGEST_PERIOD
 from evictd.core.units.duration import MINUTE
 from evictd.errors import SourceKind
 from tests.deploy.manifests import CHART, DEPLOY, documents
+from tests.prometheus import program
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -111,3 +114,36 @@ def test_each_command_of_a_run_book_is_a_paragraph() -> None:
     """`evictd explain-alert` writes a paragraph on one line: two commands would become one."""
     for name, text in runbooks((DOCS / "alerts.md").read_text(encoding="utf-8")).items():
         assert re.findall(r"^    .*\n    .*$", text, re.MULTILINE) == [], name
+
+
+def test_one_eviction_raises_the_rule_of_the_page_and_no_alert_of_the_chart(tmp_path: Path) -> None:
+    """No page said that a single eviction raises none, nor how one is told of it."""
+    helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
+    section = (DOCS / "alerts.md").read_text(encoding="utf-8").partition("\n## To learn of each eviction\n")[2]
+    (block,) = re.findall(r"^ +prometheusRule:\n(?: {9,}.*\n)+", section.partition("\n## ")[0], re.MULTILINE)
+    over = yaml.safe_load(dedent(block))["prometheusRule"]
+    with helm.Chart.load(str(CHART)) as chart:
+        made = chart.render({"prometheusRule": {"enabled": True, **over}}, name="evictd", namespace="evictd")
+    groups = yaml.safe_load(made["evictd/templates/prometheusrule.yaml"])["spec"]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(groups))
+    (added,) = (rule for group in groups["groups"] for rule in group["rules"] if rule in over["additionalRules"])
+    labels = 'node="a",eviction_signal="memory.available",reason="pressure"'
+    text = added["annotations"]["summary"].replace("{{ $labels.node }}", "a")
+    raised = {"exp_labels": {"node": "a", **added["labels"]}, "exp_annotations": {"summary": text}}
+    others = ("EvictdManyEvictions", "EvictdRepeatedEviction")
+    case = {
+        "interval": "1m",
+        "input_series": [
+            {"series": f"evictd_evictions_total{{{labels}}}", "values": "0x30 1x30"},
+            {"series": 'evictd_repeated_evictions_total{node="a"}', "values": "0x60"},
+        ],
+        "alert_rule_test": [
+            {"eval_time": "29m", "alertname": added["alert"]},
+            {"eval_time": "32m", "alertname": added["alert"], "exp_alerts": [raised]},
+            *({"eval_time": "32m", "alertname": name} for name in others),
+        ],
+    }
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [case]}))
+    command = [str(program("promtool")), "test", "rules", "test.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
