@@ -28,6 +28,17 @@ def test_a_full_disk_may_lack_inodes() -> None:
         assert command in section
 
 
+def test_a_disk_full_of_container_logs_has_the_settings_that_bound_them() -> None:
+    """Only the report of an incident and the reference named them."""
+    assert re.search(r"^\| .*a disk full of container logs \| \[disks\]", PAGE, re.MULTILINE)
+    (text,) = re.findall(r"^\* \*\*Container logs\*\*(.*\n.*)$", PAGE, re.MULTILINE)
+    for field in ("containerLogMaxSize", "containerLogMaxFiles"):
+        assert f"`{field}`" in text
+        assert field in (ROOT / "docs/reference/kubelet.md").read_text(encoding="utf-8")
+    assert "`reclaim.rotatedLogs: true`" in text
+    assert "| `reclaim.rotatedLogs` |" in (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
+
+
 def test_pods_that_are_held_back_have_one_advice() -> None:
     """The page said that nothing is to be done, and the run book of the alert to look at budgets and owners."""
     (row,) = re.findall(r"^\| `HeldBack` \| (.*) \|$", PAGE, re.MULTILINE)
