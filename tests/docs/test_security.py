@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.deploy.manifests import DEPLOY, documents
+from tools.source import metrics
 
 PAGE = (Path(__file__).parents[2] / "docs/security.md").read_text(encoding="utf-8")
 
@@ -50,3 +51,14 @@ def test_the_page_says_as_which_user_with_which_capabilities_the_container_runs(
     assert capabilities["drop"] == ["ALL"]
     uid, (added,) = spec["securityContext"]["runAsUser"], capabilities["add"]
     assert f"UID {uid} with the capability {added} alone" in " ".join(PAGE.split())
+
+
+def test_the_metrics_that_leave_the_node_name_no_pod() -> None:
+    """No page said what leaves the node."""
+    section = " ".join(PAGE.partition("## What leaves the node")[2].partition("\n## ")[0].split())
+    assert "serves `/metrics`, which names no pod," in section
+    assert {*(label for each in metrics() for label in each.labels)}.isdisjoint(
+        {"pod", "namespace", "uid", "container"}
+    )
+    for other in ("API server", "Pages", "log", "Containers' logs"):
+        assert other in section
