@@ -91,3 +91,12 @@ def test_a_daemon_sets_pod_stays_away_on_every_page_unless_it_tolerates_the_tain
         text = path.read_text(encoding="utf-8")
         if "{name: DaemonSet/" in text:  # the worlds say the same
             assert "# The DaemonSet tolerates every taint." in text, path.name
+
+
+def test_the_first_page_leads_to_what_happens_to_a_pod_of_each_kind() -> None:
+    """A reader looked on three pages for a DaemonSet's pod, a static pod and a pod with a budget."""
+    entry = "[What happens to a DaemonSet's pod, a static pod, a pod with a disruption budget?](cluster.md#how-a-pod-is-evicted)"
+    assert entry in text_of("index.md")
+    section = text_of("cluster.md").partition("## How a pod is evicted")[2].partition("## ")[0]
+    for words in ("**A DaemonSet's pod** is evicted", "**a static pod** [never]", "**Budgets** delay"):
+        assert words in section
