@@ -59,7 +59,9 @@ def test_the_second_complete_file_is_named_for_a_node_above_its_size(
     assert "LittleMemoryLeft" not in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize(("name", "memory", "amount"), [("small", "2Gi", "250Mi"), ("large", "64Gi", "924Mi")])
+@pytest.mark.parametrize(
+    ("name", "memory", "amount"), [("small", "2Gi", "250Mi"), ("large", "8Gi", "924Mi"), ("large", "64Gi", "924Mi")]
+)
 def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserved(
     name: str, memory: str, amount: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,7 +73,8 @@ def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserve
     main(["check", str(path), "--kubelet-config", str(kubelet), "--memory-capacity", memory])
     assert f"raise systemReserved of the kubelet by {amount}, " in " ".join("".join(capsys.readouterr()).split())
     assert f"by {amount} on the " in PAGE
-    assert re.search(rf"^    evictd check {name}\.yaml --kubelet-config kubelet\.json ", PAGE, re.MULTILINE)
+    given = rf"^    evictd check {name}\.yaml --kubelet-config kubelet\.json --memory-capacity {memory} "
+    assert re.search(given, PAGE, re.MULTILINE), "a node of 8 GiB found no line of its own"
     assert "\n    kubectl get --raw /api/v1/nodes/NODE/proxy/configz > kubelet.json" in PAGE
 
 
