@@ -42,8 +42,8 @@ def test_no_text_says_that_the_network_policy_leaves_the_api_server_alone() -> N
 
 def test_the_value_and_the_patch_of_the_page_name_the_same_hosts(tmp_path: Path) -> None:
     """With kustomize no page said how the policy is limited to the API server."""
-    (block,) = re.findall(r"^    patches:\n(?:    .*\n)+", SECTION, re.MULTILINE)
-    (patch,) = yaml.safe_load(dedent(block))["patches"]
+    (block,) = re.findall(r"^    - target: .*\n(?:    .*\n)+", SECTION, re.MULTILINE)
+    (patch,) = yaml.safe_load(dedent(block))
     ((operation),) = yaml.safe_load(patch["patch"])
     (peers,) = re.findall(r"`networkPolicy: \{enabled: true, to: (\[.*?\])\}`", SECTION)
     assert yaml.safe_load(peers) == operation["value"]
