@@ -69,11 +69,9 @@ class Setup:
         size = 1000 + len(path)
         return os.statvfs_result((1, 1, size, 400, 300, 500, 200, 200, self.flags.get(path, 0), 255))
 
-    def read(
-        self, info: ImageFsInfo | None, *, has_runtime: bool = True, now: int = 99
-    ) -> tuple[FilesystemReadings, list[str]]:
+    def read(self, info: ImageFsInfo | None, *, now: int = 99) -> tuple[FilesystemReadings, list[str]]:
         problems = Problems()
-        found = self.reader.read(info, now, problems, has_runtime=has_runtime)
+        found = self.reader.read(info, now, problems)
         return found, [row.source for row in problems.found()]
 
 
@@ -147,16 +145,10 @@ def test_the_known_layout_is_kept_while_the_runtime_does_not_respond() -> None:
     silent, problems = setup.read(None)
     assert silent.layout == DEDICATED
     assert silent.image is silent.container is None
-    assert problems == ["imagefs"]
+    assert problems == [], "the runtime itself is the problem"
     nothing = replace(info("/images/x"), image_filesystems=())
-    assert setup.read(nothing)[0].layout == DEDICATED
-
-
-def test_a_node_without_a_runtime_has_one_filesystem() -> None:
-    found, problems = Setup().read(None, has_runtime=False)
-    assert found.layout == SINGLE
-    assert found.node is not None
-    assert problems == []
+    found, problems = setup.read(nothing)
+    assert (found.layout, problems) == (DEDICATED, ["imagefs"])
 
 
 def test_a_failed_detection_is_a_problem_and_is_tried_again() -> None:
@@ -202,7 +194,7 @@ def test_a_writable_mount_costs_no_reading_of_the_table_and_an_unreadable_table_
     assert setup.mounts.refreshes == 0
     setup.flags = {"/node/kubelet": os.ST_RDONLY}
     setup.mounts.failing = True
-    found, problems = setup.read(None, has_runtime=False)
+    found, problems = setup.read(None)
     assert problems == ["nodefs: read-only"]
     assert found.node is not None
     assert not found.node.read_only
@@ -222,7 +214,7 @@ def test_mountinfo_distinguishes_a_read_only_mount_from_a_read_only_filesystem(t
 
         def read(now: int) -> tuple[bool | None, tuple[str, ...]]:
             problems = Problems()
-            node = reader.read(None, now, problems, has_runtime=False).node
+            node = reader.read(None, now, problems).node
             return None if node is None else node.read_only, tuple(row.source for row in problems.found())
 
         try:
@@ -238,7 +230,7 @@ def test_a_real_single_filesystem(tmp_path: Path) -> None:
     plant(tmp_path, {"kubelet": {}, "images": {}})
     mounts, filesystems = MountTable(Path("/proc")), FilesystemReader()
     reader, problems = LayoutReader(tmp_path / "kubelet", mounts, filesystems, policy=Policy.STANDARD), Problems()
-    found = reader.read(info(str(tmp_path / "images")), 1, problems, has_runtime=True)
+    found = reader.read(info(str(tmp_path / "images")), 1, problems)
     assert found.layout == SINGLE
     assert problems.found() == ()
     mounts.close()

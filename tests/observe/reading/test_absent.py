@@ -24,12 +24,3 @@ def test_what_is_read_and_not_there_is_absent() -> None:
         Signal.SWAP_AVAILABLE,
         Signal.ALLOCATABLE_MEMORY_AVAILABLE,
     }
-
-
-def test_a_node_without_a_runtime_has_no_image_filesystem() -> None:
-    assert absent_signals(NodeStats(), None, no_runtime=True) == {
-        Signal.IMAGEFS_AVAILABLE,
-        Signal.IMAGEFS_INODES_FREE,
-        Signal.CONTAINERFS_AVAILABLE,
-        Signal.CONTAINERFS_INODES_FREE,
-    }

@@ -107,23 +107,15 @@ def test_every_source_has_a_time_of_its_own(tmp_path: Path, clock: Clock) -> Non
     assert first.memory.time != second.memory.time
 
 
-def test_a_node_without_a_runtime_is_observed_all_the_same(tmp_path: Path, clock: Clock) -> None:
+def test_without_a_runtime_the_node_is_read_and_the_layout_is_unknown(tmp_path: Path, clock: Clock) -> None:
     with observer(tmp_path, clock) as node:
         found = node.observe()
     assert found.node is not None
     assert found.node.fs is not None
     assert found.node.image_fs is None
-    assert found.filesystems == Filesystems()
-    assert {Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE} <= found.absent
-    assert found.problems == ()
-
-
-def test_a_runtime_that_does_not_answer_is_something_else(tmp_path: Path, clock: Clock) -> None:
-    with observer(tmp_path, clock) as node:
-        found = node.observe(has_runtime=True)
     assert found.filesystems == Filesystems(dedicated_image_fs=None, split_container_fs=None)
-    assert [row.source for row in found.problems] == ["imagefs"]
     assert Signal.IMAGEFS_AVAILABLE not in found.absent
+    assert found.problems == ()
 
 
 def test_what_became_of_the_last_decisions_is_handed_on(tmp_path: Path, clock: Clock) -> None:
@@ -142,7 +134,7 @@ def test_everything_may_be_unreadable_and_there_is_still_an_observation(tmp_path
         assert signal_observations(found.node) == {}
         sources = [row.source for row in found.problems]
         assert len(sources) == len(set(sources)), "one problem for each source"
-        assert {"memory of the node", "nodefs", "imagefs", "pods cgroup", "pids: loadavg"} <= set(sources)
+        assert {"memory of the node", "nodefs", "pods cgroup", "pids: loadavg"} <= set(sources)
     node.close()
 
 

@@ -144,7 +144,6 @@ def test_a_runtime_that_does_not_answer_is_a_problem_and_no_pod_is_known(source:
     assert reading.lifecycles is None
     assert [problem.source for problem in reading.observation.problems] == [RUNTIME]
     assert source.seen[0]["pods"] == ()
-    assert source.seen[0]["has_runtime"]
 
 
 def test_the_last_known_pods_stay_in_use_when_a_listing_fails(source: Source) -> None:

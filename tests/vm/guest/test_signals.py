@@ -173,7 +173,7 @@ def check_against_df(found: FsStats | None, path: Path) -> None:
 def test_nodefs_and_imagefs_equal_df_on_one_filesystem(machine: Node, workload: Workload) -> None:
     problems = Problems()
     with layout_reader(KUBELET_ROOT) as reader:
-        readings = reader.read(machine.client.image_fs_info(), 1, problems, has_runtime=True)
+        readings = reader.read(machine.client.image_fs_info(), 1, problems)
     assert problems.found() == ()
     assert readings.layout == Filesystems(dedicated_image_fs=False, split_container_fs=False)
     check_against_df(readings.node, KUBELET_ROOT)
@@ -190,11 +190,11 @@ def on_root_disk() -> Iterator[Path]:
 def test_a_mount_below_the_kubelets_folder_makes_imagefs_dedicated_at_once(machine: Node, on_root_disk: Path) -> None:
     info, problems = machine.client.image_fs_info(), Problems()
     with layout_reader(on_root_disk) as reader:
-        assert not reader.read(info, 1, problems, has_runtime=True).layout.dedicated_image_fs
+        assert not reader.read(info, 1, problems).layout.dedicated_image_fs
         options = "size=64m,nr_inodes=1000"
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", on_root_disk], check=True)
         try:
-            readings = reader.read(info, 2, problems, has_runtime=True)
+            readings = reader.read(info, 2, problems)
             assert readings.layout == Filesystems(dedicated_image_fs=True, split_container_fs=False)
             check_against_df(readings.node, on_root_disk)
         finally:

@@ -35,8 +35,6 @@ class FilesystemReadings:
     node: FsStats | None = None
     image: FsStats | None = None
     container: FsStats | None = None
-    no_runtime: bool = False
-    """Whether no runtime is configured: then there is no image filesystem, and none of writable layers."""
 
 
 class LayoutReader:
@@ -54,8 +52,8 @@ class LayoutReader:
         self.paths: Mapping[Filesystem, Path] = {Filesystem.NODEFS: kubelet_dir}
         """A path on each filesystem, as of the last reading."""
 
-    def read(self, info: ImageFsInfo | None, now: int, problems: Problems, *, has_runtime: bool) -> FilesystemReadings:
-        """Read all three. `info` is `None` if the runtime did not answer or none is configured (`has_runtime`)."""
+    def read(self, info: ImageFsInfo | None, now: int, problems: Problems) -> FilesystemReadings:
+        """Read all three. `info` is `None` if no runtime answered."""
         node = self._read(self._kubelet_dir, "nodefs", now, problems)
         image_row, container_row = self._rows(info)
         if image_row is not None:
@@ -66,11 +64,8 @@ class LayoutReader:
                 Filesystem.CONTAINERFS: image_path if container_row is None else Path(container_row.mountpoint),
             }
         if image_row is None:
-            if has_runtime:
+            if info is not None:
                 problems.add("imagefs", "the runtime reported no image filesystem")
-            elif self._layout_known is None:
-                # Without a runtime there are no images: nodefs is the only filesystem.
-                return FilesystemReadings(layout=Filesystems(), node=node, no_runtime=True)
             return FilesystemReadings(layout=self._last_known(), node=node)
         image = self._of_runtime(image_row, "imagefs", now, problems)
         container = image

@@ -1,20 +1,15 @@
 """Tells the signals that a node does not have from those that could not be read."""
 
-from evictd.core.model.signal import DISK_SIGNALS, Filesystem, Signal
+from evictd.core.model.signal import Signal
 from evictd.core.model.stats import NodeStats
 
-_OF_RUNTIME = (*DISK_SIGNALS[Filesystem.IMAGEFS], *DISK_SIGNALS[Filesystem.CONTAINERFS])
 
-
-def absent_signals(node: NodeStats, swap_total: int | None, *, no_runtime: bool = False) -> frozenset[Signal]:
+def absent_signals(node: NodeStats, swap_total: int | None) -> frozenset[Signal]:
     """Return the signals that this node is known not to have; `swap_total` in bytes, `None` where it was not read.
 
-    Swap ends with swapoff, the limit of all pods with a change of `enforceNodeAllocatable`, btrfs has no number of inodes, and a
-    node without a runtime has neither an image filesystem nor one of writable layers. Where the reading succeeded and shows that
-    there is nothing to measure, the signal is absent, and its condition ends. Where it failed nothing is known, and the condition
-    stays.
-
-    With `no_runtime` no runtime is configured; one that does not answer is something else.
+    Swap ends with swapoff, the limit of all pods with a change of `enforceNodeAllocatable`, and btrfs has no number of inodes.
+    Where the reading succeeded and shows that there is nothing to measure, the signal is absent, and its condition ends. Where it
+    failed nothing is known, and the condition stays.
     """
     inodes = {
         Signal.NODEFS_INODES_FREE: node.fs,
@@ -22,8 +17,6 @@ def absent_signals(node: NodeStats, swap_total: int | None, *, no_runtime: bool 
         Signal.CONTAINERFS_INODES_FREE: node.container_fs,
     }
     found = {signal for signal, fs in inodes.items() if fs is not None and fs.inodes is None}
-    if no_runtime:
-        found.update(_OF_RUNTIME)
     if swap_total == 0:
         found.add(Signal.SWAP_AVAILABLE)
     if node.pods_memory is not None and node.pods_memory.available_bytes is None:

@@ -145,7 +145,6 @@ class NodeStatsReader:
         pods: Collection[Pod] = (),
         runtime: RuntimeView | None = None,
         *,
-        has_runtime: bool | None = None,
         near: Collection[Filesystem] = _ANY,
         walk_age: WalkAge = WalkAge(),  # noqa: B008 - a frozen value
         outcomes: Outcomes = Outcomes(),  # noqa: B008 - a frozen value
@@ -156,14 +155,14 @@ class NodeStatsReader:
         """Take one reading.
 
         `pods` are the active pods; unknown volumes and requests are looked for in the kubelet's directory. `runtime` is `None` if
-        it did not answer or there is none; `has_runtime` tells which, by default whether `runtime` is given. `near` names the
+        it did not answer or there is none. `near` names the
         filesystems that are near a threshold: only then are pods measured that have no limit of their own, and again when their
         numbers are older than `walk_age`. `stalls` are the stall signals with a threshold; the pods' own stalls are read while
         one of them is not zero. Without `disks_anew` the filesystems are those read last. `formula`: that of `memory.available`.
         """
         problems = self._begin(runtime, formula)
         with self._walks_paused():
-            read = partial(self._node, runtime, problems, has_runtime=has_runtime, stalls=stalls)
+            read = partial(self._node, runtime, problems, stalls=stalls)
             node, filesystems, absent = read(disks_anew=disks_anew)
             seen_now = disks_anew and node.fs is not None  # else the disk may hang
             pods = self._volumes.complete(pods, problems, anew=seen_now)
@@ -192,14 +191,13 @@ class NodeStatsReader:
         last: Observation,
         runtime: RuntimeView | None = None,
         *,
-        has_runtime: bool | None = None,
         outcomes: Outcomes = Outcomes(),  # noqa: B008 - a frozen value
         formula: MemoryFormula | None = None,
     ) -> Observation:
         """Read the node alone; the pods and their statistics are those of the reading `last`. The pods' files stay open."""
         problems = self._begin(runtime, formula)
         with self._walks_paused():
-            node, filesystems, absent = self._node(runtime, problems, has_runtime=has_runtime)
+            node, filesystems, absent = self._node(runtime, problems)
             node = self._with_fresh_rates(node)
         return replace(
             last,
@@ -256,15 +254,13 @@ class NodeStatsReader:
         runtime: RuntimeView | None,
         problems: Problems,
         *,
-        has_runtime: bool | None,
         disks_anew: bool = True,
         stalls: Collection[Signal] = (),
     ) -> tuple[NodeStats, Filesystems, frozenset[Signal]]:
         """Read the node's own numbers; with them its layout, and the signals that it is known not to have."""
         if self._last_disks is None or disks_anew:
             info, of_disks = None if runtime is None else runtime.image_fs, Problems()
-            has_any = runtime is not None or bool(has_runtime)
-            read = self._layout.read(info, self._clock(), of_disks, has_runtime=has_any)
+            read = self._layout.read(info, self._clock(), of_disks)
             self._last_disks, self.disks_read_at = (read, of_disks.found()), self._clock()
         filesystems, found = self._last_disks
         problems.extend(found)
@@ -288,7 +284,7 @@ class NodeStatsReader:
         )
         node = with_stalls(node, stalls, self._memory, problems, pods=self.kubepods.path, now=self._clock())
         swap = reading.meminfo.get("SwapTotal")
-        return node, filesystems.layout, absent_signals(node, swap, no_runtime=filesystems.no_runtime)
+        return node, filesystems.layout, absent_signals(node, swap)
 
     def _sources(
         self,

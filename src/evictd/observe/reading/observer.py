@@ -141,7 +141,6 @@ class NodeObserver:
         observation = self._stats.observe(
             active.pods,
             view,
-            has_runtime=self._runtime is not None,
             near=near,
             walk_age=self._walk_age(request),
             outcomes=request.outcomes,
@@ -189,7 +188,6 @@ class NodeObserver:
         found = self._stats.observe_node(
             before,
             view,
-            has_runtime=self._runtime is not None,
             outcomes=request.outcomes,
             formula=memory_formula(request.config),
         )
