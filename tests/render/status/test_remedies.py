@@ -85,6 +85,13 @@ def test_each_state_but_calm_has_a_next_step() -> None:
     assert states == {"calm": [], "pressed": [grew], "rehearsed": [grew, enable]}
 
 
+def test_a_dry_run_that_knows_no_pods_is_not_to_be_ended() -> None:
+    """It advised to let evictd evict while no runtime listed the pods."""
+    dry = rehearsed()
+    status = {**status_of(dry, dry.at), "pods": None}
+    assert not any("dryRun: false" in text for text in remedies(status))
+
+
 def test_if_the_growth_has_ended_the_advice_names_the_pod_that_goes_then() -> None:
     """Advice was to end the pod that had grown, and another one was evicted three seconds later."""
     near = approaching()

@@ -92,7 +92,11 @@ def remedies(status: Document) -> list[str]:
         found[LOOK_AT_BUDGETS] = None
     if passes_over_budget(status):
         found[_KEEP_BUDGET] = None
-    if status["dryRun"] and (due := [entry for entry in status["signals"] if is_due(entry)]):
+    if (
+        status["dryRun"]
+        and status["pods"] is not None
+        and (due := [entry for entry in status["signals"] if is_due(entry)])
+    ):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
     for entry in _open(status):
         text, outside = _before(entry, status), outside_pods(entry)
