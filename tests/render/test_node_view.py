@@ -1,9 +1,14 @@
 """One reading, put together for `explain`."""
 
+from dataclasses import replace
+
 from evictd.commands.source import own_config
+from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason
+from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
+from evictd.core.model.state import State
 from evictd.render.node_view import NodeView, explanation_document, next_reasons, node_view
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
@@ -23,6 +28,17 @@ def test_signals_that_agree_share_a_queue() -> None:
     assert [queue.signals for queue in explained.queues] == [
         (Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE, Signal.CONTAINERFS_AVAILABLE)
     ]
+
+
+def test_a_signal_without_a_reading_has_no_order() -> None:
+    """`next for nodefs.available` stood beside `no reading` while no runtime said which disks hold images and pods."""
+    scenario, cycles = played("ten-minutes")
+    turn, config = cycles[0].turns[0], own_config(scenario)
+    unknown = replace(turn.observation, filesystems=Filesystems(dedicated_image_fs=None, split_container_fs=None))
+    step = synchronize(State(), unknown, config, cycles[0].at)
+    found = node_view("x", config, unknown, step.state, step.findings, now=cycles[0].at)
+    assert Signal.NODEFS_AVAILABLE in found.unobserved
+    assert [queue.signals for queue in found.queues] == [(Signal.MEMORY_AVAILABLE,)]
 
 
 def test_each_resource_has_its_own_order() -> None:

@@ -98,7 +98,8 @@ def node_view(
 ) -> NodeView:
     """Return the view of one reading; `state` and `findings` are the core's result at `now`, in nanoseconds."""
     found = tuple(findings)
-    answers = who_is_next(state, observation, config, now)
+    unobserved = {finding.signal: finding.absent for finding in found if isinstance(finding, SignalUnobserved)}
+    answers = tuple(each for each in who_is_next(state, observation, config, now) if each.signal not in unobserved)
     # A pod that the API server is only asked for stays (law Consent).
     leaving = {
         each.uid
@@ -111,7 +112,7 @@ def node_view(
         observation=observation,
         state=state,
         thresholds=tuple(finding for finding in found if isinstance(finding, ThresholdFinding)),
-        unobserved={finding.signal: finding.absent for finding in found if isinstance(finding, SignalUnobserved)},
+        unobserved=unobserved,
         answers=answers,
         queues=_queues(answers, leaving),
         notes=tuple(

@@ -83,7 +83,7 @@ def test_a_daemon_that_does_not_see_its_pods_is_healthy_but_not_ready() -> None:
     assert served.get("/healthz").status == 200
     assert served.get("/readyz").body == b"refused\n"
     (fault,) = json.loads(served.get("/statusz").body)["faults"]
-    assert fault.startswith("evictd cannot see the pods: the container runtime does not answer. Thresholds are tested")
+    assert fault.startswith("evictd cannot see the pods: the container runtime does not answer. Thresholds on disks ")
 
 
 def test_with_rejected_credentials_the_daemon_is_alive_and_not_ready() -> None:

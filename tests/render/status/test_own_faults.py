@@ -8,6 +8,13 @@ def test_every_fault_has_a_remedy() -> None:
     assert set(FAULT_REMEDIES) == set(OwnFaultKind)
 
 
+def test_a_daemon_that_cannot_see_pods_says_which_thresholds_wait() -> None:
+    """It said `Thresholds are tested` beside `no reading` of each disk."""
+    still = OwnFaultKind.PODS.value.partition(". ")[2]
+    assert still.startswith("Thresholds on disks (with policy Kubelet all) wait until a runtime has said which disks")
+    assert "(LayoutUnknown)" in still
+
+
 def test_thresholds_are_tested_unless_nothing_is_read() -> None:
     untested = {each for each in OwnFaultKind if not own_faults.tests_thresholds([each])}
     assert untested == {OwnFaultKind.STUCK, OwnFaultKind.NODE}

@@ -234,20 +234,20 @@ def _listed(faults: Sequence[OwnFault]) -> str:
 
 
 _SOURCES = {
-    "memory": SourceKind.MEMORY_OF_THE_NODE,
-    "swap": SourceKind.MEMORY_OF_THE_NODE,
-    "allocatableMemory": SourceKind.MEMORY_OF_THE_PODS_CGROUP,
-    "pid": SourceKind.PIDS,
-    "nodefs": SourceKind.NODEFS,
-    "imagefs": SourceKind.IMAGEFS,
-    "containerfs": SourceKind.CONTAINERFS,
+    "memory": (SourceKind.MEMORY_OF_THE_NODE,),
+    "swap": (SourceKind.MEMORY_OF_THE_NODE,),
+    "allocatableMemory": (SourceKind.MEMORY_OF_THE_PODS_CGROUP,),
+    "pid": (SourceKind.PIDS,),
+    "nodefs": (SourceKind.NODEFS, SourceKind.CONTAINER_RUNTIME),
+    "imagefs": (SourceKind.IMAGEFS, SourceKind.CONTAINER_RUNTIME),
+    "containerfs": (SourceKind.CONTAINERFS, SourceKind.CONTAINER_RUNTIME),
 }
-"""The source of the problem that leaves a signal without a reading, by the begin of its name."""
+"""The sources of the problems that leave a signal without a reading, by the begin of its name: the runtime names the disks."""
 
 
 def causes(status: Document, signals: Sequence[str]) -> str:
     """Return the problems of the sources of these signals, as one text; empty if none is known."""
-    sources = {source.value for each in signals if (source := _SOURCES.get(each.partition(".")[0])) is not None}
+    sources = {source.value for each in signals for source in _SOURCES.get(each.partition(".")[0], ())}
     return _reported([each for each in status["problems"] if each["source"] in sources])
 
 

@@ -9,7 +9,10 @@ class OwnFaultKind(Enum):
 
     STUCK = "evictd does not watch this node: its loop stands still, so no threshold is tested and no pod is evicted"
     NODE = "evictd does not see this node: its numbers cannot be read, so no threshold is tested and no pod is evicted"
-    PODS = "evictd cannot see the pods: the container runtime does not answer. Thresholds are tested, and no pod can be chosen"
+    PODS = (
+        "evictd cannot see the pods: the container runtime does not answer. Thresholds on disks (with policy Kubelet all) wait "
+        "until a runtime has said which disks hold images and pods (LayoutUnknown), the others are tested; no pod can be chosen"
+    )
     LISTED_PODS = (
         "evictd cannot see new pods: the container runtime does not answer. Thresholds are tested and the usage of pods is "
         "measured; only pods that the runtime listed before can be evicted, and no container or image can be removed"
