@@ -251,15 +251,15 @@ def test_the_reason_is_what_the_pods_that_rank_before_it_held() -> None:
 
 def test_the_growth_counts_that_comes_while_they_go() -> None:
     assert why(beside(other("database", 2 * GI))) == (
-        "the other pods above their requests held 2Gi together, which is too little. Their end should relieve the node for 40 s: "
-        "1.5Gi was missing, and 3.33Gi grows in that time"
+        "the other pods above their requests held 2Gi together, less than the 4.83Gi that the node needed for 40 s: "
+        "1.5Gi missing and 3.33Gi of growth"
     )
 
 
 def test_the_time_that_counts_is_not_that_of_their_end() -> None:
     """`while these 2 end (40 s each)` stood in the report of a pod whose grace period was 1 s."""
     assert why(beside(other("database", 2 * GI), other("web", GI))).endswith(
-        "Their end should relieve the node for 80 s (40 s for each of these 2): 1.5Gi was missing, and 6.67Gi grows in that time"
+        "less than the 8.17Gi that the node needed for 80 s, 40 s for each of these 2: 1.5Gi missing and 6.67Gi of growth"
     )
 
 

@@ -212,10 +212,10 @@ def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resourc
     growth = max(found.rate or 0, 0) * seconds
     if held >= missing + growth:
         return unknown
-    little = f"{pods} held {amount_text(held, resource)} together, which is too little"
-    each = "" if len(rows) == 1 else f" ({EVICTION_TIME // SECOND} s for each of these {len(rows)})"
-    lost = f"{amount_text(missing, resource)} was missing, and {amount_text(growth, resource)} grows in that time"
-    return f"{little}. Their end should relieve the node for {seconds} s{each}: {lost}"
+    each = "" if len(rows) == 1 else f", {EVICTION_TIME // SECOND} s for each of these {len(rows)}"
+    need = f"the {amount_text(missing + growth, resource)} that the node needed for {seconds} s{each}"
+    parts = f"{amount_text(missing, resource)} missing and {amount_text(growth, resource)} of growth"
+    return f"{pods} held {amount_text(held, resource)} together, less than {need}: {parts}"
 
 
 def resize_remedy(found: Incident) -> tuple[str, ...]:
