@@ -157,6 +157,18 @@ def test_after_a_collection_and_beside_a_victim_the_journal_is_calm(tmp_path: Pa
     assert len(kinds) == len(decided) + 1, "and the cycle that saw the collection's end"
 
 
+def test_what_a_collection_freed_is_logged_before_the_threshold_is_not_met_any_more(make: Make) -> None:
+    """The demonstration showed `enough is left again`, and after it what had been removed."""
+    came_to = Outcomes(
+        reclaimed=(ReclaimOutcome(action=Reclaim.IMAGES, device=Filesystem.NODEFS, removed=2),), collecting=frozenset()
+    )
+    ours = make([observe(4 * GI, disk=10), replace(observe(4 * GI, NOW + SECOND), outcomes=came_to)])
+    for _ in range(2):
+        ours.loop.cycle(WaitResult())
+    events = [line["event"] for line in ours.logged]
+    assert events.index("collected") < events.index("threshold no longer met")
+
+
 def test_a_refusal_is_in_the_journal_also_when_nothing_else_is_decided(tmp_path: Path, make: Make) -> None:
     """The decision alone would read as an eviction."""
     answer = EvictionAnswer(uid=HOG.uid, kind=EvictionAnswerKind.REFUSED, at=NOW, detail="Cannot evict pod")

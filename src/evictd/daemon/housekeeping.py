@@ -184,13 +184,14 @@ class Housekeeping:
         self._guard.run(part, work, boot_clock(), otherwise=None)
 
     def _report(self, cycle: Cycle, failures: tuple[Failure, ...], *, since: int, acted: int) -> None:
+        # What was freed is logged before the threshold that is met no more because of it.
+        self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
         self._telemetry.findings(cycle.step.findings, cycle.observation.problems)
         step = cycle.step
         if why := _reasons(cycle, for_tenant=False):
             why = with_past_budget(why, step.decisions, cycle.config, cycle.now)
             self._telemetry.reasons(step.decisions, why, filled_by(step.findings, cycle.wall, step.decisions))
         self._telemetry.failures(failures)
-        self._node.effects.reactions.performed(cycle, failures, since=since, acted=acted)
 
     def _publish(self, waited: WaitResult, cycle: Cycle, begun: int) -> None:
         """Replace the snapshot that pages and metrics show."""
