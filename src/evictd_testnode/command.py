@@ -65,6 +65,7 @@ def kept_journal(plot_file: Path) -> Path:
 
 def run(plot_file: Path) -> tuple[ExitCode, list[str]]:
     """Run the demonstration on a real node; returns the lines that say which pod was evicted, to end the output with."""
+    Screen(sys.stdout).write([f" making the node: its own containerd on a disk of {DISK_MIB}Mi, and images for it"])
     sweep()
     start_cleanup_process()
     with demo_node(find_binaries(default_cache())) as node:
@@ -84,6 +85,7 @@ def _run(node: DemoNode, plot_file: Path) -> tuple[ExitCode, list[str]]:
         relieved = _run_story(node, screen, events, samples)
     finally:
         screen.close()
+    screen.write([" replaying and plotting evictd's journal"])
     summary = _summary(events, samples, _draw(node, plot_file), screen)
     screen.write(["", *summary])
     return ExitCode.DONE if relieved else ExitCode.NO, conclusion_lines(events, screen.size.columns)

@@ -34,7 +34,7 @@ def test_an_interrupt_is_reported_after_the_node_is_removed(
         monkeypatch.setattr(command, name, replacement)
     with pytest.raises(KeyboardInterrupt):
         command.run(Path("demo.svg"))
-    assert removed == [""]
+    assert removed == [" making the node: its own containerd on a disk of 160Mi, and images for it\n"]
     assert capsys.readouterr().out == "interrupted; the node was removed\n"
 
 
@@ -52,6 +52,9 @@ def test_garbage_is_collected_before_exactly_the_right_pod_is_evicted(
     assert output.index("2 dead containers removed") < output.index("evicts default/log-shipper")
     assert output.index("2 unused images removed") < output.index("evicts default/log-shipper")
     assert output.count(" evicts default/") == 1
+    assert output.index("2 unused images removed") < output.index("enough is left again")
+    assert output.index("making the node") < output.index("the node is up")
+    assert output.index("DiskPressure ends") < output.index("replaying and plotting evictd's journal")
     assert (
         output.index("the threshold of 60Mi is crossed")
         < output.index("reports DiskPressure")
