@@ -30,6 +30,10 @@ def test_the_simulated_demonstration_says_so_and_plots(tmp_path: Path) -> None:
     assert after.startswith(f"  {command.program()} simulate config/scenarios/ten-minutes.yaml\n")
     assert "job-beside-a-database.yaml" not in after, "it has just been shown"
     assert (tmp_path / "demo.svg").exists()
+    story, _, result = " ".join(done.stdout.split()).partition(" Result: ")
+    assert result == " ".join(command.RESULT.split()).removeprefix("Result: "), "it ended with the commands to try"
+    for said in ("default/job was evicted at 53.3s", "come at 1m13.3s", "killed default/database first"):
+        assert said in story, "the result is that of the world"
 
 
 def test_a_simulation_does_not_draw_over_the_plot_of_a_real_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,11 @@ from evictd.errors import ExitCode
 PROGRAM = "evictd"
 WORLD = "job-beside-a-database.yaml"
 """The world that is simulated where no node can be made."""
+RESULT = (
+    "Result: evictd evicted default/job at 53.3s, before memory ran out. Without evictd the kernel would have killed "
+    "default/database at 1m13.3s. `evictd demo` as root shows a real node."
+)
+"""What came of that world."""
 NEXT = (
     (f"evictd simulate config/worlds/{WORLD}", "memory ends, with evictd and without it"),
     ("evictd simulate config/scenarios/ten-minutes.yaml", "a disk and memory: ten minutes in a second"),
@@ -64,6 +69,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's output
     code = _simulate(args.plot or _SIMULATED_PLOT)
     _print_next_steps(NEXT[1:])  # the first one's output has just been shown
+    if code is ExitCode.DONE:
+        print("", *textwrap.wrap(RESULT, _columns()), sep="\n", flush=True)  # noqa: T201 - a command's output
     return code
 
 
@@ -98,9 +105,12 @@ def _of_journal(journal: Path) -> tuple[tuple[str, str], ...]:
     return ((f"evictd incident --journal {journal}", shows),)
 
 
+def _columns() -> int:
+    return max(shutil.get_terminal_size().columns, 60)
+
+
 def _print_next_steps(steps: Sequence[tuple[str, str]], margin: str = "") -> None:
-    columns = max(shutil.get_terminal_size().columns, 60)
-    lines = next_steps(columns, margin, program(), steps)
+    lines = next_steps(_columns(), margin, program(), steps)
     print("", *lines, sep="\n", flush=True)  # noqa: T201 - a command's output
 
 
