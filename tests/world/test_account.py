@@ -10,13 +10,24 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
 from evictd.world.account import OOM_KILLED, Verdict, account_of
-from evictd.world.behaviours import Burst, Grow, Hold, Stops, TakeRest, Usage
+from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, Stops, TakeRest, Usage
 from evictd.world.lifecycle import Happened, PodEnd
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, WorldPod
 from evictd.world.oracle import IdealEnds, protected_pods
 from tests.playbook import config, pod
-from tests.world.worlds import GI, HARD, MI, database_for_a_host_that_stops, evicted, hog, holder, quiet, world
+from tests.world.worlds import (
+    GI,
+    HARD,
+    MI,
+    database_for_a_host_that_stops,
+    disk_then_memory,
+    evicted,
+    hog,
+    holder,
+    quiet,
+    world,
+)
 
 
 def test_who_takes_without_bound_is_a_culprit_unless_the_world_says_otherwise() -> None:
@@ -54,6 +65,49 @@ def test_a_culprit_is_not_the_cause_of_a_shortage_of_what_it_does_not_hold() -> 
     on_host = hog(of=Usage.HOST_PATH_INODES, rate=50_000, name="on-host")
     (loss, *_) = account_of(play(world(on_host, node=node), inodes)).losses
     assert loss.verdict is Verdict.CULPRIT, "it holds what it is not charged for"
+
+
+LOGS = Hold(of=Usage.LOGS, amount=10 * MI)
+
+
+@pytest.mark.parametrize("held", [(), (LOGS,)])
+@pytest.mark.parametrize(
+    "taken",
+    [
+        Grow(of=Usage.MEMORY, rate=20 * MI),
+        Burst(of=Usage.MEMORY, amount=3900 * MI, start=150 * SECOND, duration=30 * SECOND),
+    ],
+)
+def test_a_later_shortage_of_something_else_excuses_no_eviction(taken: Behaviour, held: tuple[Behaviour, ...]) -> None:
+    """`needed to clear the threshold` was said of a pod that held nothing of the disk, because memory was short later."""
+    account = account_of(disk_then_memory(taken, *held))
+    assert account.ideal.slots == {"default/noisy", "default/cache"}
+    assert [(each.slot, each.cause, each.verdict, each.needed_for) for each in account.losses] == [
+        ("default/noisy", "nodefs.available", Verdict.CULPRIT, ""),
+        ("default/cache", "nodefs.available", Verdict.INNOCENT, "memory.available"),
+    ]
+    assert account.innocents == 1
+
+
+def test_a_shortage_that_is_there_when_a_pod_goes_for_another_needs_its_end() -> None:
+    """Memory is short already, in its grace period: the end of the pod relieves that, whatever it was decided for."""
+    taken = Burst(of=Usage.MEMORY, amount=3200 * MI, start=80 * SECOND, duration=100 * SECOND)
+    (_, cache) = account_of(disk_then_memory(taken)).losses
+    assert (cache.slot, cache.cause, cache.verdict) == ("default/cache", "nodefs.available", Verdict.NEEDED)
+
+
+def test_a_later_shortage_does_not_let_a_pod_stand_in_for_another() -> None:
+    """The end of `cache` would have done for memory what that of `job` does, but it went for the disk."""
+    taken = Hold(of=Usage.MEMORY, amount=2 * GI)
+    job = WorldPod(
+        pod=pod("job", priority=9),
+        behaviours=(Burst(of=Usage.MEMORY, amount=1800 * MI, start=150 * SECOND, duration=9 * SECOND),),
+    )
+    run = disk_then_memory(taken, others=[job])
+    ideal = IdealEnds(slots=frozenset({"default/noisy", "default/job"}), crossed_at=88 * SECOND)
+    losses = {each.slot: each for each in account_of(run, ideal).losses}
+    assert losses["default/cache"].verdict is Verdict.INNOCENT
+    assert not losses["default/cache"].stands_for
 
 
 def test_pods_that_go_in_place_of_a_static_one_are_innocent() -> None:

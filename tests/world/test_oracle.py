@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import Container
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.world.behaviours import Burst, Grow, Hold, Usage
 from evictd.world.model import Disk, HostUse, NodeImage, NodeSpec, WorldPod
-from evictd.world.oracle import ideal_ends
+from evictd.world.oracle import ideal_ends, relief, signals_of_supply
 from tests.playbook import config, pod
 from tests.world.worlds import GI, HARD, MI, hog, holder, quiet, world
 
@@ -165,3 +166,25 @@ def test_a_threshold_that_is_met_only_just_before_the_kernel_ends_a_container_is
     found = ideal_ends(story, config(hard=HARD))
     assert found.crossed_at is not None
     assert found.crossed_at // SECOND == 3596 // 4
+
+
+def test_the_signals_of_one_disk_are_one_supply_and_those_of_memory_and_swap() -> None:
+    shared, apart = world(), world(node=NodeSpec(memory=GI, imagefs=Disk(capacity=GI)))
+    nodefs, imagefs = Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE
+    assert imagefs in signals_of_supply(nodefs, shared)
+    assert imagefs not in signals_of_supply(nodefs, apart)
+    assert Signal.CONTAINERFS_AVAILABLE in signals_of_supply(imagefs, apart)
+    assert Signal.NODEFS_INODES_FREE not in signals_of_supply(nodefs, shared)
+    memory = {each for each in Signal if SIGNALS[each].resource in {Resource.MEMORY, Resource.SWAP}}
+    assert signals_of_supply(Signal.SWAP_AVAILABLE, shared) == memory
+
+
+def test_a_set_relieves_one_supply_that_does_not_relieve_another() -> None:
+    both = world(
+        hog(), hog(of=Usage.LOGS, rate=GI, name="noisy"), node=NodeSpec(memory=GI, nodefs=Disk(capacity=100 * GI))
+    )
+    hard = config(hard={**HARD, "nodefs.available": "12%"})
+    assert relief(both, hard, 0, {Signal.NODEFS_AVAILABLE})(["default/noisy"])
+    assert not relief(both, hard, 0, {Signal.MEMORY_AVAILABLE})(["default/noisy"])
+    assert not relief(both, hard, 0)(["default/noisy"])
+    assert relief(both, hard, 0)(["default/noisy", "default/hog"])

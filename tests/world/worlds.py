@@ -1,13 +1,15 @@
 """Provides small worlds for the tests of the engine."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from evictd.core.model.config import Policy
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.world.behaviours import Burst, Grow, Hold, Usage
+from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, Usage
 from evictd.world.lifecycle import EndCause, PodEnd
-from evictd.world.loop import Run
-from evictd.world.model import HostUse, NodeSpec, World, WorldPod
-from tests.playbook import number, pod
+from evictd.world.loop import Run, play
+from evictd.world.model import Disk, HostUse, NodeSpec, World, WorldPod
+from tests.playbook import config, number, pod
 
 MI, GI = 1 << 20, 1 << 30
 HARD = {"memory.available": "500Mi"}
@@ -52,6 +54,18 @@ def database_for_a_host_that_stops(priority: int) -> World:
     grows = Grow(of=Usage.MEMORY, rate=20 * MI, bound=510 * MI)
     pods = (holder("job", 300 * MI, memory="100Mi"), holder("db", 2500 * MI, memory="2400Mi", priority=priority))
     return world(*pods, host=(HostUse(name="host", behaviours=(grows,)),), memory=3500 * MI)
+
+
+def disk_then_memory(*cache: Behaviour, others: Sequence[WorldPod] = ()) -> Run:
+    """Play Kubelet on a disk that `noisy` fills in 88 s; then `cache` goes for the disk as well, before the disk reads clear."""
+    noisy = hog(of=Usage.LOGS, rate=GI, name="noisy")
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=100 * GI))
+    both = config(
+        hard={**HARD, "nodefs.available": "12%"},
+        soft={"memory.available": ("1Gi", "30s")},
+        policy=Policy.KUBELET,
+    )
+    return play(world(noisy, WorldPod(pod=pod("cache"), behaviours=cache), *others, node=node), both)
 
 
 def ends(run: Run) -> list[tuple[str, EndCause]]:

@@ -2,7 +2,8 @@
 
 **Culprit.** A pod that the world marks as one (`WorldPod.culprit`), or, where nothing is marked, one that takes without bound:
 a `Grow` without `bound`, or `TakeRest`. A successor of a culprit is one. Where the host is the cause, no pod is. One that was
-evicted for a supply of which it held nothing is not the cause of that shortage: it is judged like any other pod.
+evicted for a supply of which it held nothing, or where none is marked for one of which it takes no more and more, is not the
+cause of that shortage: it is judged like any other pod.
 
 **Innocent.** A pod that was lost and whose end was not needed: it is no culprit, and the observer who knows every byte
 (`oracle.ideal_ends`) would have left it running. The pods need not be the same: a loss is needed as well if it can replace a pod
@@ -13,6 +14,10 @@ bound is not replaced: to end another pod in its place helps only until the culp
 because the container is started again, and a protected pod none, because the observer may not end it. A successor that is lost
 again is one more loss.
 
+A loss is judged by the supplies that were short when the pod went: the one that it was evicted for, and those of which a
+threshold was met from the decision to its end. Where the lost pods of the set relieve these without it to the world's end, its
+end was not needed: that a shortage of something else, which comes later, needs it does not excuse the eviction.
+
 Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
 killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
 the end of a pod that was being deleted anyway.
@@ -21,7 +26,7 @@ the end of a pod that was being deleted anyway.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import Enum
 from itertools import pairwise
@@ -29,14 +34,14 @@ from itertools import pairwise
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import PodSkipped
-from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.model.signal import SIGNALS, Resource, Signal, signal_named
 from evictd.core.units.duration import format_duration
 from evictd.world.behaviours import Usage, takes_without_bound
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import CutShort, EndCause, EvictionRefused, PodEnd
 from evictd.world.loop import Run
-from evictd.world.model import World
-from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, protected_pods, relief
+from evictd.world.model import World, WorldPod
+from evictd.world.oracle import OF_RESOURCE, IdealEnds, ideal_ends, protected_pods, relief, signals_of_supply
 from evictd.world.tested import cycles_with_thresholds
 
 OOM_KILLED = "OOMKilled"
@@ -75,6 +80,8 @@ class Loss:
     """Of a needed one the full name of the pod that the observer would have ended in its place; empty if it is that one."""
     enough: str = ""
     """Of an innocent the full name of the pod of lower priority whose end was enough; empty if none was."""
+    needed_for: str = ""
+    """Of an innocent the signal for which alone its end was needed, which was not short when it went; empty if there is none."""
     cut_short: CutShort | None = None
     """Of an evicted one that was killed before the end that it needed."""
     held_nothing: bool = False
@@ -198,9 +205,17 @@ def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int)
 def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
     specs = {each.pod.full_name: each for each in run.world.pods}
     protected = protected_pods(run.world, run.config)
-    lost = {loss.slot for loss in losses}
     endless = {slot for slot in culprits if takes_without_bound(specs[slot].behaviours)}
     relieves = None if ideal.crossed_at is None else relief(run.world, run.config, ideal.crossed_at)
+    short = _short_signals(run, losses)
+    only_for = _only_for(run, ideal, short)
+    causes = {
+        loss
+        for loss in losses
+        if loss.slot in culprits and not loss.held_nothing and _takes(specs[loss.slot], short[loss])
+    }
+    others = {loss: only_for(loss, ideal.slots) for loss in losses if loss.slot in ideal.slots and loss not in causes}
+    lost = {loss.slot for loss in losses if not others.get(loss)}
     chosen = ideal.slots
     """A smallest set: the observer's, with lost pods in place of pods that were not lost."""
 
@@ -209,7 +224,8 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
         if loss.cause == OOM_KILLED or relieves is None or loss.slot not in specs or loss.slot in protected:
             return None
         open_slots = sorted(chosen - lost - endless, key=lambda slot: ((loss.uid, slot) in passed_over, slot))
-        return next((slot for slot in open_slots if relieves(chosen - {slot} | {loss.slot})), None)
+        sets = ((slot, chosen - {slot} | {loss.slot}) for slot in open_slots)
+        return next((slot for slot, other in sets if relieves(other) and not only_for(loss, other)), None)
 
     passed_over = frozenset(_passed_over(run))
     tried = set[str]()
@@ -217,12 +233,14 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
 
     def judged(loss: Loss) -> Loss:
         nonlocal chosen
-        if loss.slot in culprits and not loss.held_nothing:
+        if loss in causes:
             return replace(loss, verdict=Verdict.CULPRIT)
         deleted_at = None if loss.slot not in specs else specs[loss.slot].deleted_at
         if deleted_at is not None and loss.at >= deleted_at:
             return replace(loss, verdict=Verdict.LEAVING)
         if loss.slot in ideal.slots:
+            if other := others[loss]:
+                return replace(loss, why=f"needed only for {other}, which was not short then", needed_for=other)
             return replace(loss, verdict=Verdict.NEEDED)
         if loss.slot not in tried:
             tried.add(loss.slot)
@@ -236,6 +254,56 @@ def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: Ideal
 
     why_not_needed = _why_not_needed(run.world, ideal)
     return tuple(judged(loss) for loss in losses)
+
+
+def _short_signals(run: Run, losses: Iterable[Loss]) -> dict[Loss, frozenset[Signal]]:
+    """Return the signals of what was short when each pod went: what it was lost for, and what a threshold was met on meanwhile.
+
+    All of them where it went for stalls of I/O or for a limit of its own: what relieves that is not asked.
+    """
+    met = [
+        (cycle.at, {each.threshold.signal for each in tested if each.met})
+        for cycle, tested in cycles_with_thresholds(run)
+    ]
+    found = dict[Loss, frozenset[Signal]]()
+    for loss in losses:
+        cause = Signal.MEMORY_AVAILABLE if loss.cause == OOM_KILLED else signal_named(loss.cause)
+        if cause is None or not OF_RESOURCE[SIGNALS[cause].resource]:
+            found[loss] = frozenset(Signal)
+            continue
+        short = {cause}.union(*(signals for at, signals in met if loss.decided_at <= at <= loss.at))
+        found[loss] = frozenset[Signal]().union(*(signals_of_supply(each, run.world) for each in short))
+    return found
+
+
+def _only_for(
+    run: Run, ideal: IdealEnds, short: Mapping[Loss, frozenset[Signal]]
+) -> Callable[[Loss, frozenset[str]], str]:
+    """Return what names the signal for which alone a set has a lost pod, because without it the set relieves what was short."""
+
+    def only_for(loss: Loss, slots: frozenset[str]) -> str:
+        if ideal.crossed_at is None:
+            return ""
+        relieves, without = relief(run.world, run.config, ideal.crossed_at, short[loss]), slots - {loss.slot}
+        if not relieves(without):
+            return ""
+        went, kept = list(dict.fromkeys(each.slot for each in short if short[each] & short[loss])), slots
+        # Those that went are kept before those that did not, and the first of them before the last.
+        for slot in (*sorted(slots - set(went)), *(slot for slot in reversed(went) if slot in slots)):
+            kept = kept - {slot} if relieves(kept - {slot}) else kept
+        if loss.slot in kept:
+            return ""
+        others = (each for each in Signal if each not in short[loss])
+        relief_of = {each: relief(run.world, run.config, ideal.crossed_at, {each}) for each in others}
+        return next((each.value for each, relieved in relief_of.items() if not relieved(without)), "")
+
+    return only_for
+
+
+def _takes(culprit: WorldPod, signals: Iterable[Signal]) -> bool:
+    """Whether a culprit is one of what these signals measure: it is marked, or takes that without bound."""
+    kinds = {kind for each in signals for kind in _kinds(SIGNALS[each].resource)}
+    return culprit.culprit is True or takes_without_bound(culprit.behaviours, kinds)
 
 
 def _passed_over(run: Run) -> Iterator[tuple[str, str]]:
@@ -263,8 +331,12 @@ def _of(cause: str, held: Mapping[Usage, int]) -> int:
 def _nothing_of(cause: str, held: Mapping[Usage, int]) -> bool:
     """Whether a pod held nothing of the supply that it was evicted for; of a stall or a limit of its own that is not asked."""
     resource = _RESOURCES.get(cause)
-    kinds = () if resource is None else (*OF_RESOURCE[resource], *_UNCHARGED.get(resource, ()))
+    kinds = () if resource is None else _kinds(resource)
     return bool(kinds) and not any(held.get(each) for each in kinds)
+
+
+def _kinds(resource: Resource) -> tuple[Usage, ...]:
+    return (*OF_RESOURCE[resource], *_UNCHARGED.get(resource, ()))
 
 
 _Span = tuple[int, int, set[str]]

@@ -7,7 +7,7 @@ which that growth changes. So the loop computes when a limit is crossed, and nee
 Behaviours compose: those of one pod are added up, by `Usage`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from enum import Enum
 
@@ -203,10 +203,11 @@ def most(behaviours: Iterable[Behaviour], of: Iterable[Usage]) -> int | None:
     return found
 
 
-def takes_without_bound(behaviours: Iterable[Behaviour]) -> bool:
-    """Whether one of these behaviours takes more and more: a `Grow` without `bound`, or `TakeRest`."""
+def takes_without_bound(behaviours: Iterable[Behaviour], of: Collection[Usage] = tuple(Usage)) -> bool:
+    """Whether one of these behaviours takes more and more of these usages: a `Grow` without `bound`, or `TakeRest`."""
     return any(
-        isinstance(each, TakeRest) or (isinstance(each, Grow) and each.bound is None and each.rate > 0)
+        (isinstance(each, TakeRest) and Usage.MEMORY in of)
+        or (isinstance(each, Grow) and each.bound is None and each.rate > 0 and each.of in of)
         for each in behaviours
     )
 

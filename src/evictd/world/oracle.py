@@ -14,7 +14,7 @@ the node is relieved, and dropping again each one that was not needed: the small
 others.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 
@@ -24,7 +24,7 @@ from evictd.core.eviction.reclaim import layout_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Outcomes, signal_observations
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import DISK_SIGNALS, SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue, thresholds_met
 from evictd.core.units.duration import MILLISECOND
 from evictd.core.units.quantity import of_bytes
@@ -96,13 +96,37 @@ def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
     return IdealEnds(slots=slots, crossed_at=crossed_at, memory_ended=memory_ended)
 
 
-def relief(world: World, config: EvictionConfig, crossed_at: int) -> Callable[[Iterable[str]], bool]:
-    """Return what tells whether the end of pods at the crossing relieves the node until the world ends."""
+def on_its_disk(signal: Signal, world: World) -> Signal:
+    """Return the signal of the same amount on the disk that the filesystem lies on; another signal as it is."""
+    spec, node = SIGNALS[signal], world.node
+    if spec.filesystem is None:
+        return signal
+    images = spec.filesystem is Filesystem.IMAGEFS or (
+        spec.filesystem is Filesystem.CONTAINERFS and not node.split_layout
+    )
+    disk = Filesystem.IMAGEFS if images and node.imagefs is not None else Filesystem.NODEFS
+    return DISK_SIGNALS[disk][spec.resource is Resource.INODES]
+
+
+def signals_of_supply(signal: Signal, world: World) -> frozenset[Signal]:
+    """Return the signals of what a signal measures: those of one disk, or those of memory and swap, are one supply."""
+
+    def supply(of: Signal) -> Signal | tuple[Usage, ...]:
+        return OF_RESOURCE[SIGNALS[of].resource] if SIGNALS[of].filesystem is None else on_its_disk(of, world)
+
+    return frozenset(each for each in Signal if supply(each) == supply(signal))
+
+
+def relief(
+    world: World, config: EvictionConfig, crossed_at: int, signals: Collection[Signal] = tuple(Signal)
+) -> Callable[[Iterable[str]], bool]:
+    """Return what tells whether the end of pods at the crossing relieves these signals until the world ends."""
     rest = [crossed_at, *(at for at in _times(world) if at > crossed_at), *_times_of_grace(world, config)]
 
     def relieves(slots: Iterable[str]) -> bool:
         played = _play(world, config, frozenset(slots), crossed_at, rest)
-        return not any(_met_in_time(each, at, world) for at, _, found in played for each in found)
+        found = ((at, each) for at, _, due in played for each in due if each.signal in signals)
+        return not any(_met_in_time(each, at, world) for at, each in found)
 
     return relieves
 

@@ -22,7 +22,7 @@ from evictd.world.loop import play
 from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.playbook import config, pod
 from tests.render.played_worlds import incident_run, incident_texts, played
-from tests.world.worlds import HARD, database_for_a_host_that_stops, hog, holder, quiet, world
+from tests.world.worlds import HARD, database_for_a_host_that_stops, disk_then_memory, hog, holder, quiet, world
 
 
 def test_kills_without_a_threshold_for_memory_are_explained() -> None:
@@ -499,3 +499,12 @@ def test_a_threshold_that_can_never_be_met_was_not_met_between_two_readings() ->
     assert run.kills
     assert account.ideal.crossed_at is not None
     assert "No threshold was met." in outcome_text(run, account)
+
+
+def test_a_pod_that_only_another_shortage_needed_is_said_to_be() -> None:
+    """`needed to clear the threshold` was said of a pod that held nothing of the disk that it was evicted for."""
+    run = disk_then_memory(Grow(of=Usage.MEMORY, rate=20 << 20))
+    text = " ".join(outcome_text(run, account_of(run)))
+    said = "not needed for that, only for memory.available, which was not short then."
+    assert f" for nodefs.available: {said}" in text
+    assert "too few" not in text

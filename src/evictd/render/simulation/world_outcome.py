@@ -13,7 +13,7 @@ from evictd.render.past_budget import past_budget_text
 from evictd.render.simulation.grace import grace_texts
 from evictd.render.simulation.host_growth import host_growth_texts
 from evictd.render.simulation.world_relief import needed_text, relief_texts, slot_names
-from evictd.render.simulation.world_unattended import cost_texts, grows_on, on_its_disk, unattended_texts, within_played
+from evictd.render.simulation.world_unattended import cost_texts, grows_on, unattended_texts, within_played
 from evictd.render.simulation.world_warnings import warnings_text
 from evictd.render.text import clean, clock, counted, duration_text, signal_amount
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
@@ -23,6 +23,7 @@ from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import CutShort, EndCause, EvictionRefused, PodArrival, PodEnd
 from evictd.world.loop import Run
 from evictd.world.model import World
+from evictd.world.oracle import on_its_disk
 from evictd.world.process import Process
 
 _SLOW = 1 * SECOND
@@ -160,6 +161,8 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
         if of_no_use(loss, run, account):
             needed = "needed, but" if loss.verdict is Verdict.NEEDED else "not needed, and"
             what = f"{needed} in vain: {loss.cause} ran out all the same"
+        elif loss.needed_for:
+            what = f"not needed for that, only for {loss.needed_for}, which was not short then"
         else:
             kept = _kept_text(loss, run) if loss.verdict is Verdict.INNOCENT else ""
             what = f"{_verdict_text(loss.verdict, run, account)}{_instead_text(loss)}{kept}"

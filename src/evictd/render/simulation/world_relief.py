@@ -64,9 +64,9 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
 
 def needed_text(run: Run, account: Account) -> str:
     """Write of the needed pods whether their end cleared the threshold, or was only a part of what would have."""
-    kinds = {Verdict.NEEDED, Verdict.CULPRIT}
-    # One that stands for a pod of the set is a part of it too.
-    ended = {loss.stands_for or loss.slot for loss in account.losses if loss.verdict in kinds} & account.ideal.slots
+    # One that stands for a pod of the set is a part of it too, and one that only a later shortage needed.
+    ended = {loss.stands_for or loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
+    ended &= account.ideal.slots
     if ended == account.ideal.slots:
         return f"needed to clear the threshold {to_the_end(run.world)}"
     at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"

@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 from evictd.config.kernel_share import kernel_share
 from evictd.core.model.config import Policy, own_thresholds
 from evictd.core.model.signal import (
-    DISK_SIGNALS,
     MEMORY_SIGNALS,
     SIGNALS,
     STALLS,
-    Filesystem,
     Resource,
     Signal,
     signal_named,
@@ -25,7 +23,7 @@ from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import Collected
 from evictd.world.loop import Run
 from evictd.world.model import World
-from evictd.world.oracle import protected_pods
+from evictd.world.oracle import on_its_disk, protected_pods
 from evictd.world.process import Process
 from evictd.world.tested import cycles_with_thresholds, met_at_end
 
@@ -33,18 +31,6 @@ from evictd.world.tested import cycles_with_thresholds, met_at_end
 def within_played(world: World) -> str:
     """Write the time in which something is known not to happen."""
     return f"within the {duration_text(world.played)} played"
-
-
-def on_its_disk(signal: Signal, world: World) -> Signal:
-    """Return the signal of the same amount on the disk that the filesystem lies on; another signal as it is."""
-    spec, node = SIGNALS[signal], world.node
-    if spec.filesystem is None:
-        return signal
-    images = spec.filesystem is Filesystem.IMAGEFS or (
-        spec.filesystem is Filesystem.CONTAINERFS and not node.split_layout
-    )
-    disk = Filesystem.IMAGEFS if images and node.imagefs is not None else Filesystem.NODEFS
-    return DISK_SIGNALS[disk][spec.resource is Resource.INODES]
 
 
 def unattended_texts(run: Run, unattended: Run, evicted: Sequence[Loss]) -> Iterator[str]:
