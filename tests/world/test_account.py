@@ -8,12 +8,12 @@ from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Resource
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.world.account import OOM_KILLED, Verdict, account_of
 from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, Stops, TakeRest, Usage
 from evictd.world.lifecycle import Happened, PodEnd
 from evictd.world.loop import Run, play
-from evictd.world.model import Disk, NodeSpec, WorldPod
+from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from evictd.world.oracle import IdealEnds, protected_pods
 from tests.playbook import config, pod
 from tests.world.worlds import (
@@ -108,6 +108,20 @@ def test_a_later_shortage_does_not_let_a_pod_stand_in_for_another() -> None:
     losses = {each.slot: each for each in account_of(run, ideal).losses}
     assert losses["default/cache"].verdict is Verdict.INNOCENT
     assert not losses["default/cache"].stands_for
+
+
+def test_a_later_shortage_that_no_set_relieves_blames_no_earlier_eviction() -> None:
+    """`not needed` was said of the one pod that filled the disk, because the host filled the memory later."""
+    leak = HostUse(name="leak", behaviours=(Grow(of=Usage.MEMORY, rate=20 * MI, start=100 * SECOND),))
+    writer = WorldPod(pod=pod("writer"), behaviours=(Grow(of=Usage.LOGS, rate=GI, bound=95 * GI),))
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=100 * GI))
+    story = world(writer, *quiet(1), host=(leak,), node=node, duration=10 * MINUTE)
+    account = account_of(play(story, config(hard={**HARD, "nodefs.available": "12%"})))
+    assert not account.ideal.relieves
+    assert [(each.slot, each.cause, each.verdict) for each in account.losses] == [
+        ("default/writer", "nodefs.available", Verdict.NEEDED),
+        ("default/quiet-0", "memory.available", Verdict.INNOCENT),
+    ]
 
 
 def test_pods_that_go_in_place_of_a_static_one_are_innocent() -> None:

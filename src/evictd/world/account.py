@@ -16,7 +16,8 @@ again is one more loss.
 
 A loss is judged by the supplies that were short when the pod went: the one that it was evicted for, and those of which a
 threshold was met from the decision to its end. Where the lost pods of the set relieve these without it to the world's end, its
-end was not needed: that a shortage of something else, which comes later, needs it does not excuse the eviction.
+end was not needed: that a shortage of something else, which comes later, needs it does not excuse the eviction. Nor does one
+that no set relieves make it needless: then each loss is judged by the observer's set for what was short when that pod went.
 
 Pods that were evicted and pods whose container the kernel has killed are counted apart; a pod whose container is started and
 killed again is one loss. A container that exceeds the memory limit of its own pod is no loss: the node had no part in it. Nor is
@@ -132,7 +133,8 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
     """Draw up the account of a run; `ideal` is the observer's set, if it is known: it does not depend on the run."""
     ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
     culprits = frozenset(each.pod.full_name for each in run.world.pods if each.is_culprit)
-    losses = _judged(run, _losses(run), culprits, ideal)
+    found = _losses(run)
+    losses = _judged(run, found, culprits, ideal) if ideal.relieves else _judged_apart(run, found, culprits)
     spans = tuple(_spans(run))
     evicted = [loss for loss in losses if loss.cause != OOM_KILLED]
     gone: dict[str, int] = {}
@@ -200,6 +202,17 @@ def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int)
         verdict=Verdict.INNOCENT,
         cut_short=of.cut_short if isinstance(of, PodEnd) else None,
     )
+
+
+def _judged_apart(run: Run, losses: list[Loss], culprits: frozenset[str]) -> tuple[Loss, ...]:
+    """Return the losses, those of each shortage judged by the observer's set for that alone: no set relieves all of them."""
+    short = _short_signals(run, losses)
+    found = dict[Loss, Loss]()
+    for signals in dict.fromkeys(short.values()):
+        of_these = [loss for loss in losses if short[loss] == signals]
+        judged = _judged(run, of_these, culprits, ideal_ends(run.world, run.config, signals))
+        found |= dict(zip(of_these, judged, strict=True))
+    return tuple(found[loss] for loss in losses)
 
 
 def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
@@ -317,11 +330,11 @@ def _passed_over(run: Run) -> Iterator[tuple[str, str]]:
 def _why_not_needed(world: World, ideal: IdealEnds) -> str:
     """Return why the end of an innocent pod was not needed: what the observer who knows every byte does instead."""
     if ideal.crossed_at is None:
-        return "no threshold is met once unused images and dead containers are deleted"
+        return "its threshold is not met once unused images and dead containers are deleted"
     if not ideal.relieves:
         return f"no set of evictable pods would have relieved the node for the rest of the {format_duration(world.played)} played"
     ends = ", ".join(sorted(ideal.slots))
-    return f"the end of {ends} would have relieved the node for the rest of the {format_duration(world.played)} played"
+    return f"the end of {ends} would have relieved what was short for the rest of the {format_duration(world.played)} played"
 
 
 def _of(cause: str, held: Mapping[Usage, int]) -> int:

@@ -78,15 +78,15 @@ def protected_pods(world: World, config: EvictionConfig) -> frozenset[str]:
     return frozenset(each.pod.full_name for each in world.pods if each.pod.critical or each.pod.uid in own)
 
 
-def ideal_ends(world: World, config: EvictionConfig) -> IdealEnds:
-    """Return the smallest set of pods whose end relieves the node until the world ends."""
+def ideal_ends(world: World, config: EvictionConfig, signals: Collection[Signal] = tuple(Signal)) -> IdealEnds:
+    """Return the smallest set of pods whose end relieves these signals until the world ends."""
     times = _times(world)
-    crossing = _crossing(world, config, times)
+    crossing = _crossing(world, config, times, signals)
     if crossing is None:
         return IdealEnds()
     crossed_at, node, due = crossing
     order = [*_documented_order(node, due[0], config, crossed_at), *_later_pods(world, config, crossed_at)]
-    relieves, memory_ended = relief(world, config, crossed_at), due == (_END_OF_MEMORY,)
+    relieves, memory_ended = relief(world, config, crossed_at, signals), due == (_END_OF_MEMORY,)
     if not relieves(order):
         return IdealEnds(crossed_at=crossed_at, memory_ended=memory_ended, relieves=False)
     culprits = {each.pod.full_name for each in world.pods if each.is_culprit}
@@ -124,9 +124,8 @@ def relief(
     rest = [crossed_at, *(at for at in _times(world) if at > crossed_at), *_times_of_grace(world, config)]
 
     def relieves(slots: Iterable[str]) -> bool:
-        played = _play(world, config, frozenset(slots), crossed_at, rest)
-        found = ((at, each) for at, _, due in played for each in due if each.signal in signals)
-        return not any(_met_in_time(each, at, world) for at, each in found)
+        played = _play(world, config, frozenset(slots), crossed_at, rest, signals=signals)
+        return not any(_met_in_time(each, at, world) for at, _, found in played for each in found)
 
     return relieves
 
@@ -164,18 +163,18 @@ def _met_in_time(due: Threshold, at: int, world: World) -> bool:
 
 
 def _crossing(
-    world: World, config: EvictionConfig, times: Sequence[int]
+    world: World, config: EvictionConfig, times: Sequence[int], signals: Collection[Signal]
 ) -> tuple[int, SimulatedNode, tuple[Threshold, ...]] | None:
     """Return when a threshold is due first, the node then, and which ones are; to a tenth of a second where it is a hard one."""
     last = times[0]
-    for at, node, due in _play(world, config, frozenset(), None, times):
+    for at, node, due in _play(world, config, frozenset(), None, times, signals=signals):
         if not due:
             last = at
             continue
         low, found = last, (at, node, due)
         while due[0].grace_period == 0 and found[0] - low > CROSSING and found[0] > times[0]:
             middle = (low + found[0]) // 2
-            ((_, then, met),) = _play(world, config, frozenset(), None, (middle,))
+            ((_, then, met),) = _play(world, config, frozenset(), None, (middle,), signals=signals)
             if met:
                 found = middle, then, met
             else:
@@ -236,9 +235,15 @@ def _later_pods(world: World, config: EvictionConfig, after: int) -> list[str]:
 
 
 def _play(
-    world: World, config: EvictionConfig, ended: frozenset[str], end: int | None, times: Sequence[int]
+    world: World,
+    config: EvictionConfig,
+    ended: frozenset[str],
+    end: int | None,
+    times: Sequence[int],
+    *,
+    signals: Collection[Signal],
 ) -> Iterator[tuple[int, SimulatedNode, tuple[Threshold, ...]]]:
-    """Yield for each time the node and the thresholds that are due; pods in `ended` are gone at `end`.
+    """Yield for each time the node and the thresholds on these signals that are due; pods in `ended` are gone at `end`.
 
     A threshold with a grace period is due once it was met at every time for so long.
     """
@@ -269,7 +274,7 @@ def _play(
         met = thresholds_met(thresholds, signal_observations(observer.node_stats(now)))
         if no_memory_left(node, now):
             met = (*met, _END_OF_MEMORY)
-        met_since = {each: met_since.get(each, now) for each in met}
+        met_since = {each: met_since.get(each, now) for each in met if each.signal in signals}
         yield now, node, tuple(each for each, since in met_since.items() if now - since >= each.grace_period)
 
 

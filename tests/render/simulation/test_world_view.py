@@ -136,7 +136,7 @@ def test_each_innocent_has_the_reason_why_its_end_was_not_needed() -> None:
     found = {each["of"]: (each["verdict"], each["why"]) for each in document["losses"]}
     assert found["default/over"] == (
         "innocent",
-        "the end of default/hog would have relieved the node for the rest of the 5m0s played",
+        "the end of default/hog would have relieved what was short for the rest of the 5m0s played",
     )
     static = hog(source=PodSource.STATIC, name="static", rate=10 * (1 << 20))
     vain = played(world(static, *quiet(6), duration=420 * SECOND), Policy.KUBELET)
