@@ -1,0 +1,117 @@
+"""Says for `evictd why` where an active pod stands in each order of eviction, and what would have to change before it goes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoActionReason
+from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
+from evictd.render.status.stopped import paused_until
+from evictd.render.status.timing import conditions, time_lines
+from evictd.render.text import MEASURED_LATER, amount_text, clean, enough_text, first_of, gap_text, signal_amount
+
+Plain = Mapping[str, Any]
+
+
+@frozen
+class Place:
+    """A pod's place in one order of eviction, counted from 1."""
+
+    queue: Plain
+    row: Plain
+    number: int
+
+    @property
+    def before(self) -> tuple[Plain, ...]:
+        """The pods before it that may be evicted."""
+        return tuple(row for row in self.queue["rows"][: self.number - 1] if not row["protected"])
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it would be evicted first."""
+        return bool(self.queue["next"] == f"{self.row['namespace']}/{self.row['name']}")
+
+
+def place_in(queue: Plain, pod: str) -> Place | None:
+    """Return the place of a pod, `namespace/name`, in one order of eviction; `None` where it is not in it."""
+    for number, row in enumerate(queue["rows"], start=1):
+        if clean(f"{row['namespace']}/{row['name']}") == pod:
+            return Place(queue=queue, row=row, number=number)
+    return None
+
+
+def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
+    """Write the place of an active pod in each order of eviction, and what would have to change before it goes."""
+    entries = {entry["signal"]: entry for entry in status["signals"]}
+    for place in places:
+        signals = ", ".join(place.queue["signals"])
+        if _is_calm_disk(place, entries):
+            yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
+            continue
+        yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
+        if passed := place.row.get("passedOver"):
+            yield f"  passed over: {clean(passed)}"
+        if place.queue["stop"]:
+            entry = entries.get(place.queue["signals"][0], {})
+            yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}"
+        for line in (place.queue.get("attribution") or {"text": ()})["text"]:
+            yield f"  {clean(line)}"
+        yield f"  to be evicted: {', and '.join(_needed(place, entries))}"
+        if later := _to_move_back(place):
+            yield f"  {later}"
+    if status["dryRun"]:
+        yield "the daemon is in a dry run: it evicts no pod"
+    yield from time_lines(status)
+    yield from conditions(status)
+
+
+def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
+    """Whether pods are not measured, because no threshold of the disk is near."""
+    names, reason = place.queue["signals"], NoActionReason.NO_POD_MEASURED.value
+    return Resource(place.queue["resource"]) in DISKS and all(
+        entries.get(name, {}).get("stopReason") == reason for name in names
+    )
+
+
+def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
+    """Return what would have to happen before the pod is evicted."""
+    short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
+    yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
+    before = [f"{row['namespace']}/{row['name']}" for row in place.before]
+    if place.row.get("passedOver"):
+        before = [place.queue["next"]]
+    if before and not place.is_next:
+        names = first_of([clean(name) for name in before], 3)
+        yield f"{names} would have to go first, or be skipped"
+
+
+def _crossing(entry: Plain) -> str:
+    """Return how far a signal is from its nearest threshold."""
+    signal = Signal(entry["signal"])
+    limits = sorted((threshold["limit"], threshold["kind"]) for threshold in entry["thresholds"])
+    if not limits:
+        return f"{entry['signal']} has no threshold"
+    limit, kind = limits[-1]
+    left = entry["available"] - limit
+    if left < 0:
+        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
+    return (
+        f"{entry['signal']} would have to fall by {gap_text(left, signal)} to its {kind} threshold "
+        f"{signal_amount(limit, signal)}"
+    )
+
+
+def _to_move_back(place: Place) -> str:
+    """Return which change of the pod would put it later in the order; empty where its usage is not known."""
+    row, resource = place.row, Resource(place.queue["resource"])
+    if row["usage"] is None:
+        return ""
+    later = (each for each in place.queue["rows"][place.number :] if not each["protected"])
+    nearest = next((each for each in later if each["exceedsRequest"] == row["exceedsRequest"]), None)
+    priority = f"a priority above {max(row['priority'], nearest['priority'])}" if nearest is not None else ""
+    if resource in WITH_REQUEST and row["usage"] > row["request"]:
+        requests = amount_text(row["request"], resource) if row["request"] else "none"
+        request = f"request at least {enough_text(row['usage'], resource)} of {resource.value} (it requests {requests})"
+        return f"to move back in the order: {', or '.join(filter(None, (request, priority)))}"
+    fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
+    return f"to move back in the order: {priority}, or {fewer}" if priority else ""

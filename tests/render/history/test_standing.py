@@ -1,0 +1,46 @@
+"""Sentences about the place of an active pod in the order of eviction."""
+
+from dataclasses import replace
+
+from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.history.why import PodWhy
+from evictd.render.node_view import explanation_document
+from tests.daemon.status import status_of
+from tests.daemon.world import GI, HOG, NOW, observe, pod, snapshot, uses
+from tests.render.history.test_why import ask, text
+
+
+def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_move_it() -> None:
+    said = text(ask("default/web"))
+    assert "memory.available: place 3 of 3" in said
+    assert "memory.available would have to fall by 2Gi to its soft threshold 2Gi" in said
+    assert "default/hog would have to go first" in said
+    assert "to move back in the order: request at least 5Gi of memory (it requests 1Gi)\n" in said
+    assert "the next" not in said
+
+
+def test_a_priority_that_moves_a_pod_back_is_above_that_of_the_pod_after_it() -> None:
+    """A priority above its own of 0 was proposed beside a pod of 100, and to the last of the order."""
+    late = pod("late", priority=100)
+    seen = observe(4 * GI, pods=(HOG, late))
+    seen = replace(seen, pod_stats={**seen.pod_stats, late.uid: uses(late, 2 * GI)})
+    held = replace(snapshot(4 * GI), observation=seen)
+    why = PodWhy(
+        pod="default/hog", explained=explanation_document(snapshot_view(held), rows=None), status=status_of(held, NOW)
+    )
+    assert "or a priority above 100" in text(why)
+    assert "or a priority" not in text(replace(why, pod="default/late"))
+
+
+def test_the_next_pod_needs_no_other_to_go_first() -> None:
+    assert "would have to go first" not in text(ask("default/hog"))
+    assert ask("default/hog").places[0].is_next
+
+
+def test_a_dry_run_evicts_no_pod_and_reports_no_condition() -> None:
+    """It told what the pod's eviction needs, and how long the condition stays, as of a daemon that acts."""
+    found = ask("default/web", GI // 2)
+    said = text(replace(found, status={**(found.status or {}), "dryRun": True}))
+    assert "the daemon is in a dry run: it evicts no pod" in said
+    assert "MemoryPressure would be reported for at least 5m0s" in said
+    assert "dry run" not in text(found)
