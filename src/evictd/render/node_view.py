@@ -19,6 +19,7 @@ from evictd.core.model.finding import (
     Finding,
     NoAction,
     PodSkipped,
+    ProtectedPodSkipped,
     RankedPod,
     Ranking,
     SignalUnobserved,
@@ -54,7 +55,7 @@ class Queue:
     held: Attribution | None = None
     """The holders of the supply that the signals observe, and who took it since it became short; `None`: unknown."""
     passed_over: Mapping[str, str] = field(default_factory=dict)
-    """Why a pod that ranks before the victim would not be evicted, by its uid."""
+    """Why a pod that may be evicted would not go when it is its turn, by its uid."""
     skipped: Mapping[str, SkipReason] = field(default_factory=dict)
     """The reasons of these."""
 
@@ -158,9 +159,11 @@ def _queues(answers: Iterable[NextUp], leaving: Collection[str]) -> tuple[Queue,
 
 
 def _skips(answer: NextUp) -> list[PodSkipped]:
-    """Return which other pods are passed over for one; where no pod would go, `NextUp.stop` says why."""
-    skips = [each for each in answer.findings if isinstance(each, PodSkipped)]
-    return [] if answer.victim is None else [each for each in skips if each.reason is not SkipReason.IN_FLIGHT]
+    """Return which pods are passed over; none where all are, because `NextUp.stop` says why."""
+    skips = [each for each in answer.findings if isinstance(each, PodSkipped | ProtectedPodSkipped)]
+    if answer.victim is None and len(skips) >= len(answer.rows):
+        return []
+    return [each for each in skips if isinstance(each, PodSkipped) and each.reason is not SkipReason.IN_FLIGHT]
 
 
 class PlacedRow(NamedTuple):

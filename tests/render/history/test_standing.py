@@ -2,12 +2,20 @@
 
 from dataclasses import replace
 
+from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.history.why import PodWhy
 from evictd.render.node_view import explanation_document
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, HOG, NOW, observe, pod, snapshot, uses
 from tests.render.history.test_why import ask, text
+from tests.render.snapshots import incident_snapshot
+
+
+def of_snapshot(seen: Snapshot, pod: str) -> str:
+    """What is said of a pod of a played world."""
+    explained = explanation_document(snapshot_view(seen), rows=None)
+    return text(PodWhy(pod=pod, explained=explained, status=status_of(seen, seen.at)))
 
 
 def test_a_pod_that_stays_says_how_far_it_is_from_an_eviction_and_what_would_move_it() -> None:
@@ -44,3 +52,17 @@ def test_a_dry_run_evicts_no_pod_and_reports_no_condition() -> None:
     assert "the daemon is in a dry run: it evicts no pod" in said
     assert "MemoryPressure would be reported for at least 5m0s" in said
     assert "dry run" not in text(found)
+
+
+def test_during_a_pause_a_pod_that_is_passed_over_is_not_said_to_go_first() -> None:
+    """The first in the order was said to go before the pod that goes when the pause ends; its hostPath volume is not measured."""
+    seen = incident_snapshot("02-host-path-writer", 500)
+    writer, web = of_snapshot(seen, "default/writer"), of_snapshot(seen, "default/web-2")
+    assert (
+        "passed over: as far as it was measured it uses none of what is short (hostPath volumes are not measured)"
+        in writer
+    )
+    assert "to be evicted: default/web-2 would have to go first, or be skipped\n" in writer
+    assert "evictions pause; then default/web-2 would be evicted if the threshold is still met\n" in web
+    assert "default/writer would have to go first" not in web
+    assert "is already below" not in web

@@ -6,7 +6,7 @@ from typing import Any
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
-from evictd.render.status.stopped import paused_until
+from evictd.render.status.stopped import goes_then, paused_until
 from evictd.render.status.timing import conditions, time_lines
 from evictd.render.text import MEASURED_LATER, amount_text, clean, enough_text, first_of, gap_text, signal_amount
 
@@ -23,8 +23,9 @@ class Place:
 
     @property
     def before(self) -> tuple[Plain, ...]:
-        """The pods before it that may be evicted."""
-        return tuple(row for row in self.queue["rows"][: self.number - 1] if not row["protected"])
+        """The pods before it that may be evicted, and are not passed over."""
+        rows = self.queue["rows"][: self.number - 1]
+        return tuple(row for row in rows if not row["protected"] and not row.get("passedOver"))
 
     @property
     def is_next(self) -> bool:
@@ -53,10 +54,12 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  passed over: {clean(passed)}"
         if place.queue["stop"]:
             entry = entries.get(place.queue["signals"][0], {})
-            yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}"
+            then = f"; {goes}" if (goes := goes_then(entry)) else ""
+            yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}{then}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
             yield f"  {clean(line)}"
-        yield f"  to be evicted: {', and '.join(_needed(place, entries))}"
+        if needed := ", and ".join(filter(None, _needed(place, entries))):
+            yield f"  to be evicted: {needed}"
         if later := _to_move_back(place):
             yield f"  {later}"
     if status["dryRun"]:
@@ -74,15 +77,21 @@ def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
 
 
 def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
-    """Return what would have to happen before the pod is evicted."""
+    """Return what would have to happen before the pod is evicted; nothing where its turn comes when evictions go on."""
     short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
-    yield " or ".join(_crossing(entry) for entry in short) or "its signal would have to be observed"
+    stopped = bool(place.queue["stop"]) and any(map(_is_met, short))
+    yield "" if stopped else " or ".join(map(_crossing, short)) or "its signal would have to be observed"
     before = [f"{row['namespace']}/{row['name']}" for row in place.before]
     if place.row.get("passedOver"):
-        before = [place.queue["next"]]
+        then = next((each["stopThen"] for each in short if each.get("stopThen")), None)
+        before = [*filter(None, (place.queue["next"] or (then and then["pod"]),))]
     if before and not place.is_next:
         names = first_of([clean(name) for name in before], 3)
         yield f"{names} would have to go first, or be skipped"
+
+
+def _is_met(entry: Plain) -> bool:
+    return any(threshold["met"] for threshold in entry["thresholds"])
 
 
 def _crossing(entry: Plain) -> str:
