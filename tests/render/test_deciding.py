@@ -17,7 +17,6 @@ from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.render.contender import is_tie
 from evictd.render.deciding import (
-    chosen_because,
     evicted_because,
     instead_of_others,
     passed_over_because,
@@ -242,11 +241,3 @@ def test_a_name_is_no_reason_to_show() -> None:
     assert is_tie(first, second)
     assert instead_of_others(queue.rows, first, {}, queue.resource) == ""
     assert "Why that pod is first" not in page(near, 0)
-
-
-def test_a_pod_that_is_still_there_is_chosen() -> None:
-    assert (
-        chosen_because("Evicted default/hog (5Gi): it requests none.") == "Chosen default/hog (5Gi): it requests none."
-    )
-    assert chosen_because("Would evict default/hog (5Gi).") == "Would evict default/hog (5Gi)."
-    assert chosen_because("") == ""

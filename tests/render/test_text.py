@@ -120,3 +120,12 @@ def test_an_amount_to_request_is_not_rounded_below_what_is_used() -> None:
         text = words.enough_text(used, Resource.MEMORY)
         assert used <= parse_quantity(text).value() <= used * 1.01
     assert words.enough_text(6 << 30, Resource.MEMORY) == "6Gi"
+
+
+def test_a_pod_that_is_still_there_is_chosen() -> None:
+    assert (
+        words.chosen_because("Evicted default/hog (5Gi): it requests none.")
+        == "Chosen default/hog (5Gi): it requests none."
+    )
+    assert words.chosen_because("Would evict default/hog (5Gi).") == "Would evict default/hog (5Gi)."
+    assert words.chosen_because("") == ""

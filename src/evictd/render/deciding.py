@@ -56,16 +56,8 @@ def evicted_because(
     return f"{_verb(dry_run=dry_run)} {sentence}." if sentence else ""
 
 
-_EVICTED = "Evicted"
-
-
 def _verb(*, dry_run: bool) -> str:
-    return "Would evict" if dry_run else _EVICTED
-
-
-def chosen_because(why: str) -> str:
-    """Return the sentence of an eviction for a pod that is still there: it is chosen, and not evicted yet."""
-    return f"Chosen{why.removeprefix(_EVICTED)}" if why.startswith(f"{_EVICTED} ") else why
+    return "Would evict" if dry_run else "Evicted"
 
 
 def reasons_of(

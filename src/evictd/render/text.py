@@ -231,3 +231,8 @@ def incident_id(uid: str) -> str:
 def capital(text: str) -> str:
     """Begin a sentence with a capital, unless it begins with the name of a pod."""
     return text if "/" in text.partition(" ")[0] else text[:1].upper() + text[1:]
+
+
+def chosen_because(why: str) -> str:
+    """Return the sentence of an eviction for a pod that is still there: it is chosen, and not evicted yet."""
+    return f"Chosen{why.removeprefix('Evicted')}" if why.startswith("Evicted ") else why

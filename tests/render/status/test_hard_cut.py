@@ -35,7 +35,7 @@ def test_the_terminal_says_it_as_the_page_does() -> None:
     console = Console(width=120, file=StringIO())
     console.print(status_view(status, width=120))
     assert isinstance(console.file, StringIO)
-    line = "being evicted: default/slow, grace period 600s, cut to 1s as soon as the hard threshold is met"
+    line = "being evicted: default/slow, grace period 600s (cut to 1s as soon as the hard threshold is met"
     assert line in console.file.getvalue()
 
 

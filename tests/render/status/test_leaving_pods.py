@@ -16,6 +16,7 @@ from evictd.render.status.leaving_pods import (
     is_too_little,
     leaves,
     may_have_grown,
+    only_if,
     waits_at_most,
 )
 from evictd.render.status.page_leaving import about_leaving
@@ -141,3 +142,12 @@ def test_the_terminal_says_that_the_pods_are_measured_first() -> None:
     console.print(status_view(status_of(snapshot, snapshot.at), width=120))
     assert isinstance(console.file, StringIO)
     assert "nodefs.available: evictd decides once the pods are measured (in 24s at most)" in console.file.getvalue()
+
+
+def test_on_what_condition_the_next_pod_goes() -> None:
+    leaves, gone = {"pod": "a/b", "gone": False}, {"pod": "a/c", "gone": True}
+    assert only_if({"leaving": [leaves, gone]}) == "if the end of a/b is not enough"
+    assert only_if({"leaving": [leaves, leaves]}) == "if their end is not enough"
+    assert only_if({"leaving": [gone], "asked": [leaves]}) == "if a/b may not go"
+    assert only_if({"leaving": [gone]}) == "if what a/c should free is not enough"
+    assert only_if({"leaving": []}) == ""

@@ -34,7 +34,7 @@ def test_each_pod_has_its_own_wait() -> None:
     (unseen, _) = leaving_rows(status, {}, seen=False)
     assert unseen["awaits"] == "what became of it since the last reading is not known", "it claimed that it did not end"
     gone = leaving_rows({**status, "leaving": [{**status["leaving"][0], "gone": True}]}, {})
-    assert gone[0]["awaits"] == "ended, what it used is awaited"
+    assert gone[0]["awaits"] == "ended, what it held (80) is awaited"
 
 
 def test_a_pod_leaves_for_the_signal_that_it_was_evicted_for() -> None:

@@ -45,7 +45,8 @@ def busy() -> dict[str, Any]:
          "thresholds": thresholds} for signal in Signal if signal not in STALLS
     ]  # fmt: skip
     document["conditions"] = [{**each, "status": "True", "staysSeconds": 299.0} for each in document["conditions"]]
-    document["leaving"] = [{"pod": f"default/leaving-{i}", "gone": False, "gracePeriodSeconds": 30} for i in range(9)]
+    row = {"signal": "", "gone": False, "gracePeriodSeconds": 30, "held": None, "missing": 0}
+    document["leaving"] = [{**row, "pod": f"default/leaving-{i}"} for i in range(9)]
     document["problems"] = [{"source": f"part {i}", "detail": "is unavailable " * 9} for i in range(9)]
     text = "evict default/hog (grace period 1s) for memory.available: 16.1Mi left, threshold 25.6Mi; it uses 62Mi"
     document["decisions"] = [{"at": "2026-01-01T10:00:00Z", "kind": "EvictPod", "text": text}] * 20

@@ -21,7 +21,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.render.attribution import clock_text, recorded_filled_text
-from evictd.render.deciding import chosen_because, evicted_because
+from evictd.render.deciding import evicted_because
 from evictd.render.history.came_before import came_before
 from evictd.render.history.condition_cause import filled_at_begin
 from evictd.render.history.freed_by_reclaim import held_by_unused, inodes_freed
@@ -31,7 +31,7 @@ from evictd.render.history.suspects import suspects_of, suspects_text
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replay.replayed import recorded_text
-from evictd.render.text import capital, clean
+from evictd.render.text import capital, chosen_because, clean
 
 Plain = Mapping[str, Any]
 _Where = tuple[int, int] | None

@@ -6,6 +6,10 @@ from typing import Any
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
+from evictd.render.status.depletion import depletions
+from evictd.render.status.leaving_pods import only_if
+from evictd.render.status.page_leaving import leaving_rows
+from evictd.render.status.signal_entry import is_due
 from evictd.render.status.stopped import goes_then, paused_until
 from evictd.render.status.timing import conditions, time_lines
 from evictd.render.text import MEASURED_LATER, amount_text, clean, enough_text, first_of, gap_text, signal_amount
@@ -58,7 +62,10 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}{then}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
             yield f"  {clean(line)}"
-        if needed := ", and ".join(filter(None, _needed(place, entries))):
+        short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
+        for row in leaving_rows(status, depletions(status)) if short else ():
+            yield f"  {_leaving(row)}"
+        if needed := ", and ".join(filter(None, _needed(place, entries, only_if(status) if short else ""))):
             yield f"  to be evicted: {needed}"
         if later := _to_move_back(place):
             yield f"  {later}"
@@ -76,11 +83,12 @@ def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
     )
 
 
-def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
+def _needed(place: Place, entries: Mapping[str, Plain], only: str) -> Iterator[str]:
     """Return what would have to happen before the pod is evicted; nothing where its turn comes when evictions go on."""
     short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
     stopped = bool(place.queue["stop"]) and any(map(_is_met, short))
-    yield "" if stopped else " or ".join(map(_crossing, short)) or "its signal would have to be observed"
+    yield only and f"only {only}"
+    yield "" if stopped or only else " or ".join(map(_crossing, short)) or "its signal would have to be observed"
     before = [f"{row['namespace']}/{row['name']}" for row in place.before]
     if place.row.get("passedOver"):
         then = next((each["stopThen"] for each in short if each.get("stopThen")), None)
@@ -88,6 +96,13 @@ def _needed(place: Place, entries: Mapping[str, Plain]) -> Iterator[str]:
     if before and not place.is_next:
         names = first_of([clean(name) for name in before], 3)
         yield f"{names} would have to go first, or be skipped"
+
+
+def _leaving(row: Plain) -> str:
+    """Write of a pod that is being evicted for how long evictd waits for its end, and whether that is enough."""
+    return " ".join(
+        filter(None, (f"being evicted: {clean(row['pod'])}, {row['awaits']}.", row["suffices"]))
+    ).removesuffix(".")
 
 
 def _is_met(entry: Plain) -> bool:

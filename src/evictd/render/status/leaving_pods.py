@@ -42,6 +42,17 @@ def _amounts(leaving: Sequence[Document], signal: str) -> tuple[int, int] | None
     return sum(row["held"] for row in rows), max(row["missing"] for row in rows)
 
 
+def only_if(status: Document) -> str:
+    """Return on what condition the next pod goes while others leave, are asked for or owe what they held; empty for none."""
+    if leaves := [clean(row["pod"]) for row in status["leaving"] if not row["gone"]]:
+        # If it does not end, evictd may refuse the next pod in its place (law Blame).
+        return f"if {f'the end of {leaves[0]}' if len(leaves) == 1 else 'their end'} is not enough"
+    if asked := [clean(row["pod"]) for row in status.get("asked", ())]:  # an older daemon does not say it
+        return f"if {first_of(asked, _NAMED)} may not go"
+    gone = [clean(row["pod"]) for row in status["leaving"]]
+    return f"if what {first_of(gone, _NAMED)} should free is not enough" if gone else ""
+
+
 def is_overdue(row: Document) -> bool:
     """Whether a pod that is being evicted did not end in the time for which evictd waits for it."""
     ends_in = row.get("endsInSeconds")  # an older daemon does not say it

@@ -32,7 +32,7 @@ from evictd.render.status.headline import (
 from evictd.render.status.holders import filled, full_name, growers, held_by, measured_before
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import last_eviction, last_eviction_text
-from evictd.render.status.leaving_pods import refused
+from evictd.render.status.leaving_pods import only_if, refused
 from evictd.render.status.nearest import nearest
 from evictd.render.status.next_pod import first_if_it_grows
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
@@ -53,7 +53,6 @@ from evictd.render.text import (
     capital,
     clean,
     counted,
-    first_of,
     pods_text,
     seconds_text,
     usage_text,
@@ -270,15 +269,10 @@ _FIRST = "would be evicted first"
 
 def _would_go(status: Document) -> str:
     """Write of the next pod when it would go: after which others, if any."""
-    if leaves := [row["pod"] for row in status["leaving"] if not row["gone"]]:
-        # If it does not end, evictd may refuse the next pod in its place (law Blame).
-        end = f"the end of {leaves[0]}" if len(leaves) == 1 else "their end"
-        return f"would be evicted next, if {end} is not enough"
-    if asked := [clean(row["pod"]) for row in status.get("asked", ())]:  # an older daemon does not say it
-        return f"is asked for next, if {first_of(asked, _SHOWN_NEXT)} may not go"
-    if gone := [clean(row["pod"]) for row in status["leaving"]]:
-        return f"would be evicted next, if what {first_of(gone, _SHOWN_NEXT)} should free is not enough"
-    return _FIRST
+    if not (only := only_if(status)):
+        return _FIRST
+    asked = status.get("asked") and all(row["gone"] for row in status["leaving"])  # an older daemon does not say it
+    return f"{'is asked for' if asked else 'would be evicted'} next, {only}"
 
 
 def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Lists the pods that are being evicted for the page: how long evictd waits for each, and whether its end is enough."""
+"""Lists the pods that are being evicted: how long evictd waits for each, and whether its end is enough."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +6,12 @@ from typing import Any
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import of_count
-from evictd.render.deciding import chosen_because
 from evictd.render.status.depletion import FORESEEN_SECONDS, Depletion
 from evictd.render.status.hard_cut import cut_at_hard, cut_in, entry_of
 from evictd.render.status.leaving_pods import awaited_pods, is_overdue, waits_at_most
 from evictd.render.status.remedies import grew_elsewhere
 from evictd.render.status.signal_entry import is_due
-from evictd.render.text import clean, first_of, gap_text, seconds_text, usage_text
+from evictd.render.text import chosen_because, clean, first_of, gap_text, seconds_text, usage_text
 
 Document = Mapping[str, Any]
 
@@ -54,7 +53,7 @@ def _awaited(status: Document) -> list[Document]:
 
 
 def _row(row: Document, status: Document, falls: Mapping[str, Depletion], *, seen: bool) -> Document:
-    of_pod = [each for each in reversed(status["decisions"]) if each["why"] and each["pod"] == row["pod"]]
+    of_pod = [each for each in reversed(status["decisions"]) if each.get("why") and each["pod"] == row["pod"]]
     why, signal = (of_pod[0]["why"], of_pod[0].get("signal")) if of_pod else ("", "")
     return {
         **row,
@@ -70,7 +69,8 @@ def _awaits(row: Document, status: Document) -> str:
     """Write the grace period of a pod and for how long evictd waits for its end."""
     if row["gone"]:
         most = waits_at_most(row.get("awaitedForSeconds") or 0)  # an older daemon does not say it
-        return f"ended, what it used is awaited{f' {most}' if most else ''}"
+        held = f" ({gap_text(row['held'], Signal(row['signal']))})" if row["signal"] and row["held"] else ""
+        return f"ended, what it held{held} is awaited{f' {most}' if most else ''}"
     text = f"grace period {max(row['gracePeriodSeconds'], 0)}s"
     cut = cut_at_hard(row, status)
     when = cut_in(row, status) if cut else ""

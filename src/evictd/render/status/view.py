@@ -12,18 +12,18 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evictd.core.model.signal import SIGNALS, STALLS, Signal, signal_named
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.depletion import depletions, without_repeated
-from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
-from evictd.render.status.leaving_pods import awaited_measurement, waits_at_most
+from evictd.render.status.leaving_pods import awaited_measurement, only_if
 from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.owners import new_pods
+from evictd.render.status.page_leaving import leaving_rows
 from evictd.render.status.proposed import asked_text, unread_budgets
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
@@ -33,7 +33,6 @@ from evictd.render.status.unguarded import NO_THRESHOLDS, unguarded_text
 from evictd.render.text import (
     amount_text,
     clean,
-    gap_text,
     not_of_pods_text,
     pods_text,
     seconds_text,
@@ -84,8 +83,7 @@ def _without_thresholds(document: Document) -> Iterator[Text]:
 
 def _times(document: Document) -> Iterator[Text]:
     """Write when nothing is left, while thresholds are tested, and when thresholds act, or else when the first is met."""
-    kinds = {kind.value: kind for kind in OwnFaultKind}
-    if tested := tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds):
+    if tested := _tested(document):
         for signal, end in without_repeated(depletions(document)).items():
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
@@ -93,6 +91,12 @@ def _times(document: Document) -> Iterator[Text]:
     yield from (Text(line, style="yellow") for line in lines)
     if tested and not lines and (later := nearest_by_time(document)):
         yield Text(later, style="dim")
+
+
+def _tested(document: Document) -> bool:
+    """Whether evictd tests thresholds at present."""
+    kinds = {kind.value: kind for kind in OwnFaultKind}
+    return tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds)
 
 
 def _lines(parts: Sequence[RenderableType], width: int) -> int:
@@ -253,6 +257,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (clean(row["pod"]), "bold"),
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
             (_why_next(row, said) if entry["signal"] in acts else "", "dim"),
+            (f"; it goes only {only}" if is_due(entry) and (only := only_if(document)) else "", "yellow"),
             (goes_if_it_grows(entry), "yellow"),
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
@@ -328,21 +333,10 @@ def _conditions(document: Document, width: int) -> list[Text]:
 
 
 def _leaving(document: Document) -> Iterator[Text]:
-    for row in document["leaving"]:
-        cut = cut_at_hard(row, document)
-        grace = f"grace period {max(row['gracePeriodSeconds'], 0)}s{f', {cut}' if cut else ''}"
-        how = _awaited(row) if row["gone"] else grace
-        yield Text(f"being evicted: {clean(row['pod'])}, {how}", style="yellow")
+    for row in leaving_rows(document, {}, seen=_tested(document)):
+        yield Text(f"being evicted: {clean(row['pod'])}, {row['awaits']}", style="yellow")
     if asked := document.get("asked"):  # an older daemon does not say it
         yield Text(asked_text(asked), style="yellow")
-
-
-def _awaited(row: Document) -> str:
-    """Write how much of what an ended pod held is awaited, and for how long."""
-    most = waits_at_most(row.get("awaitedForSeconds") or 0)  # an older daemon does not say it
-    signal = signal_named(row["signal"])
-    held = "" if signal is None or not row.get("held") else f" ({gap_text(row['held'], signal)})"
-    return f"ended, what it held{held} is awaited{f' {most}' if most else ''}"
 
 
 def _problems(document: Document) -> Iterator[Text]:
