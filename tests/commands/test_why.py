@@ -23,6 +23,7 @@ from tests.daemon.world import GI, NOW, WEB, observe, pod, snapshot
 from tests.locked import locked_directory
 from tests.recorded_errors import NoErrors
 from tests.render.recorded_incident import journal_lines
+from tests.render.shown_nodes import play
 from tests.stories import ROOT
 
 
@@ -144,6 +145,38 @@ def test_without_the_right_to_read_the_journal_the_daemon_answers(
     assert "Permission denied): what happened before is known to root only" in said
     with pytest.raises(NodeError, match=r"no evictd answers at .* running\? .*: Permission denied; --journal"):
         why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(locked)))
+
+
+def test_what_another_daemon_decided_is_not_mixed_with_the_journal_of_this_node(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An eviction that `status` listed was unknown to `why --address`, which read the journal of this node's daemon beside it."""
+    seen = play([6 * GI, GI // 2, 6 * GI], gone_at=2)
+    own, other = tmp_path / "own", tmp_path / "other"
+    pages = {
+        "/statusz": lambda: json_page({**status_of(seen, seen.at), "node": "b"}),
+        "/explainz": lambda: json_page(explanation_document(snapshot_view(seen), rows=None)),
+        "/configz": lambda: json_page({"stateDirectory": str(own)}),
+    }
+    recorded = line(NOW, "2026-01-01T00:00:00Z")
+    for folder, node in ((own, b"b"), (other, b"a")):
+        folder.mkdir()
+        (folder / "journal.jsonl").write_bytes(recorded.replace(b'"node-1"', b'"%s"' % node))
+    server = HttpServer("127.0.0.1:0", pages, NoErrors())
+    address = f"127.0.0.1:{server.port}"
+    try:
+        assert why.run(command("default/hog", "--address", address)) is ExitCode.DONE
+        assert "2026-01-01T00:00:00Z: evict default/hog" in capsys.readouterr().out
+        with pytest.raises(InputError, match=r"the journal is of node a, the evictd that answers of b; ask one"):
+            why.run(command("default/hog", "--address", address, "--directory", str(other)))
+        (own / "journal.jsonl").write_bytes((other / "journal.jsonl").read_bytes())
+        assert why.run(command("default/hog", "--address", address)) is ExitCode.DONE
+    finally:
+        server.close()
+    said = capsys.readouterr()
+    assert "2026-01-01" not in said.out
+    assert "evict default/hog" in said.out
+    assert said.err == ""
 
 
 def test_an_unknown_pod_is_a_no(address: str, tmp_path: Path) -> None:

@@ -7,8 +7,10 @@ status is 1 if nothing is known of the pod.
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident import LAST
@@ -93,8 +95,13 @@ def _show(why: PodWhy, form: str) -> None:
 
 def _ask(args: argparse.Namespace) -> PodWhy:
     """Ask both, a journal that is named alone; raises the daemon's error if there is no journal either."""
-    pod = clean(args.pod)
-    records, unreadable = _records(args)
+    pod, asked = clean(args.pod), bool(args.address or not args.journal)
+    answers = _answers(args) if asked else None
+    status = answers[1] if isinstance(answers, tuple) else None
+    records, unreadable = _records(args) if status is None else _records_of(args, status)
+    if isinstance(answers, NodeError) and records is None:
+        journal = f"{unreadable}; " if unreadable else ""
+        raise NodeError(f"{answers} {journal}--journal reads the files of a node that is away") from answers
     events = tuple(history(records or ()))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
     passed = places_then(records or (), pod, {(each.at, each.uid) for each in evicted})
@@ -116,20 +123,41 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         refused=all_refused(events),
         superseded=is_superseded(events),
         left_to_do="" if own or found is None else _left_to_do(found, no_action),
-        asked=bool(args.address or not args.journal),
+        asked=asked,
         journal=clean(shlex.join(map(str, args.journal))),
     )
-    if not known.asked:
+    if not isinstance(answers, tuple):
         return known
+    return replace(known, explained=answers[0], status=status, unreadable=unreadable)
+
+
+def _answers(args: argparse.Namespace) -> tuple[Mapping[str, Any], Mapping[str, Any]] | NodeError:
+    """Return the daemon's order of eviction and its status, or why it does not answer."""
     address = args.address or DEFAULT_ADDRESS
     try:
-        explained, status = fetch(address, "/explainz"), fetch(address)
+        return fetch(address, "/explainz"), fetch(address)
     except NodeError as error:
-        if records is None:
-            journal = f"{unreadable}; " if unreadable else ""
-            raise NodeError(f"{error} {journal}--journal reads the files of a node that is away") from error
-        return known
-    return replace(known, explained=explained, status=status, unreadable=unreadable)
+        return error
+
+
+def _records_of(args: argparse.Namespace, status: Mapping[str, Any]) -> tuple[list[JournalRecord] | None, str]:
+    """Read the journal of the daemon that answered; none of another node, which is an `InputError` where it was named."""
+    named = bool(args.journal or args.directory)
+    if not named and args.address not in {None, DEFAULT_ADDRESS}:
+        try:
+            args.directory = Path(fetch(args.address, "/configz")["stateDirectory"])
+        except (NodeError, LookupError, TypeError):
+            return None, ""
+    records, unreadable = _records(args)
+    names = (each.observation.node_name for each in reversed(records or ()))
+    node, here = next(filter(None, names), ""), status.get("node")
+    if not node or not here or node == here:
+        return records, unreadable
+    if named:
+        raise InputError(
+            f"the journal is of node {clean(node)}, the evictd that answers of {clean(here)}; ask one of them"
+        )
+    return None, ""
 
 
 def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:

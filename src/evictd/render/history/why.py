@@ -15,7 +15,9 @@ from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.no_action import no_action_remedy_lines
 from evictd.render.history.pods_meant import pods_meant
 from evictd.render.history.standing import Place, place_in, standing_lines
+from evictd.render.status.depletion import depletions
 from evictd.render.status.own_limits_text import own_limits_text
+from evictd.render.status.page_leaving import leaving_rows
 from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
 from evictd.render.text import clean, counted, first_of
 
@@ -84,8 +86,8 @@ class PodWhy:
 
     @property
     def remembered(self) -> tuple[Plain, ...]:
-        """The daemon's last decisions about the pod, where the journal could not be read."""
-        rows = self.status["decisions"] if self.unreadable and self.status is not None else ()
+        """The daemon's last decisions about the pod, where no journal has events of it."""
+        rows = () if self.events or self.status is None else self.status.get("decisions", ())
         return tuple(row for row in rows if clean(row["pod"]) == self.pod)
 
     @property
@@ -195,14 +197,16 @@ def _now(why: PodWhy) -> Iterator[str]:
     """Write what the daemon says of the pod."""
     unknown = why.status is not None and why.status["pods"] is None
     if not why.known:
-        journal = "the journal could not be read" if why.unreadable else "the journal has no event of it"
+        known = "the journal has no event of it" if why.pods else "no journal was read"
+        journal = "the journal could not be read" if why.unreadable else known
         absent = f"{why.pod} is not an active pod of this node"
         active = f"whether {why.pod} is active is unknown: {_BLIND}" if unknown else absent
         yield f"{active}, and {journal}{_meant(why)}"
         return
-    if why.leaving is not None:
-        gone = "it has ended, and what it used is awaited" if why.leaving["gone"] else "it has not ended yet"
-        yield f"it is being evicted{_for(why.leaving)}: {gone}"
+    if why.leaving is not None and why.status is not None:
+        (row,) = leaving_rows({**why.status, "leaving": [why.leaving]}, depletions(why.status))
+        yield f"it is being evicted{_for(row)}: {row['awaits']}"
+        yield from filter(None, (row["suffices"],))
         return
     if why.proposed:
         yield "the API server is asked to evict it, and has not agreed yet"
