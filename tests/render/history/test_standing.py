@@ -66,3 +66,13 @@ def test_during_a_pause_a_pod_that_is_passed_over_is_not_said_to_go_first() -> N
     assert "evictions pause; then default/web-2 would be evicted if the threshold is still met\n" in web
     assert "default/writer would have to go first" not in web
     assert "is already below" not in web
+
+
+def test_beside_a_signal_that_is_near_or_met_the_idle_ones_share_a_line() -> None:
+    """Each idle signal told how far it would have to fall, and a derived one repeated its source."""
+    for seconds, repeats in ((500, "already below"), (300, "or containerfs.available would have")):
+        said = of_snapshot(incident_snapshot("02-host-path-writer", seconds), "default/web-2")
+        assert "far from every threshold: nodefs.inodesFree, containerfs.inodesFree\n" in said
+        assert "inodesFree would have to fall" not in said
+        assert repeats not in said
+    assert "far from" not in of_snapshot(incident_snapshot("02-host-path-writer", 1), "default/web-2")

@@ -9,9 +9,9 @@ from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.render.status.depletion import depletions
 from evictd.render.status.leaving_pods import only_if
 from evictd.render.status.page_leaving import leaving_rows
-from evictd.render.status.signal_entry import is_due
+from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import goes_then, paused_until
-from evictd.render.status.timing import conditions, time_lines
+from evictd.render.status.timing import approaches, as_before, conditions, time_lines
 from evictd.render.text import MEASURED_LATER, amount_text, clean, enough_text, first_of, gap_text, signal_amount
 
 Plain = Mapping[str, Any]
@@ -48,7 +48,12 @@ def place_in(queue: Plain, pod: str) -> Place | None:
 def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
     """Write the place of an active pod in each order of eviction, and what would have to change before it goes."""
     entries = {entry["signal"]: entry for entry in status["signals"]}
-    for place in places:
+    shown = {each["signal"]: each for each in shown_entries(status)}
+    near = {each.entry["signal"] for each in (*approaches(status), *as_before(status))}
+    near |= {name for name, entry in entries.items() if any(map(is_pressed, entry["thresholds"]))}
+    every = tuple(places)
+    told = [place for place in every if not near.isdisjoint(place.queue["signals"])] or every
+    for place in told:
         signals = ", ".join(place.queue["signals"])
         if _is_calm_disk(place, entries):
             yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
@@ -62,13 +67,16 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}{then}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
             yield f"  {clean(line)}"
+        own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
         short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
         for row in leaving_rows(status, depletions(status)) if short else ():
             yield f"  {_leaving(row)}"
-        if needed := ", and ".join(filter(None, _needed(place, entries, only_if(status) if short else ""))):
+        if needed := ", and ".join(filter(None, _needed(place, own, only_if(status) if short else ""))):
             yield f"  to be evicted: {needed}"
         if later := _to_move_back(place):
             yield f"  {later}"
+    if far := [signal for place in every if place not in told for signal in place.queue["signals"]]:
+        yield f"far from every threshold: {', '.join(far)}"
     if status["dryRun"]:
         yield "the daemon is in a dry run: it evicts no pod"
     yield from time_lines(status)
