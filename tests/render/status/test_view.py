@@ -248,3 +248,25 @@ def test_a_condition_of_a_dry_run_would_be_reported() -> None:
     status = status_of(met, met.at)
     assert "MemoryPressure would be reported for at least 5m0s more" in shown({**status, "dryRun": True}, 200)
     assert "would be reported" not in shown(status, 200)
+
+
+def test_a_fault_of_evictd_leads_and_a_blind_one_is_not_said_to_watch() -> None:
+    """`Watching` and a number of pods began the page, and that nothing is seen stood below all else."""
+    status = status_of(calm(), calm().at)
+    for fault in (OwnFaultKind.NODE, OwnFaultKind.PODS):
+        said = shown({**status, "faults": [fault.value]})
+        assert said.startswith(f"! {fault.value[:40]}")
+        assert ("Watching" in said) == (fault is OwnFaultKind.PODS)
+
+
+def test_what_to_do_stands_in_one_place_also_while_a_pod_leaves() -> None:
+    """It stood between the next pods of idle signals, or nowhere."""
+    leaving, paused = (
+        incident_snapshot(*each) for each in (("16-long-grace-period", 270), ("02-host-path-writer", 500))
+    )
+    said = shown(status_of(leaving, leaving.at))
+    assert said.index("being evicted: ") < said.index(
+        "what you can do: nothing, if default/slow ends in time; evictd incident"
+    )
+    said = shown(status_of(paused, paused.at))
+    assert said.index("next for nodefs.inodesFree") < said.index("what you can do: ") < said.index("last decisions")

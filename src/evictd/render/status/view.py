@@ -23,7 +23,7 @@ from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.owners import new_pods
-from evictd.render.status.page_leaving import leaving_rows
+from evictd.render.status.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.proposed import asked_text, unread_budgets
 from evictd.render.status.remedies import to_do
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
@@ -60,11 +60,12 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
     """Lay the page out for `width` columns; with a height, lists and decisions are cut so that nothing is cropped."""
     listed = None if height is None else _SHOWN_LINES
     sections: list[list[RenderableType]] = [
-        [*_head(document), *_conditions(document, width)],
+        [*_listed(_faults(document), listed, width), *_head(document), *_conditions(document, width)],
         [*_without_thresholds(document)] or [_signals(document, width)],
         _listed(list(_times(document))[: None if height is None else 1], listed, width),
         _listed(_next_to_go(document), listed, width),
         _listed([*_leaving(document), *_problems(document)], listed, width),
+        _listed(_remedy(document), listed, width),
     ]
     sections = [section for section in sections if section]
     spaced = [part for section in sections for part in (*section, Text())]
@@ -135,7 +136,8 @@ def _head(document: Document) -> Iterator[Text]:
     line = Text()
     line.append("evictd", style="bold")
     line.append(f" {document['version']} on {clean(document['node']) or 'this node'}   ")
-    line.append(phase["name"], style="bold green" if phase["name"] == "Watching" else "bold yellow")
+    if _tested(document) or phase["name"] != "Watching":
+        line.append(phase["name"], style="bold green" if phase["name"] == "Watching" else "bold yellow")
     if "signal" in phase:
         line.append(f" for {phase['signal']}")
     if "endsInSeconds" in phase:
@@ -270,12 +272,16 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             yield Text(f"{entry['signal']}: {of_no_pod}", style="dim")
     yield from (Text(each, style="yellow") for each in new_pods(document))
     yield from _filled(document)
-    if text := to_do(document).replace("`", ""):
-        yield Text(f"what you can do: {text}", style="yellow")
-    elif text := _look_back(document).replace("`", ""):
-        yield Text(text, style="yellow")
     for reason, signals in without.items():
         yield Text(f"next for {', '.join(signals)}: {clean(reason)}", style="dim")
+
+
+def _remedy(document: Document) -> Iterator[Text]:
+    """Write what to do, or how to learn from the last eviction."""
+    if back := "" if (do := to_do(document)) else _look_back(document):
+        yield Text(back.replace("`", ""), style="yellow")
+    elif do := do or about_leaving(document):
+        yield Text(f"what you can do: {do}".replace("`", ""), style="yellow")
 
 
 def _look_back(document: Document) -> str:
@@ -339,9 +345,13 @@ def _leaving(document: Document) -> Iterator[Text]:
         yield Text(asked_text(asked), style="yellow")
 
 
-def _problems(document: Document) -> Iterator[Text]:
+def _faults(document: Document) -> Iterator[Text]:
+    """Write the faults of evictd's own: with one, what is below it may be of an earlier time."""
     for fault in document.get("faults", ()):  # an older daemon does not say it
         yield Text(f"! {clean(fault)}", style="bold red")
+
+
+def _problems(document: Document) -> Iterator[Text]:
     if killed := kernel_killed_text(document):
         yield Text(f"! {killed}", style="red")
     if near := own_limits_text(document):
