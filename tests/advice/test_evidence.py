@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.advice.evidence import OutsidePods, fastest_falls, node_evidence
+from evictd.advice.evidence import OutsidePods, node_evidence
 from evictd.advice.proposal import advise
 from evictd.codec.reading_record import RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
@@ -89,7 +89,7 @@ def test_what_falls_from_the_crossing_to_the_decision_is_needed_too() -> None:
 
 def test_a_shortage_came_back_where_the_next_pod_of_the_ranking_went_after_it_was_over() -> None:
     assert node_evidence("n", AGAIN).came_back == {MEMORY: 210 * MI}
-    assert [each.recovered for each in node_evidence("n", AGAIN).episodes] == [None, 900 * MI]
+    assert [each.recovered for each in node_evidence("n", AGAIN).episodes] == [None, 1900 * MI]
     later = [*AGAIN[:2], replace(AGAIN[2], at=20 * MINUTE), replace(AGAIN[3], at=21 * MINUTE)]
     assert node_evidence("n", later).came_back == {}
     [first, *_] = node_evidence("n", later).episodes
@@ -202,17 +202,3 @@ def test_a_crossing_that_began_no_cycle_needs_the_longest_wait_for_the_next_one(
     ):
         [episode] = node_evidence("n", readings).episodes
         assert not episode.waited
-
-
-def test_the_readings_between_two_records_count() -> None:
-    trend = {MEMORY: ((30.0, 900 * MI), (33.0, 1800 * MI), (20.0, 400 * MI))}
-    assert fastest_falls([reading(0, 1800), replace(reading(40, 400), earlier=trend)]) == {MEMORY: 300 * MI}
-
-
-def test_a_rise_another_boot_and_a_step_of_an_instant_are_no_rate() -> None:
-    assert fastest_falls([reading(0, 400), reading(10, 1800)]) == {}
-    assert fastest_falls([reading(500, 1800), reading(3, 400)]) == {}
-    assert fastest_falls([reading(0, 1800), reading(600, 400)]) == {}, "too long ago"
-    step = {MEMORY: ((1.9, 990 * MI),)}
-    found = fastest_falls([reading(0, 1000), replace(reading(2, 980), earlier=step)])
-    assert found == {MEMORY: 10 * MI}, "over two seconds"

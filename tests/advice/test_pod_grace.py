@@ -7,8 +7,11 @@ import pytest
 from evictd.advice.evidence import node_evidence
 from evictd.advice.pod_grace import pod_grace
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
-from tests.advice.test_floor import SOFT
 from tests.advice.test_proposal import MI, copies, reading
+
+SOFT = [
+    reading(0, 1846), reading(4, 900), reading(40, 846, evict="a", hard=False), reading(44, 846), reading(48, 1900, gone="a"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_the_advice_is_enough_for_the_asked_share_and_names_the_others() -> None
 
 AGAIN = (
     reading(0, 480, evict="a", rate=1, behind="b"), reading(2, 700, gone="a"), reading(60, 490, evict="b"),
-    reading(62, 900, gone="b"),
+    reading(62, 1900, gone="b"),
 )  # fmt: skip
 """A shortage that came back: 210Mi were used up again until the pod went that was next in the ranking."""
 
@@ -61,12 +61,12 @@ def test_a_shortage_that_comes_back_asks_for_a_minimum_reclaim() -> None:
 
 def test_no_minimum_reclaim_is_proposed_that_would_have_cost_a_pod() -> None:
     """From 46 incidents it advised 5.5Gi, with which an innocent pod went in three of them."""
-    for left, costs in ((300, True), (600, False), (110, False)):  # with 110Mi the threshold alone is met
+    for left, costs in ((600, True), (1900, False), (110, False)):  # with 110Mi the threshold alone is met
         quiet = node_evidence(
             "quiet", [reading(0, 110, evict="hog", rate=1, behind="web"), reading(2, left, gone="hog")]
         )
         [advice] = advise([node_evidence("n", AGAIN), quiet], 99).signals
-        assert (advice.hard, advice.came_back) == (120 * MI, 224 * MI)
+        assert (advice.hard, advice.came_back) == (500 * MI, 224 * MI)
         assert (advice.one_more is not None, advice.min_reclaim == 0) == (costs, costs), left
 
 
@@ -107,7 +107,7 @@ def test_no_lower_threshold_is_proposed_than_one_with_which_an_eviction_was_too_
     [advice] = advise(copies(full, LEAST_EVICTIONS), 99).signals
     assert (advice.enough_evidence, advice.covers, advice.proposed) == (True, False, False)
     [advice] = advise(copies(early, LEAST_EVICTIONS), 99).signals
-    assert (advice.kept, advice.covers, advice.hard < 500 * MI) == (False, True, True)
+    assert (advice.kept, advice.covers, advice.keeps, advice.raised) == (False, True, True, False)
 
 
 def test_one_value_is_proposed_only_where_it_fits_every_node() -> None:
@@ -138,7 +138,7 @@ def test_what_is_advised_fits_every_node_that_it_comes_from() -> None:
     [memory] = advise(nodes, 100).signals
     assert (memory.hard, memory.limited_by, memory.not_covered) == (100 * MI, "small", ("large",))
     [memory] = advise(nodes[:1], 100).signals
-    assert (memory.hard, memory.limited_by, memory.not_covered) == (72 * MI, "", ())
+    assert (memory.keeps, memory.limited_by, memory.not_covered) == (True, "", ())
 
 
 def with_capacity(cycle: RecordedCycle, mebibytes: int) -> RecordedCycle:
@@ -217,14 +217,14 @@ def test_evictions_for_stalls_are_counted_and_give_no_threshold() -> None:
 
 
 def test_a_threshold_that_rests_on_one_eviction_has_beside_it_that_of_the_others() -> None:
-    """320Mi were proposed from nine evictions, of which eight needed less than 192Mi."""
-    rates = {"fast": 300, "fast too": 300, "a": 0.1, "b": 0.1, "c": 0.1, "d": 0.1, "e": 0.1}
+    """1Gi was proposed from six evictions, of which five needed less than the 500Mi that were set."""
+    rates = {"fast": 900, "fast too": 900, "a": 0.1, "b": 0.1, "c": 0.1, "d": 0.1, "e": 0.1}
     both = [
         node_evidence(name, [reading(0, 480, evict="a", rate=int(rate * MI)), reading(1, 4000, gone="a")])
         for name, rate in rates.items()
     ]
     [memory] = advise(both[1:], 99).signals
-    assert (memory.hard, memory.without_worst) == (round_up(300 * MI + KEPT), round_up(KEPT))
+    assert (memory.hard, memory.without_worst) == (round_up(900 * MI + KEPT), 500 * MI)
     [memory] = advise(both, 99).signals
     assert memory.without_worst == memory.hard
 
@@ -274,10 +274,10 @@ def test_a_large_node_s_own_threshold_is_not_cut_to_half_of_a_small_node() -> No
         with_capacity(replace(each, levels={MEMORY: replace(each.levels[MEMORY], hard=25_600 * MI)}), 524_288)
         for each in (reading(0, 46_000, evict="a", rate=MI, hard=False), reading(2, 60_000, gone="a"))
     ]
-    small = [with_capacity(each, 600) for each in (reading(0, 200, evict="a", rate=1), reading(2, 400, gone="a"))]
+    small = [with_capacity(each, 600) for each in (reading(0, 50, evict="a", rate=1), reading(2, 400, gone="a"))]
     [advice] = advise([node_evidence("large", soft), node_evidence("small", small)], 99).signals
     assert (advice.apart, advice.limited_by) == ((600 * MI, 524_288 * MI), "small")
-    assert advice.not_lower is None
+    assert not advice.not_lower
 
 
 def test_no_hard_threshold_is_raised_beyond_what_a_node_ever_has() -> None:
@@ -295,3 +295,30 @@ def test_no_hard_threshold_is_raised_beyond_what_a_node_ever_has() -> None:
     assert mixed.unfit is not None
     assert mixed.unfit.node == "small"
     assert Signal.MEMORY_AVAILABLE in advise([*fleet, node_evidence("small", small)], 99).kept_hard
+
+
+def test_a_threshold_that_was_never_late_is_kept() -> None:
+    """10Gi of a disk became 768Mi, from one slow writer; with a fast one nothing was left. 144Mi that sufficed became 160Mi."""
+    for rate, limit, left in ((3, 500, 500), (44.6, 144, 200)):
+        [memory] = advise([set_to(limit, left, rate, node) for node in "abcde"], 99).signals
+        assert (memory.keeps, memory.proposed, memory.raised, memory.hard) == (True, True, False, limit * MI)
+    assert MEMORY in advise([set_to(500, 500, 3, node) for node in "abcde"], 99).kept_hard
+
+
+def test_nodes_with_other_thresholds_that_were_never_late_keep_each_its_own() -> None:
+    fleet = [set_to(150, 150, 3, "low"), *(set_to(500, 500, 3, node) for node in "abcd")]
+    [memory] = advise(fleet, 99).signals
+    assert (memory.keeps, memory.now, memory.unfit, memory.other_first) == (True, (150 * MI, 500 * MI), None, None)
+
+
+def test_no_lower_threshold_is_proposed_than_nodes_have_where_another_one_was_late() -> None:
+    fleet = [set_to(100, 100, 3, "late"), *(set_to(500, 500, 3, node) for node in "abcd")]
+    [memory] = advise(fleet, 99).signals
+    assert (memory.keeps, memory.not_lower, memory.hard) == (False, True, 500 * MI)
+
+
+def set_to(limit: int, left: int, rate: float, node: str) -> NodeEvidence:
+    """A node with this hard threshold, and an eviction at so much left; a second later the pod is gone."""
+    cycles = (reading(0, left, evict="a", rate=int(rate * MI)), reading(1, 4000, gone="a"))
+    levels = [{MEMORY: replace(each.levels[MEMORY], hard=limit * MI)} for each in cycles]
+    return node_evidence(node, [replace(each, levels=level) for each, level in zip(cycles, levels, strict=True)])

@@ -142,11 +142,6 @@ class Episode:
         return self.measured or self.too_late
 
     @property
-    def shows_hard(self) -> bool:
-        """Whether it shows how much a hard eviction needs: a soft one for a disk does not show the wait for a measurement."""
-        return self.known and (self.hard or not longest_wait(self.signal))
-
-    @property
     def used_if_hard(self) -> int:
         """Amount that a hard eviction of the pod would have used up: it has not the grace period of a soft one."""
         slow = not self.hard and self.took > QUICK

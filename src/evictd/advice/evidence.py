@@ -11,7 +11,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import SECOND
 
 _PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
 """The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
@@ -19,11 +19,6 @@ _PROPOSED_MEMORY, _PROPOSED_MEMORY_BELOW_4_GIB = "500Mi", "150Mi"
 """Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
 _CLOSE = 1.5
 """A signal was close to the proposed threshold if at most this many times the threshold was available."""
-
-_SHORTEST_FALL = SECOND
-"""The shortest time over which a fall counts: over less, one step is a high rate."""
-_LONGEST_FALL = 2 * MINUTE
-"""The longest time between two readings that give a rate."""
 
 
 @frozen
@@ -69,8 +64,6 @@ class NodeEvidence:
     episodes: tuple[Episode, ...] = ()
     came_back: dict[Signal, int] = field(default_factory=dict)
     """The most that was used up again between an eviction and that of the pod that was next in the ranking."""
-    fastest: dict[Signal, int] = field(default_factory=dict)
-    """The fastest recorded fall of a signal in units a second, also where no eviction followed (`fastest_falls`)."""
     hard: dict[Signal, int] = field(default_factory=dict)
     """The hard thresholds of the last reading."""
     soft: dict[Signal, int] = field(default_factory=dict)
@@ -147,7 +140,6 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         readings=len(readings),
         episodes=tuple(episodes),
         came_back=came_back,
-        fastest=fastest_falls(readings),
         hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
         soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
         derived=frozenset(signal for signal, level in levels.items() if level.derived),
@@ -300,32 +292,3 @@ class _Ended:
         if chosen.stays or chosen.uid != self.chosen.next_uid or level is None or level.available < (level.hard or 0):
             return 0
         return level.available - reading.levels[chosen.signal].available
-
-
-def fastest_falls(readings: Sequence[RecordedCycle]) -> dict[Signal, int]:
-    """Return the fastest fall of each signal in units a second; signals that never fell are left out."""
-    fastest: dict[Signal, int] = {}
-    before: dict[Signal, tuple[int, int]] = {}
-    last = 0
-    for reading in readings:
-        if reading.at < last:
-            before.clear()  # another boot
-        last = reading.at
-        for signal, at, left in _points(reading):
-            then, more = before.get(signal, (at, left))
-            if signal in before and (at - then < _SHORTEST_FALL and left < more):
-                continue
-            rate = (more - left) * SECOND // (at - then) if 0 < at - then <= _LONGEST_FALL else 0
-            if rate > fastest.get(signal, 0):
-                fastest[signal] = rate
-            if at >= then:
-                before[signal] = at, left
-    return fastest
-
-
-def _points(reading: RecordedCycle) -> Iterator[tuple[Signal, int, int]]:
-    """Yield the readings before a cycle, oldest first, and its own; the time and what was available."""
-    for signal, level in reading.levels.items():
-        for ago, left in sorted(reading.earlier.get(signal, ()), reverse=True):
-            yield signal, reading.at - round(ago * SECOND), left
-        yield signal, reading.at, level.available

@@ -8,9 +8,9 @@ measured, a higher threshold can wait for the same measurement and gain nothing:
 was killed without grace because too little was left, a higher threshold can give it one: what it takes in that counts then.
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
-is advised below one with which an eviction was too late, and none that is enough for no node. An eviction whose use was not
-measured is no evidence that a threshold suffices: with such evictions none is advised below those that their nodes have. Nor is
-a soft one: it does not show how fast the signal falls at the hard threshold (`advice.floor`).
+is advised below one with which an eviction was too late, and none that is enough for no node. None is advised below those that
+nodes have: recorded evictions do not show how fast the next fill is. Where none was too late, and none needed more than one step
+(`round_up`) above the threshold of its node, each node keeps its own.
 
 **By the threshold's formula.** The kubelet's `memory.available` counts memory that no process can allocate, and so does a
 threshold by it: that part counts in addition to the reserve.
@@ -40,16 +40,13 @@ with it, which is more than the proposed threshold.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from evictd.advice.enough import least_hard, neediest, needs_with, not_above, quantile, round_up
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import NodeEvidence
-from evictd.advice.floor import Floor, floor_of
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.pod_grace import pod_grace
 from evictd.advice.reservation import Reservation, highest_threshold, reservation
-from evictd.advice.same_disk import acts_first
 from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
@@ -94,8 +91,10 @@ class SignalAdvice:
     """The greatest soft threshold of these nodes, where none is proposed; `None` without one above the hard one."""
     kept: bool
     """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
-    not_lower: Floor | None
-    """Why no less is advised although the evictions needed less; `None` without a reason."""
+    keeps: bool
+    """Whether each node keeps its hard threshold, because no eviction was too late; `hard` is the greatest of them then."""
+    not_lower: bool
+    """Whether less would be advised, but for the hard thresholds that nodes have."""
     by_hard: int
     """Evictions by the hard threshold."""
     min_reclaim: int
@@ -129,8 +128,6 @@ class SignalAdvice:
     """A soft threshold and such an eviction, so that it is not proposed."""
     copied: bool = False
     """Whether a node has a copy of the hard threshold for the memory of all pods, which is raised with it."""
-    acts_first: tuple[Signal, int] | None = None
-    """The signal, and its hard threshold, that is kept and acts on the same disk before the hard threshold."""
     unfit: Unfit | None = None
     """A node that the hard threshold does not fit, so that none is proposed."""
 
@@ -141,9 +138,14 @@ class SignalAdvice:
 
     @property
     def proposed(self) -> bool:
-        """Whether there is enough evidence, and one value for all nodes that is enough for one of them and acts."""
+        """Whether there is enough evidence, and one value for all nodes that is enough for one of them."""
         fits = self.apart is None and self.unfit is None
-        return self.enough_evidence and fits and self.covers and self.acts_first is None
+        return self.enough_evidence and fits and self.covers
+
+    @property
+    def raised(self) -> bool:
+        """Whether another hard threshold is proposed than nodes have."""
+        return self.proposed and not self.keeps
 
     @property
     def covers(self) -> bool:
@@ -201,10 +203,8 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         for signal in Signal
         if any(episode.signal is signal for episode in episodes)
     )
-    found = {each.signal for each in signals if each.proposed}
-    signals = tuple(replace(each, acts_first=acts_first(each.signal, each.hard, nodes, found)) for each in signals)
     has_soft = any(each.proposed and each.soft is not None for each in signals)
-    proposed = {each.signal for each in signals if each.proposed}
+    raised = {each.signal for each in signals if each.raised}
     thresholds = _thresholds(signals, nodes)
     return Advice(
         nodes=sum(node.readings > 0 for node in nodes),
@@ -229,7 +229,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         kept_hard=tuple(
             signal
             for signal in Signal
-            if signal not in proposed
+            if signal not in raised
             and not SIGNALS[signal].own
             and any(signal in node.hard and signal not in node.derived for node in nodes)
         ),
@@ -251,6 +251,7 @@ def _thresholds(signals: Sequence[SignalAdvice], nodes: Sequence[NodeEvidence]) 
     advised = next((each for each in signals if each.signal is Signal.MEMORY_AVAILABLE and each.proposed), None)
     hard, soft = (None, None) if advised is None else (advised.hard, advised.soft)
     keeps = advised is None or advised.kept_soft is not None
+    hard = None if advised is None or advised.keeps else hard
     return {node.node: highest_threshold(node, hard, soft, keeps_soft=keeps) for node in nodes}
 
 
@@ -271,8 +272,14 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     smallest = min(capacities, key=capacities.__getitem__, default="")
     # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
-    found, late, floor = [e for each in known for e in each], _too_late_with(every), floor_of(signal, nodes, cover)
-    hard = not_above(asked := least_hard(known, cover, max(late, floor.amount)), most)
+    found, late, (floor, largest) = (
+        [e for each in known for e in each],
+        _too_late_with(every),
+        _floor(signal, nodes, cover),
+    )
+    keeps = bool(known) and not any(e.too_late for e in every) and all(map(_suffices, all_of.values()))
+    asked = max(e.threshold for e in every) if keeps else least_hard(known, cover, max(late, floor))
+    hard = asked if keeps else not_above(asked, most)
     worst = neediest(found or every, hard)
     rest = [[episode for episode in each if episode is not worst] for each in known]
     late_without = _too_late_with([episode for episode in every if episode is not worst])
@@ -302,25 +309,44 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         unallocatable=unallocatable,
         kept_soft=kept_soft,
         kept=wanted < hard == late,
-        not_lower=floor if max(wanted, late) < hard == floor.amount else None,
+        keeps=keeps,
+        not_lower=max(wanted, late) < hard == floor,
         by_hard=sum(e.hard for e in every),
         min_reclaim=came_back if fits and one_more is None else 0,
         came_back=came_back,
         one_more=one_more,
         enough=sum(e.leaves_reserve(hard) for e in found),
         enough_before=sum(not e.too_late for e in found),
-        without_worst=not_above(least_hard(rest, cover, max(late_without, floor.amount)), most),
+        without_worst=not_above(least_hard(rest, cover, max(late_without, floor)), most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < asked else "",
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(every),
-        other_first=other_first(every, hard) or still_met(every, hard),
+        other_first=None if keeps else other_first(every, hard) or still_met(every, hard),
         soft_other_first=None if soft_other is None else (soft, soft_other),
-        copied=signal is Signal.MEMORY_AVAILABLE and any(map(_has_copy, nodes)),
+        copied=signal is Signal.MEMORY_AVAILABLE
+        and any(Signal.ALLOCATABLE_MEMORY_AVAILABLE in node.derived for node in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
-        unfit=unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
-        apart=_apart(capacities, hard, asked, (worst if wanted >= floor.amount else floor).capacity),
+        unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
+        apart=_apart(capacities, hard, asked, worst.capacity if wanted >= floor else largest),
     )
+
+
+def _floor(signal: Signal, nodes: Iterable[NodeEvidence], cover: int) -> tuple[int, int]:
+    """Return the hard threshold that the asked share of the nodes does not exceed, and the capacity of the node that has it."""
+    set_now = [
+        (max(each.threshold for each in found), node.capacity.get(signal, 0))
+        for node in nodes
+        if (found := node.episodes_of(signal))
+    ]
+    amount = quantile((each for each, _ in set_now), cover)
+    return amount, next(capacity for each, capacity in set_now if each == amount)
+
+
+def _suffices(episodes: Sequence[Episode]) -> bool:
+    """Whether none of the evictions of one node needs more than one step above the hard threshold that the node had."""
+    own = max((each.threshold for each in episodes), default=0)
+    return all(each.needed_with(own) <= round_up(own + 1) for each in episodes)
 
 
 def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -> tuple[int, int] | None:
@@ -331,10 +357,6 @@ def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -
 def _not_covered(by_node: Mapping[str, Sequence[Episode]], hard: int) -> tuple[str, ...]:
     """Return the nodes with an eviction for which this hard threshold is not enough."""
     return tuple(sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each)))
-
-
-def _has_copy(node: NodeEvidence) -> bool:
-    return Signal.ALLOCATABLE_MEMORY_AVAILABLE in node.derived
 
 
 def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] | None:

@@ -14,7 +14,6 @@ from evictd.render.advice.configuration import configuration
 from evictd.render.console import make_console
 from evictd.render.text import signal_amount
 from tests.advice.test_proposal import AGAIN, MI, copies, reading, with_capacity
-from tests.advice.test_same_disk import node as same_disk
 from tests.stories import check_golden
 
 GI = 2**30
@@ -67,8 +66,8 @@ def test_the_loop_of_one_owner_is_said_and_nothing_in_use_is_no_reservation() ->
         in lines
     )
     assert "for pid: none, because nothing was in use outside pods, of 100 readings" in lines
-    begun = [reading(at, 480, evict="a", rate=MI) for at in range(0, 5000, 1000)]
-    begun = [replace(each, chosen=owned.chosen, rates={Signal.MEMORY_AVAILABLE: MI}) for each in begun]
+    begun = [reading(at, 480, evict="a") for at in range(0, 5000, 1000)]
+    begun = [replace(each, chosen=owned.chosen, rates={Signal.MEMORY_AVAILABLE: 450 * MI}) for each in begun]
     ended = [reading(at, 4000, gone="a") for at in range(1, 5000, 1000)]
     lines = shown_on_a_line(node_evidence("n", sorted([*begun, *ended], key=lambda each: each.at)))
     assert "no threshold ends that, and what is proposed is for how these fill" in lines
@@ -123,9 +122,9 @@ def test_the_minimum_reclaim_has_its_reason() -> None:
         "minimum reclaim 224Mi: at most that was used up again before the next pod in the ranking"
         in shown_on_a_line(*nodes)
     )
-    quiet = node_evidence("quiet", [reading(0, 110, evict="hog", rate=1), reading(2, 300, gone="hog")])
+    quiet = node_evidence("quiet", [reading(0, 110, evict="hog", rate=1), reading(2, 600, gone="hog")])
     assert (
-        "no minimum reclaim: 224Mi would have kept a shortage from coming back, but 300Mi were available on quiet after "
+        "no minimum reclaim: 224Mi would have kept a shortage from coming back, but 600Mi were available on quiet after "
         "default/hog was gone at at 0, so one more pod would have been evicted"
     ) in shown_on_a_line(*nodes, quiet)
     small = node_evidence("small", [with_capacity(each, 600) for each in AGAIN])
@@ -211,9 +210,9 @@ def test_what_would_cover_a_disk_without_a_threshold_is_said_with_its_evidence()
 def test_a_threshold_that_rests_on_one_eviction_says_so() -> None:
     calm = [node_evidence(f"c{i}", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")]) for i in range(5)]
     fast = [
-        node_evidence(f"f{i}", [reading(0, 480, evict="b", rate=300 * MI), reading(1, 4000, gone="b")]) for i in (1, 2)
+        node_evidence(f"f{i}", [reading(0, 480, evict="b", rate=900 * MI), reading(1, 4000, gone="b")]) for i in (1, 2)
     ]
-    text = "this rests on that one eviction: without it 104Mi would be proposed"
+    text = "this rests on that one eviction: without it 500Mi would be proposed"
     assert text in " ".join(shown(fast[0], *calm).split())
     assert "rests on" not in shown(*fast, *calm)
 
@@ -285,10 +284,17 @@ def test_why_no_soft_threshold_is_proposed() -> None:
     assert "no soft threshold: it falls too fast, by " in shown_on_a_line(*NODES)
 
 
-def test_a_threshold_that_would_never_act_on_its_disk_is_not_proposed() -> None:
-    lines = shown_on_a_line(*copies(same_disk(), 5))
-    assert lines.startswith("5 nodes, 10 readings, 5 evictions: nothing is proposed")
-    assert "imagefs.available: none proposed: 576Mi would never act beside nodefs.available<2Gi, which is kept" in lines
+def test_a_threshold_that_is_kept_is_in_no_list_to_copy() -> None:
+    """A percentage that sufficed stood as an amount of bytes in the list, and a lower one led to a full disk."""
+    early = copies(node_evidence("n", [reading(0, 480, evict="a", rate=3 * MI), reading(1, 4000, gone="a")]), 5)
+    lines = shown_on_a_line(*early)
+    assert (
+        "memory.available: keep 500Mi: with it none of 5 evictions on 5 nodes was too late; how fast the next" in lines
+    )
+    assert "keep your evictionHard" not in lines, "there is no list of evictionHard"
+    document = advice_document(advise(early, 99))
+    assert "evictionHard" not in document["configuration"]["kubelet"]
+    assert (document["signals"][0]["keeps"], document["signals"][0]["hard"]) == (True, None)
 
 
 def test_reservations_alone_are_not_said_to_be_enough_for_evictions() -> None:

@@ -48,7 +48,7 @@ def test_a_threshold_that_evicts_another_pod_is_said() -> None:
 
 def test_no_soft_threshold_is_proposed_that_evicts_another_pod() -> None:
     readings = [reading(0, 110, evict="a", rate=MI), reading(1, 4000, gone="a")]
-    for less, proposed in ((20, False), (200, True)):
+    for less, proposed in ((20, False), (600, True)):
         overtaken = tuple(replace(each, overtaken=(less * MI, "default/web")) for each in readings[0].chosen)
         node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
         [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals

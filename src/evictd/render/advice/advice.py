@@ -9,11 +9,10 @@ from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import LEAST_EVICTIONS, Advice, SignalAdvice
 from evictd.advice.reservation import LEAST_READINGS, Reservation
 from evictd.advice.soft import SOFT_GRACE
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import MINUTE
 from evictd.render.advice.configuration import configuration
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
-from evictd.render.advice.floor import floor_lines
 from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some, unfit_text
 from evictd.render.advice.soft import hard_lines, soft_lines
 from evictd.render.console import print_line
@@ -71,13 +70,14 @@ def _signal(each: SignalAdvice) -> Document:
         "tooLate": each.too_late,
         "nodes": len(each.needs),
         "proposed": each.proposed,
-        "hard": each.hard if each.proposed else None,
+        "keeps": each.proposed and each.keeps,
+        "hard": each.hard if each.raised else None,
         "hardNow": None if each.now is None else list(each.now),
         "soft": each.soft if each.proposed else None,
         "minimumReclaim": each.min_reclaim if each.proposed else None,
         "reserve": RESERVE[SIGNALS[each.signal].resource],
         "enough": each.enough,
-        "hardWithoutWorst": each.without_worst if each.proposed else None,
+        "hardWithoutWorst": each.without_worst if each.raised else None,
         "earlierSeconds": round(each.earlier / 1e9, 1),
         "limitedBy": each.limited_by,
         "worst": {
@@ -189,8 +189,7 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         return
     if each.enough_evidence and not each.proposed:
         amount = signal_amount(each.hard, each.signal)
-        why = f"would have been enough for no node; {FIND}" if each.acts_first is None else _never_met(*each.acts_first)
-        yield f"{name}: none proposed: {amount} {why}"
+        yield f"{name}: none proposed: {amount} would have been enough for no node; {FIND}"
         yield _evidence(each)
         yield from _in_vain_lines(each)
         return
@@ -201,10 +200,19 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield from fast_lines(each)
         yield from _in_vain_lines(each)
         return
-    yield f"{name}: proposed from {evictions} on {counted(len(each.needs), 'node')}"
+    on = f"{evictions} on {counted(len(each.needs), 'node')}"
+    if each.keeps:
+        yield (
+            f"{name}: keep {_now(each)}: with it none of {on} was too late; how fast the next fill is they do not show, so no "
+            "lower one is proposed"
+        )
+        yield _evidence(each)
+        yield from (*_in_vain_lines(each), *fast_lines(each), *_more_lines(each))
+        return
+    yield f"{name}: proposed from {on}"
     yield _evidence(each)
     yield from _in_vain_lines(each)
-    if each.by_hard or each.not_lower is None:
+    if each.by_hard or not each.not_lower:
         yield _changed(each)
     yield from (*hard_lines(each), *fast_lines(each), *little_left_lines(each))
     if each.without_worst * _ONE_RAISES <= each.hard:
@@ -213,19 +221,17 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
         yield "no lower one is proposed, because an eviction was too late with this"
-    yield from floor_lines(each)
+    if each.not_lower:
+        yield "no lower one is proposed than nodes have: how fast the next fill is the recorded evictions do not show"
     if each.not_covered:
         yield f"not covered: {some(each.not_covered)}"
+    yield from _more_lines(each)
+
+
+def _more_lines(each: SignalAdvice) -> Iterator[str]:
     yield from soft_lines(each)
     if each.came_back:
         yield _min_reclaim_line(each)
-
-
-def _never_met(other: Signal, limit: int) -> str:
-    """Say which threshold acts before one that would be proposed, so that this is never met."""
-    first = f"{other.value}<{signal_amount(limit, other)}"
-    where = "on this disk" if SIGNALS[other].filesystem is not None else "on the pods' memory too"
-    return f"would never act beside {first}, which is kept and acts first {where}"
 
 
 def _evictions(each: SignalAdvice) -> str:
@@ -251,7 +257,7 @@ def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"evictions did not help on {paused} (EvictionsDoNotHelp): no threshold changes that; {FIND}"
     if each.most_of_owner is not None:
         nodes, owner, count = each.most_of_owner
-        rests = each.proposed and each.not_lower is None
+        rests = each.raised and not each.not_lower
         yield (
             f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {some(nodes)}, {clean(owner)}, started "
             f"again and again: no threshold ends that{', and what is proposed is for how these fill' if rests else ''}"
@@ -315,6 +321,7 @@ def _cells(each: SignalAdvice) -> tuple[str, ...]:
     hard, soft = (
         signal_amount(amount, each.signal) if amount and each.proposed else "-" for amount in (each.hard, each.soft)
     )
+    hard = "keep" if each.proposed and each.keeps else hard
     grace = "" if soft == "-" else f" for {duration_text(SOFT_GRACE)}"
     return each.signal.value, _now(each), hard, f"{soft}{grace}", str(each.episodes), str(each.too_late)
 
@@ -363,7 +370,7 @@ def _overcounted(worst: Episode) -> str:
 def _with_grace(each: SignalAdvice) -> str:
     """Say that with the proposed threshold enough is left to give the pod a grace period; empty where it changes nothing."""
     used = each.worst.used_with(each.hard)
-    if not each.proposed or used <= each.worst.used:
+    if not each.raised or used <= each.worst.used:
         return ""
     hard, amount = (signal_amount(of, each.signal) for of in (each.hard, used))
     return f", too little for a grace period; with {hard} the pod has one, and uses up {amount}"

@@ -22,7 +22,9 @@ def configuration(advice: Advice) -> Document:
     signals = [each for each in advice.signals if each.proposed]
     soft = {each.signal: each.soft for each in signals if each.soft is not None}
     kubelet: Document = {
-        "evictionHard": {each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in signals},
+        "evictionHard": {
+            each.signal.value: _exact(each.hard, SIGNALS[each.signal].resource) for each in signals if each.raised
+        },
         "evictionSoft": {signal.value: _exact(amount, SIGNALS[signal].resource) for signal, amount in soft.items()},
         "evictionSoftGracePeriod": {signal.value: format_duration(SOFT_GRACE) for signal in soft},
         "evictionMinimumReclaim": {

@@ -62,11 +62,11 @@ def _signal_panel(each: SignalAdvice) -> _Panel:
     now = () if each.now is None else (("now", each.now[1], QUIET),)
     soft = () if each.soft is None or not each.proposed else (("soft", each.soft, SOFT),)
     return _Panel(
-        title=f"{each.signal.value}: {found}{_NONE_PROPOSED if not each.proposed else ''}",
+        title=f"{each.signal.value}: {found}{_NONE_PROPOSED if not each.proposed else '; kept' if each.keeps else ''}",
         axis="hard threshold that would have been early enough",
         resource=SIGNALS[each.signal].resource,
         needs=each.needs,
-        advised=each.hard if each.proposed else None,
+        advised=each.hard if each.raised else None,
         others=(*now, *soft),
     )
 

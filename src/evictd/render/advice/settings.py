@@ -72,7 +72,7 @@ def _kept_lines(advice: Advice) -> Iterator[str]:
     """Say which thresholds the proposed lists do not name, so that a configuration with only these would lose them."""
     if not advice.missing and not any(each.proposed for each in advice.signals):
         return
-    if advice.kept_hard:
+    if advice.kept_hard and (advice.missing or any(each.raised for each in advice.signals)):
         kept = " and ".join(signal.value for signal in advice.kept_hard)
         yield f"keep your evictionHard of {kept}: a list of evictionHard drops each signal that it does not name"
     if advice.kept_soft:
