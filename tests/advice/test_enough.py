@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from evictd.advice.enough import least_hard, needs_with, round_up
+from evictd.advice.enough import covers, least_hard, needs_with, round_up
 from evictd.advice.episode import Episode
+from evictd.advice.evidence import node_evidence
 from evictd.core.units.duration import SECOND
-from tests.advice.test_proposal import KEPT, MEMORY, MI
+from tests.advice.test_proposal import KEPT, MEMORY, MI, reading
 
 
 def fitted(mebibytes: int) -> Episode:
@@ -36,3 +37,16 @@ def test_the_least_threshold_is_not_below_one_that_is_given() -> None:
 def test_rounding_up_adds_an_eighth_at_the_most() -> None:
     for amount in (0, 1, 15, 17, 1000, 812 * MI, 2**40 + 1):
         assert amount <= round_up(amount) <= amount + amount // 8 + 1
+
+
+def test_evictions_with_nothing_left_do_not_speak_against_what_is_enough_for_the_others() -> None:
+    """Six of seven evictions needed 1.75Gi, which was played with success; `enough for no node` was said for the seventh."""
+    late, empty = (
+        node_evidence("n", [reading(0, left, evict="a", rate=30 * MI), reading(10, 4000, gone="a")]).episodes[0]
+        for left in (350, 0)
+    )
+    assert covers([late, late, empty], 512 * MI)
+    assert not covers([late, late, empty], 500 * MI), "with as much nothing was left"
+    assert not covers([late, empty], 512 * MI), "half of them tell too little"
+    assert not covers([late, late, empty], 300 * MI)
+    assert not covers([empty], 512 * MI)

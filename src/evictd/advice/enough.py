@@ -46,3 +46,19 @@ def round_up(amount: int) -> int:
 def not_above(amount: int, most: int | None) -> int:
     """Return the amount, or the limit where that is less."""
     return amount if most is None else min(amount, most)
+
+
+def covers(episodes: Sequence[Episode], hard: int) -> bool:
+    """Return whether this hard threshold is enough for the evictions of one node at whose decision something was left.
+
+    How much the others needed is not known: they have to be fewer, with a lower threshold.
+    """
+    left = [each for each in episodes if each.left]
+    higher = all(each.left or each.limit < hard for each in episodes)
+    return higher and len(left) * 2 > len(episodes) and all(each.leaves_reserve(hard) for each in left)
+
+
+def suffices(episodes: Sequence[Episode]) -> bool:
+    """Return whether none of the evictions of one node needs more than one step above the hard threshold that the node had."""
+    own = max((each.threshold for each in episodes), default=0)
+    return all(each.needed_with(own) <= round_up(own + 1) for each in episodes)

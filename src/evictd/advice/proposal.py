@@ -41,7 +41,7 @@ with it, which is more than the proposed threshold.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from evictd.advice.enough import least_hard, neediest, needs_with, not_above, quantile, round_up
+from evictd.advice.enough import covers, least_hard, neediest, needs_with, not_above, quantile, round_up, suffices
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import NodeEvidence
 from evictd.advice.missing import MissingThreshold, missing_thresholds
@@ -93,6 +93,10 @@ class SignalAdvice:
     """Whether less would be advised, but an eviction was too late with a threshold as high as this."""
     keeps: bool
     """Whether each node keeps its hard threshold, because no eviction was too late; `hard` is the greatest of them then."""
+    covers: bool
+    """Whether the threshold is enough for one of the nodes at least that had an eviction (`enough.covers`)."""
+    empty: int
+    """Evictions at whose decision nothing was left, so that how much they needed is not known."""
     not_lower: bool
     """Whether less would be advised, but for the hard thresholds that nodes have."""
     by_hard: int
@@ -146,11 +150,6 @@ class SignalAdvice:
     def raised(self) -> bool:
         """Whether another hard threshold is proposed than nodes have."""
         return self.proposed and not self.keeps
-
-    @property
-    def covers(self) -> bool:
-        """Whether the threshold is enough for one of the nodes at least that had an eviction."""
-        return len(self.not_covered) < len(self.needs)
 
 
 @frozen
@@ -277,7 +276,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         _too_late_with(every),
         _floor(signal, nodes, cover),
     )
-    keeps = bool(known) and not any(e.too_late for e in every) and all(map(_suffices, all_of.values()))
+    keeps = bool(known) and not any(e.too_late for e in every) and all(map(suffices, all_of.values()))
     asked = max(e.threshold for e in every) if keeps else least_hard(known, cover, max(late, floor))
     hard = asked if keeps else not_above(asked, most)
     worst = neediest(found or every, hard)
@@ -310,6 +309,8 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         kept_soft=kept_soft,
         kept=wanted < hard == late,
         keeps=keeps,
+        covers=any(covers(each, hard) for each in known),
+        empty=sum(not e.left for e in found),
         not_lower=max(wanted, late) < hard == floor,
         by_hard=sum(e.hard for e in every),
         min_reclaim=came_back if fits and one_more is None else 0,
@@ -341,12 +342,6 @@ def _floor(signal: Signal, nodes: Iterable[NodeEvidence], cover: int) -> tuple[i
     ]
     amount = quantile((each for each, _ in set_now), cover)
     return amount, next(capacity for each, capacity in set_now if each == amount)
-
-
-def _suffices(episodes: Sequence[Episode]) -> bool:
-    """Whether none of the evictions of one node needs more than one step above the hard threshold that the node had."""
-    own = max((each.threshold for each in episodes), default=0)
-    return all(each.needed_with(own) <= round_up(own + 1) for each in episodes)
 
 
 def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -> tuple[int, int] | None:

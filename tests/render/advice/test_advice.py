@@ -306,3 +306,16 @@ def test_reservations_alone_are_not_said_to_be_enough_for_evictions() -> None:
     assert basis(advise([calm], 99)).endswith(
         "0 evictions; the reservations are enough for the worst that was recorded"
     )
+
+
+def test_what_was_enough_but_where_nothing_was_left_is_proposed_and_says_so() -> None:
+    """Of a disk that was full at one of seven decisions `1.75Gi would have been enough for no node` was said."""
+    seen = [
+        each
+        for at, left in ((0, 0), (1000, 350), (2000, 350), (3000, 350), (4000, 350))
+        for each in (reading(at, left, evict=f"p{at}", rate=30 * MI), reading(at + 10, 4000, gone=f"p{at}"))
+    ]
+    lines = shown_on_a_line(node_evidence("n", seen))
+    assert "1 node, 10 readings, 5 evictions; enough for most of what was recorded" in lines
+    assert "not covered: n; nothing was left at 1 of 5 decisions: how much was needed then is not known" in lines
+    assert advice_document(advise([node_evidence("n", seen)], 99))["signals"][0]["hard"] is not None

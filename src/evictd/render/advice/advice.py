@@ -168,6 +168,8 @@ def basis(advice: Advice) -> str:
         return f"{counts}: {'nothing is proposed' if evidence else 'not enough to propose anything'}"
     enough = "enough" if any(each.proposed for each in advice.signals) else "the reservations are enough"
     missed = {name for each in advice.settings if each.proposed for name in each.not_covered}
+    if len(missed) >= advice.nodes:
+        return f"{counts}; {enough} for most of what was recorded"
     if len(missed) * 100 > advice.nodes * (100 - advice.cover):
         return f"{counts}; {enough} for all but {counted(len(missed), 'node')}"
     if advice.nodes * (100 - advice.cover) < 100:
@@ -224,7 +226,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     if each.not_lower:
         yield "no lower one is proposed than nodes have: how fast the next fill is the recorded evictions do not show"
     if each.not_covered:
-        yield f"not covered: {some(each.not_covered)}"
+        unknown = f"nothing was left at {each.empty} of {counted(each.episodes, 'decision')}: how much was needed then is not known"
+        yield f"not covered: {some(each.not_covered)}{f'; {unknown}' if each.empty else ''}"
     yield from _more_lines(each)
 
 
