@@ -16,6 +16,9 @@ from evictd.render.text import clean, duration_text, signal_amount
 from evictd.world.account import Account, Verdict, account_of
 from evictd.world.loop import Run, WorldCycle, play
 
+_CYCLES = 2
+"""Cycles that a grace period lasts at least where it is named: a shorter one does not outlast a high reading."""
+
 
 def grace_texts(run: Run, account: Account) -> Iterator[str]:
     """Write of the first eviction for each threshold what its grace period, or that of the soft one above it, did."""
@@ -40,9 +43,13 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
         grace = each.threshold.grace_period
         been = grace - each.grace_left
         met = f"{each.threshold} had been met for {duration_text(been)} of its grace period of {duration_text(grace)}"
-        shorter = max(SECOND, been // 2 // SECOND * SECOND)
-        sooner = _played_with(run, each.threshold, replace(each.threshold, grace_period=shorter), until=cycle.at)
-        ways = {f"a grace period of {duration_text(shorter)}": _first_soft(sooner, hard.signal, cycle.at)}
+        ways: dict[str, EvictPod | None] = {}
+        if (shorter := been // 2 // SECOND * SECOND) >= _CYCLES * run.config.monitoring_period:
+            sooner = _played_with(
+                run, each.threshold, replace(each.threshold, grace_period=shorter), until=run.world.duration
+            )
+            if _mostly_soft(sooner, hard.signal) and _loses_no_more(account_of(sooner), account):
+                ways[f"a grace period of {duration_text(shorter)}"] = _first_soft(sooner, hard.signal, cycle.at)
         if (enough := _enough(run, cycle, each)) is not None:
             higher = replace(each.threshold, value=ThresholdValue(quantity=SIGNALS[hard.signal].amount(enough)))
             played = _played_with(run, each.threshold, higher, until=run.world.duration)
@@ -87,6 +94,13 @@ def _first_soft(run: Run, signal: Signal, before: int) -> EvictPod | None:
             if cycle.at < before and because is not None and because.signal is signal and because.grace_period:
                 return each
     return None
+
+
+def _mostly_soft(run: Run, signal: Signal) -> bool:
+    """Whether most evictions for a signal were for a soft threshold."""
+    of = [each.because.threshold for cycle in run.cycles for each in begun_evictions(cycle.step.decisions)]
+    soft = [bool(each.grace_period) for each in of if each is not None and each.signal is signal]
+    return sum(soft) * 2 > len(soft)
 
 
 def _enough(run: Run, acted: WorldCycle, soft: ThresholdFinding) -> int | None:
