@@ -177,7 +177,7 @@ def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection
             continue
         lowest = min(found, key=lambda each: each.uncovered[signal].available)
         level = lowest.uncovered[signal]
-        line = _line(signal, level.capacity)
+        line = documented_line(signal, level.capacity)
         value = parse_threshold_value(signal, line)
         limit = 0 if value is None else value.resolve(SIGNALS[signal].amount(level.capacity)).value()
         if level.available <= limit * _CLOSE:
@@ -193,7 +193,8 @@ def _occasions(readings: Sequence[RecordedCycle]) -> int:
     return bool(readings) + sum(not 0 <= after.at - before.at <= AGAIN for before, after in pairwise(readings))
 
 
-def _line(signal: Signal, capacity: int) -> str:
+def documented_line(signal: Signal, capacity: int) -> str:
+    """Return the hard threshold of a signal that the documentation begins with."""
     if signal is Signal.MEMORY_AVAILABLE:
         return _PROPOSED_MEMORY if capacity >= 4 * 2**30 else _PROPOSED_MEMORY_BELOW_4_GIB
     return _PROPOSED[signal.value]

@@ -57,6 +57,11 @@ def test_of_a_proposal_that_check_notes_it_is_said_which_to_follow() -> None:
         "set 500Mi hard and 1Gi soft, which leave more) is for load that was not recorded, so follow it only if other pods come "
         "to these nodes"
     )
+    (line,) = little_left_lines(replace(advised(60, 5, capacity=2048), hard=104 * MI))
+    assert line == (
+        "set 104Mi, which is by what was recorded. docs/tuning.md begins with 150Mi on a node of this size, for load that was "
+        "not recorded: take that if other pods come to these nodes"
+    ), "104Mi stood beside the 150Mi of the documentation without a word on which of them to set"
     assert list(little_left_lines(advised(60, 5, capacity=2048))) == []
     assert list(little_left_lines(advised(900, 5))) == []
     assert len(list(little_left_lines(replace(advised(60, 5), hard=104 * MI, soft=176 * MI)))) == 1

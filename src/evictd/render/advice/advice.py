@@ -226,8 +226,9 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     if each.not_lower:
         yield "no lower one is proposed than nodes have: how fast the next fill is the recorded evictions do not show"
     if each.not_covered:
-        unknown = f"nothing was left at {each.empty} of {counted(each.episodes, 'decision')}: how much was needed then is not known"
-        yield f"not covered: {some(each.not_covered)}{f'; {unknown}' if each.empty else ''}"
+        empty = f"; nothing was left at {each.empty} of {counted(each.episodes, 'decision')}" if each.empty else ""
+        unknown = ": how much was needed then is not known" if empty else ""
+        yield f"not covered: {some(each.not_covered)}{empty}{unknown}"
     yield from _more_lines(each)
 
 

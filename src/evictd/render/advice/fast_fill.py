@@ -5,14 +5,15 @@ The time that an eviction takes at a recorded rate is arithmetic: it needs no nu
 
 from collections.abc import Iterator
 
+from evictd.advice.evidence import documented_line
 from evictd.advice.proposal import SignalAdvice
 from evictd.config.lint_model import Surroundings
 from evictd.config.little_left import little_left
 from evictd.core.eviction.time_left import FREEZE_WITHIN
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS
+from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import of_bytes
+from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.render.text import clean, duration_text, signal_amount
 
 
@@ -47,4 +48,11 @@ def little_left_lines(each: SignalAdvice) -> Iterator[str]:
             f"set {signal_amount(each.hard, each.signal)}, which is by what was recorded. `evictd check` then notes "
             f"{found.lint.value} on {clean(each.worst.node)}: its remedy ({found.remedy}) is for load that was not recorded, so "
             "follow it only if other pods come to these nodes"
+        )
+        return
+    documented = documented_line(each.signal, each.worst.capacity)
+    if each.signal is Signal.MEMORY_AVAILABLE and max(amounts) < parse_quantity(documented).value():
+        yield (
+            f"set {signal_amount(each.hard, each.signal)}, which is by what was recorded. docs/tuning.md begins with "
+            f"{documented} on a node of this size, for load that was not recorded: take that if other pods come to these nodes"
         )
