@@ -75,6 +75,7 @@ def test_a_decision_with_another_threshold_as_its_reason_is_not_counted_as_anoth
         one = Replayed(entry=entry(evicts), step=replace(evicts, decisions=decisions), same=False)
         print_replayed([one], make_console(out, 160), other=True)
         assert out.getvalue().splitlines()[-1] == f"1 entry, 1 would have been decided differently{alone}"
+        assert ("at 2026" in out.getvalue()) is not bool(alone), "it is in the count alone"
 
 
 def test_whether_a_victim_differs_is_said() -> None:

@@ -14,6 +14,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE
@@ -140,3 +141,13 @@ def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytes
     out = " ".join(capsys.readouterr().out.split())
     assert "can act sooner than what was recorded" in out
     assert "simulate WORLD.yaml" not in out
+
+
+def test_a_disk_that_was_never_near_a_threshold_is_not_named() -> None:
+    """`nodefs.inodesFree<7% can act sooner` was said of a disk with 65 million inodes free."""
+    (one,) = replayed(OWN, OWN)
+    (own,) = (each for each in one.step.findings if isinstance(each, ThresholdFinding))
+    disk = replace(RISEN, signal=Signal.NODEFS_AVAILABLE)
+    for left, named in ((65, ()), (4, ("nodefs.available<2Gi (hard)",))):
+        finding = replace(own, threshold=disk, available=of_bytes(left * GI), limit=of_bytes(2 * GI))
+        assert unrecorded_thresholds([replace(one, step=replace(one.step, findings=(finding,)))]) == named

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
@@ -321,10 +322,11 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     """The clock of the first cycle of each recorded time, which is a whole second."""
     for one in replayed:
         first.setdefault(one.entry.wall, one.entry.now)
-    with_end = other and different
-    end = _first_kept(replayed, _victims(then_and_now(replayed, _refusals(replayed)))) if with_end else None
-    beyond = [] if end is None else [one for one in replayed[end + 1 :] if not one.same]
-    for one in different:
+    end = _first_kept(replayed, _victims(then_and_now(replayed, _refusals(replayed)))) if other and different else None
+    # With another configuration those with the same decisions for other amounts are in the count alone.
+    shown = [not one.same and not (other and _only_for_other_numbers(one)) for one in replayed]
+    beyond = [] if end is None else list(compress(replayed[end + 1 :], shown[end + 1 :]))
+    for one in compress(replayed, shown):
         if beyond and one is beyond[0]:
             print_line(
                 to, "", "From here on the readings are those after an eviction that would not have been:", "bold yellow"
@@ -333,15 +335,14 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
         later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
         to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")
         _print_difference(one, to)
-    verb = "is" if len(different) == 1 else "are"
-    would = "would have been decided differently" if other else f"{verb} decided differently"
+    would = "would have been" if other else "is" if len(different) == 1 else "are"
     entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
     measured = sum(map(_only_measures_otherwise, different))
     reasons = sum(map(_only_for_other_numbers, different))
     only = [(measured, "what is measured"), (reasons, "the threshold and the amounts that are the reason")]
     parts = [f"{'that' if count == 1 == len(different) else count} only in {what}" for count, what in only if count]
     alone = f" ({', '.join(parts)})" if parts else ""
-    verdict = f"{entries}, {len(different)} {would}{alone}"
+    verdict = f"{entries}, {len(different)} {would} decided differently{alone}"
     to.print(verdict, style="bold yellow" if different else "bold green")
     if kept := [one.formula.value for one in replayed if one.formula is not None]:
         text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "

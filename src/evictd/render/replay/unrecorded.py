@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.signal import SIGNALS
 from evictd.core.model.sooner import MINIMUM_RECLAIM
 from evictd.core.model.threshold import Origin
 from evictd.render.console import print_line
-from evictd.render.replay.met_earlier import met_earlier, recorded_limits
+from evictd.render.replay.met_earlier import met_earlier, readings_before, recorded_limits
 from evictd.render.replay.readings_end import WhatIf, readings_ends
 from evictd.render.replay.replayed import Replayed
 from evictd.render.text import counted, threshold_text
@@ -19,22 +20,37 @@ from evictd.render.text import counted, threshold_text
 if TYPE_CHECKING:
     from rich.console import Console
 
+_NEAR = 2
+"""A disk was near a threshold if at most so many times its amount was available."""
+
 
 def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     """Return the thresholds that act sooner than all that were recorded of their signal, in order.
 
-    Those are left out that the readings before an eviction show as met earlier (`met_earlier`).
+    Those are left out that the readings before an eviction show as met earlier (`met_earlier`), and those of disks that were near
+    none.
     """
     found: dict[str, None] = {}
+    near: set[str] = set()
     known = {each.threshold for one in replayed for each in met_earlier(one.entry, one.step.findings)}
     for one in replayed:
         recorded = list(recorded_limits(one.entry))
         for finding in one.step.findings:
             if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
                 continue
+            if _near(one, finding):
+                near.add(threshold_text(finding.threshold))
             if not any(each.covers(finding) for each in recorded):
                 found.setdefault(threshold_text(finding.threshold))
-    return tuple(each for each in found if each not in known)
+    return tuple(each for each in found if each in near and each not in known)
+
+
+def _near(one: Replayed, finding: ThresholdFinding) -> bool:
+    """Whether a disk was near a threshold at this record or before it; other signals can fall between any two records."""
+    signal = finding.threshold.signal
+    before = (left for _, left in readings_before(one.entry, signal.value))
+    lowest = min((finding.available.value(), *before))
+    return SIGNALS[signal].filesystem is None or lowest <= _NEAR * finding.limit.value()
 
 
 def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
