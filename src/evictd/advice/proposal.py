@@ -57,6 +57,7 @@ LEAST_EVICTIONS = 5
 """Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily.
 
 For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
+_COPY = Signal.ALLOCATABLE_MEMORY_AVAILABLE
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 
@@ -99,18 +100,12 @@ class SignalAdvice:
     """Evictions at whose decision nothing was left, so that how much they needed is not known."""
     not_lower: bool
     """Whether less would be advised, but for the hard thresholds that nodes have."""
-    by_hard: int
-    """Evictions by the hard threshold."""
-    min_reclaim: int
-    """0 where none is proposed."""
     came_back: int
     """The minimum reclaim that would have kept shortages from coming back; 0 if none did."""
     one_more: Episode | None
     """An eviction after which that would have cost one pod more, so that none is proposed."""
     enough: int
     """Evictions after which this hard threshold would have left the reserve, of those whose use was measured."""
-    enough_before: int
-    """Evictions that left the reserve, of those whose use was measured."""
     without_worst: int
     """The hard threshold that would be advised without the eviction that needed the most."""
     earlier: int
@@ -145,6 +140,16 @@ class SignalAdvice:
         """Whether there is enough evidence, and one value for all nodes that is enough for one of them."""
         fits = self.apart is None and self.unfit is None
         return self.enough_evidence and fits and self.covers
+
+    @property
+    def min_reclaim(self) -> int:
+        """The minimum reclaim that is proposed; 0 without one."""
+        return 0 if self.no_room or self.one_more is not None else self.came_back
+
+    @property
+    def enough_before(self) -> int:
+        """Evictions that left the reserve, of those whose use was measured."""
+        return self.episodes - self.unmeasured - self.too_late
 
     @property
     def raised(self) -> bool:
@@ -269,19 +274,13 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     wanted = least_hard(known, cover)
     capacities = {node.node: node.capacity[signal] for node in nodes if node.capacity.get(signal)}
     smallest = min(capacities, key=capacities.__getitem__, default="")
-    # `evictd check` refuses more than half of a capacity, and a line is checked on every node that it came from.
     most = capacities[smallest] // 2 if smallest else None
-    found, late, (floor, largest) = (
-        [e for each in known for e in each],
-        _too_late_with(every),
-        _floor(signal, nodes, cover),
-    )
+    found, late = [e for each in known for e in each], _too_late_with(every)
+    floor, largest = _floor(signal, nodes, cover)
     keeps = bool(known) and not any(e.too_late for e in every) and all(map(suffices, all_of.values()))
     asked = max(e.threshold for e in every) if keeps else least_hard(known, cover, max(late, floor))
     hard = asked if keeps else not_above(asked, most)
     worst = neediest(found or every, hard)
-    rest = [[episode for episode in each if episode is not worst] for each in known]
-    late_without = _too_late_with([episode for episode in every if episode is not worst])
     rate = quantile(filter(None, (max(e.rate for e in each) for each in known)), cover)
     need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
     soft = round_up(need)
@@ -312,21 +311,17 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         covers=any(covers(each, hard) for each in known),
         empty=sum(not e.left for e in found),
         not_lower=max(wanted, late) < hard == floor,
-        by_hard=sum(e.hard for e in every),
-        min_reclaim=came_back if fits and one_more is None else 0,
         came_back=came_back,
         one_more=one_more,
         enough=sum(e.leaves_reserve(hard) for e in found),
-        enough_before=sum(not e.too_late for e in found),
-        without_worst=not_above(least_hard(rest, cover, max(late_without, floor)), most),
+        without_worst=not_above(_least_without(worst, known, cover, floor), most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),
         limited_by=smallest if hard < asked else "",
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(every),
         other_first=None if keeps else other_first(every, hard) or still_met(every, hard),
         soft_other_first=None if soft_other is None else (soft, soft_other),
-        copied=signal is Signal.MEMORY_AVAILABLE
-        and any(Signal.ALLOCATABLE_MEMORY_AVAILABLE in node.derived for node in nodes),
+        copied=signal is Signal.MEMORY_AVAILABLE and any(_COPY in node.derived for node in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
         apart=_apart(capacities, hard, asked, worst.capacity if wanted >= floor else largest),
@@ -342,6 +337,12 @@ def _floor(signal: Signal, nodes: Iterable[NodeEvidence], cover: int) -> tuple[i
     ]
     amount = quantile((each for each, _ in set_now), cover)
     return amount, next(capacity for each, capacity in set_now if each == amount)
+
+
+def _least_without(worst: Episode, known: Sequence[Sequence[Episode]], cover: int, floor: int) -> int:
+    """Return the least hard threshold that is enough without one of the evictions."""
+    rest = [[each for each in episodes if each is not worst] for episodes in known]
+    return least_hard(rest, cover, max(floor, *map(_too_late_with, rest), 0))
 
 
 def _apart(capacities: Mapping[str, int], hard: int, asked: int, largest: int) -> tuple[int, int] | None:

@@ -214,8 +214,7 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     yield f"{name}: proposed from {on}"
     yield _evidence(each)
     yield from _in_vain_lines(each)
-    if each.by_hard or not each.not_lower:
-        yield _changed(each)
+    yield _changed(each)
     yield from (*hard_lines(each), *fast_lines(each), *little_left_lines(each))
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
