@@ -17,7 +17,7 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.model.threshold import ThresholdValue
-from evictd.core.units.duration import MINUTE, SECOND
+from evictd.core.units.duration import MINUTE, SECOND, parse_duration
 from evictd.core.units.quantity import parse_quantity
 from evictd.render.history.evictions import evictions_of
 from evictd.world.account import Account, Loss, Verdict, account_of
@@ -158,7 +158,10 @@ LIMIT = re.compile(
 )
 REQUEST = re.compile(r"a request of (?P<amount>[^ ]+) of (?P<of>[^ ]+) \(it had [^)]+\): (?P<said>.*)")
 GOES = re.compile(r"(?P<pod>[^ ]+/[^ ]+) (\([^)]*\) )?(of the same owner )?would have gone")
-SOFT = re.compile(r"a soft threshold of (?P<amount>[^ ]+)( \(it was [^)]+\))?: .*, and the pod would have gone then")
+SOFT = re.compile(
+    r"a soft threshold of (?P<amount>[^ ]+)( \(it was [^)]+\))?( with a grace period of (?P<grace>[^ :]+))?: "
+    r".*, and the pod would have gone (?P<earlier>\d+) s earlier"
+)
 
 
 def with_pod(told: Told, slot: str, change: Callable[[WorldPod], WorldPod]) -> World:
@@ -212,15 +215,21 @@ def test_the_remedies_are_true_where_they_are_played(told: Told) -> None:
             else:
                 assert "would request" in found["said"], text
         elif (found := SOFT.match(text)) is not None:
-            then, pod = first_eviction(told.world, with_soft(told.config, document["signal"], found["amount"]))
-            assert pod == document["pod"], f"{text}: {pod}"
-            # A node that fills slowly is read up to half a minute later, and the threshold that was met waited half a minute.
-            assert 30 * SECOND <= at - then <= 90 * SECOND, f"{text}: {(at - then) / SECOND} s earlier"
+            config = with_soft(told.config, document["signal"], found["amount"], found["grace"])
+            last = play(told.world, config, until_eviction_after=-1).cycles[-1]
+            evicted = next(each for each in last.step.decisions if isinstance(each, EvictPod))
+            assert evicted.pod.full_name == document["pod"], text
+            assert evicted.because.threshold is not None, text
+            assert not evicted.because.threshold.hard, f"{text}: it went for the hard one"
+            least = 10 * SECOND if found["grace"] else int(found["earlier"]) * SECOND // 2
+            assert least <= at - last.at <= 90 * SECOND, f"{text}: {(at - last.at) / SECOND} s earlier"
 
 
-def with_soft(config: EvictionConfig, signal: str, limit: str) -> EvictionConfig:
-    """The configuration with another soft threshold of a signal, without a wait."""
+def with_soft(config: EvictionConfig, signal: str, limit: str, grace: str | None) -> EvictionConfig:
+    """The configuration with another soft threshold of a signal; without a grace period with the one that it has."""
     known = next(each for each in config.thresholds if each.signal.value == signal)
-    soft = replace(known, value=ThresholdValue(quantity=parse_quantity(limit)), grace_period=SECOND)
+    soft = replace(known, value=ThresholdValue(quantity=parse_quantity(limit)))
+    had = max(each.grace_period for each in config.thresholds if each.signal is known.signal)
+    soft = replace(soft, grace_period=parse_duration(grace) if grace else had)
     others = [each for each in config.thresholds if each.signal.value != signal or each.hard]
     return replace(config, thresholds=(*others, soft))

@@ -27,6 +27,7 @@ MEMORY = Signal.MEMORY_AVAILABLE
 def test_a_record_has_what_was_available_and_each_threshold_once() -> None:
     found = levels_of(recorded()[1], MEMORY)
     assert (found.available, found.levels) == (GI // 2, (("soft", 2 * GI), ("hard", GI)))
+    assert (found.soft, found.soft_grace, found.grace_left) == (2 * GI, 90 * SECOND, 90 * SECOND)
     assert found.capacity is not None
     assert levels_of(recorded()[1], Signal.PID_AVAILABLE) == SignalLevels()
     assert list(threshold_findings(recorded()[1], None)) == []

@@ -49,8 +49,8 @@ def test_a_limit_avoids_it_and_a_soft_threshold_or_a_request_with_which_another_
     assert request == "a request of 6Gi of memory (it had none): default/web (5Gi) would have gone in its place then"
     (threshold,) = avoidance(incident()).not_by
     assert threshold == (
-        "a soft threshold: for a grace period of 60 s at 85.3Mi a second it would have to be 7Gi, "
-        "more than half of the 8Gi that there are"
+        "a soft threshold (it was 2Gi) with a grace period of 1m30s: at 85.3Mi a second it would have to be 11Gi, more than all "
+        "of the 8Gi that there are"
     )
 
 
@@ -78,7 +78,8 @@ def test_of_a_sudden_fall_the_bound_of_what_a_soft_threshold_gains_is_said() -> 
     points = ((-33.0, 4 * GI), (-30.0, GI), (-20.0, GI - GI // 16), (0.0, GI - GI // 16))
     sudden = replace(incident(), points=points, soft=9 * GI // 4, levels=(("soft", 2 * GI),), available=GI - GI // 16)
     assert avoidance(sudden).not_by[0] == (
-        "a soft threshold of up to 4.25Gi (it was 2.25Gi): it would have been met at most 3.0s earlier, so fast it fell"
+        "a soft threshold of up to 4.25Gi (it was 2.25Gi) with a grace period of 1m30s: it would have been met at most 3.0s "
+        "earlier, so fast it fell"
     )
 
 
@@ -86,8 +87,8 @@ def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     """What was configured was named as it counts, without the memory that no process can allocate (world 42)."""
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)), soft=9 * GI // 4)
     assert avoidance(slow).not_by[0] == (
-        "a soft threshold of 3.25Gi (it was 2.25Gi): at 17.1Mi a second it would have been met 60 s earlier, and the pod would "
-        "have gone then, with a grace period"
+        "a soft threshold of 3.25Gi (it was 2.25Gi) with a grace period of 1m30s: at 17.1Mi a second it would have been met "
+        "120 s earlier, and the pod would have gone 30 s earlier, with a grace period of its own"
     )
 
 
@@ -104,7 +105,7 @@ def test_a_mean_rate_beside_a_steeper_one_of_the_eviction_says_of_when_it_is() -
 
 def test_a_soft_threshold_above_the_whole_capacity_is_no_half_of_it() -> None:
     small = replace(incident(), capacity=2 * GI)
-    assert avoidance(small).not_by[0].endswith("it would have to be 7Gi, more than all of the 2Gi that there are")
+    assert avoidance(small).not_by[0].endswith("it would have to be 11Gi, more than all of the 2Gi that there are")
 
 
 def test_the_rate_is_that_since_a_reclaim() -> None:
@@ -586,10 +587,10 @@ def test_a_pod_that_was_within_its_request_would_not_have_gone_for_an_earlier_th
     """A pod of 300Mi that grew by 4.3Mi a second from nothing was said to have gone a minute earlier (world 42)."""
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
     rows = tuple(replace(row, request=4 * GI) if row.chosen else row for row in slow.ranking)
-    leak = Grower(pod=slow.event.pod, rate=GI // 20)
+    leak = Grower(pod=slow.event.pod, rate=GI // 10)
     judged = EvictionVerdict(need=Need.NEEDED, pod=slow.event.pod, growers=(leak,), played=1)
     (text,) = (each for each in avoidance(replace(slow, ranking=rows, verdict=judged)).not_by if "soft" in each)
-    assert text.endswith("60 s earlier, when this pod was still within its request")
+    assert text.endswith("120 s earlier, when this pod was still within its request")
 
 
 def test_a_soft_threshold_would_have_taken_the_pod_that_went_just_before() -> None:
@@ -597,10 +598,10 @@ def test_a_soft_threshold_would_have_taken_the_pod_that_went_just_before() -> No
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)))
     other = replace(slow.event, pod="default/first", uid="uid-first", at="2026-01-01T00:00:18Z")
     assert avoidance(replace(slow, before=(other,))).not_by[0] == (
-        "a soft threshold of 3Gi (it was 2Gi): it would have been met before default/first was evicted, and that pod would "
-        "have gone then"
+        "a soft threshold of 3Gi (it was 2Gi) with a grace period of 1m30s: it would have been met before default/first was "
+        "evicted, and that pod would have gone then"
     )
-    went = "and the pod would have gone then, with a grace period"
+    went = "and the pod would have gone 30 s earlier, with a grace period of its own"
     assert avoidance(replace(slow, before=(replace(other, evidence={}),))).not_by[0].endswith(went), "another signal"
     long_ago = replace(other, at="2025-12-31T23:59:00Z")
     assert avoidance(replace(slow, before=(long_ago,))).not_by[0].endswith(went)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.model.signal import Resource
-from evictd.core.units.duration import MINUTE
+from evictd.core.model.signal import Resource, Signal
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.history import EventKind
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
@@ -15,7 +15,9 @@ from evictd.render.incident.remedy.soft_threshold import (
     evicted_within_lead,
     fall_within_lead,
     hidden_from_soft,
+    lead_and_grace,
     smaller_soft_text,
+    soft_threshold_avoidance,
     was_within_request,
     went_for_soft,
 )
@@ -32,9 +34,25 @@ def test_a_pod_was_within_its_request_by_what_it_took_since() -> None:
     verdict = EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, growers=(grower,), played=5 * MINUTE)
     near = replace(found.victim, request=found.victim.usage - (LEAD_SECONDS << 20))
     judged = replace(found, verdict=verdict, ranking=(near,))
-    assert was_within_request(judged, Resource.MEMORY)
-    assert not was_within_request(judged, Resource.PIDS)
-    assert not was_within_request(replace(judged, verdict=None), Resource.MEMORY)
+    assert was_within_request(judged, Resource.MEMORY, LEAD_SECONDS)
+    assert not was_within_request(judged, Resource.MEMORY, LEAD_SECONDS - 1)
+    assert not was_within_request(judged, Resource.PIDS, LEAD_SECONDS)
+    assert not was_within_request(replace(judged, verdict=None), Resource.MEMORY, LEAD_SECONDS)
+
+
+def test_a_proposed_threshold_is_met_for_its_whole_grace_period_before_the_hard_one() -> None:
+    """800Mi, met 47 s before the hard one, was proposed without a grace period; with one of 60s the hard one acted (world 26)."""
+    unset = replace(incident(), levels=(("hard", GI),), soft=None, soft_grace=None, unallocatable=GI // 16)
+    assert lead_and_grace(unset) == (60, 30)
+    assert lead_and_grace(replace(unset, soft_grace=90 * SECOND)) == (120, 90)
+    assert lead_and_grace(for_soft()) == (60, 0), "it waited already"
+    slow = replace(unset, points=((-60.0, GI + GI // 2), (0.0, GI)), available=GI)
+    (text,) = soft_threshold_avoidance(slow, Resource.MEMORY).not_by
+    assert text.startswith(
+        "a soft threshold of 1.56Gi with a grace period of 30s: at 8.53Mi a second it would have been met 60 s"
+    )
+    assert hidden_from_soft(slow) == GI // 16, "what no process can allocate counts"
+    assert hidden_from_soft(replace(slow, signal=Signal.NODEFS_AVAILABLE)) == 0
 
 
 def test_an_eviction_just_before_is_returned() -> None:

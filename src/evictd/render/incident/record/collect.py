@@ -55,9 +55,7 @@ _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
 def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
     """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
     event = find_eviction(evictions, wanted)
-    number = next(
-        (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid)), len(records) - 1
-    )
+    number = _place_of(records, event)
     record, later, at = records[number], records[number + 1 :], time_of(event.at)
     label, signal, held = event.because.get("signal", ""), signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
@@ -75,6 +73,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         capacity=seen.capacity,
         levels=seen.levels,
         soft=seen.soft,
+        soft_grace=seen.soft_grace,
+        grace_left=seen.grace_left,
         points=points_of(records, signal, record, before=begun),
         arrivals=arrivals_after(record, later, event),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
@@ -112,6 +112,11 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         paused=pause_clause(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
+
+
+def _place_of(records: Sequence[JournalRecord], event: HistoryEvent) -> int:
+    found = (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid))
+    return next(found, len(records) - 1)
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:

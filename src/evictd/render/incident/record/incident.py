@@ -42,6 +42,10 @@ class Incident:
     """Kind and limit of each threshold of the signal."""
     soft: int | None = None
     """Its highest soft threshold as it is configured."""
+    soft_grace: int | None = None
+    """The grace period of that."""
+    grace_left: int | None = None
+    """What was left of it; `None` where that threshold was not met."""
     points: tuple[tuple[float, int], ...] = ()
     """Seconds and available amount."""
     arrivals: NewPods = NewPods()

@@ -38,6 +38,10 @@ class SignalLevels:
     """Kind and limit of each threshold, the highest first."""
     soft: int | None = None
     """The highest soft threshold as it is configured; its limit may be lower by what no process can allocate."""
+    soft_grace: int | None = None
+    """Its grace period."""
+    grace_left: int | None = None
+    """What is left of that; `None` where it is not met."""
 
 
 def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator[Mapping[str, Any]]:
@@ -49,7 +53,7 @@ def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator
 
 def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
     """Return what was available, the capacity, and the thresholds."""
-    available = capacity = soft = None
+    available = capacity = soft = grace = grace_left = None
     levels: dict[tuple[str, int], None] = {}
     for finding in threshold_findings(record, signal):
         limit = recorded_amount(finding.get("limit"))
@@ -57,10 +61,14 @@ def levels_of(record: JournalRecord, signal: Signal | None) -> SignalLevels:
         if limit is not None:
             kind = "soft" if finding["threshold"].get("gracePeriodNanoseconds") else "hard"
             levels[kind, limit] = None
-            if kind == "soft":
-                soft = max(soft or 0, _configured(finding["threshold"]) or limit)
+            configured = _configured(finding["threshold"]) or limit
+            if kind == "soft" and configured > (soft or 0):
+                soft, grace_left = configured, recorded_amount(finding.get("graceLeftNanoseconds"))
+                grace = recorded_amount(finding["threshold"].get("gracePeriodNanoseconds"))
     ordered = tuple(sorted(levels, key=lambda each: -each[1]))
-    return SignalLevels(available=available, capacity=capacity, levels=ordered, soft=soft)
+    return SignalLevels(
+        available=available, capacity=capacity, levels=ordered, soft=soft, soft_grace=grace, grace_left=grace_left
+    )
 
 
 def _configured(threshold: Mapping[str, Any]) -> int | None:

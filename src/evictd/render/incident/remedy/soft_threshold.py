@@ -2,7 +2,8 @@
 
 from itertools import pairwise
 
-from evictd.core.model.signal import WITH_REQUEST, Resource
+from evictd.advice.soft import SOFT_GRACE
+from evictd.core.model.signal import WITH_REQUEST, Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
@@ -10,10 +11,10 @@ from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance
-from evictd.render.text import rounded_below, seconds_text, signal_amount
+from evictd.render.text import duration_text, rounded_below, seconds_text, signal_amount
 
 LEAD_SECONDS = 60
-"""How much earlier a proposed threshold is met."""
+"""How much earlier a threshold with the advised grace period is met."""
 
 
 def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
@@ -23,42 +24,60 @@ def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
         return Avoidance(by=(smaller,))
     if rate is None or rate <= 0 or signal is None:
         return Avoidance()
-    limit = found.highest_limit() + rate * LEAD_SECONDS
+    lead, grace = lead_and_grace(found)
+    limit = _base(found) + rate * lead
     decided = found.event.because.get("fillRate")  # the line of the eviction names it
     mean = ""
     if isinstance(decided, int) and decided > 2 * rate:
         mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
     hidden = hidden_from_soft(found)
-    configured = limit + hidden
-    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(configured, signal)
-    went = "and the pod would have gone then, with a grace period"
-    if was_within_request(found, resource):
+    fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(limit + hidden, signal)
+    went = f"and the pod would have gone {lead - grace} s earlier, with a grace period of its own"
+    if was_within_request(found, resource, lead - grace):
         went = "when this pod was still within its request"
     if held_by_page_cache(found):
         went = "and no pod goes for a soft threshold that page cache alone holds met"
     had = "" if found.soft is None else f" (it was {signal_amount(found.soft, signal)})"
+    had += f" with a grace period of {duration_text(grace * SECOND)}" if grace else ""
     if (fall := fall_within_lead(found, limit)) is not None:
         left, seconds = fall
         at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
         return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
     what = f"a soft threshold of {amount}{had}"
-    soft = f"{what}: {fell} it would have been met {LEAD_SECONDS} s earlier, {went}"
+    soft = f"{what}: {fell} it would have been met {lead} s earlier, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
         part = "all" if limit > found.capacity else "half"
         most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
-        soft = f"a soft threshold: for a grace period of {LEAD_SECONDS} s {fell} it would have to be {amount}, {most}"
+        soft = f"a soft threshold{had}: {fell} it would have to be {amount}, {most}"
     elif (first := evicted_within_lead(found)) is not None:
         soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
     return Avoidance(not_by=(soft,))
 
 
-def was_within_request(found: Incident, resource: Resource) -> bool:
-    """Whether the pod exceeded its request only by what it took within the lead of a proposed threshold."""
+def _base(found: Incident) -> int:
+    """Return the limit that a proposed threshold has to be met before: of the hard threshold where the pod went for that."""
+    return (0 if found.for_soft else found.highest_limit("hard")) or found.highest_limit()
+
+
+def lead_and_grace(found: Incident) -> tuple[int, int]:
+    """Return how many seconds earlier a proposed threshold is met, and how many of them its grace period takes.
+
+    That is the one that is set, else the advised one. Beyond it the next cycle and what is waited for on a disk take time. A pod
+    that went for a soft threshold waited for it already.
+    """
+    if found.for_soft:
+        return LEAD_SECONDS, 0
+    grace = (found.soft_grace or SOFT_GRACE) // SECOND
+    return grace + LEAD_SECONDS - SOFT_GRACE // SECOND, grace
+
+
+def was_within_request(found: Incident, resource: Resource, seconds: int) -> bool:
+    """Whether the pod exceeded its request only by what it took within so many seconds before its eviction."""
     victim = found.victim
     if victim is None or victim.usage is None or resource not in WITH_REQUEST or victim.usage <= victim.request:
         return False
     rate = 0 if found.verdict is None else found.verdict.rate_of(victim.pod)
-    return victim.usage - rate * LEAD_SECONDS <= victim.request > 0
+    return victim.usage - rate * seconds <= victim.request > 0
 
 
 def evicted_within_lead(found: Incident) -> HistoryEvent | None:
@@ -75,7 +94,7 @@ def fall_within_lead(found: Incident, limit: int) -> tuple[int, float] | None:
     `None` unless the readings show so that the limit would have been met by less than half the lead earlier: in a sudden fall the
     mean of the readings around it says nothing.
     """
-    highest = found.highest_limit()
+    highest = _base(found)
     before = [each for each in found.points if each[0] <= 0]
     met_at = next((at for (_, left), (at, then) in reversed([*pairwise(before)]) if left >= highest > then), None)
     if met_at is None:
@@ -86,7 +105,8 @@ def fall_within_lead(found: Incident, limit: int) -> tuple[int, float] | None:
 
 def hidden_from_soft(found: Incident) -> int:
     """Return by how much a soft threshold acts below its configured amount: by the memory that no process can allocate."""
-    return max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=0)
+    unset = found.unallocatable if found.signal is Signal.MEMORY_AVAILABLE else 0
+    return max((found.soft - each for kind, each in found.levels if kind == "soft" and found.soft), default=unset)
 
 
 def smaller_soft_text(found: Incident) -> str:
