@@ -5,11 +5,18 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.signal import Signal
+from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.record.aftermath import MetAfter
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
-from evictd.render.incident.relief.relief import reclaim_short_text, relief_lines, unsettled_text, went_for_reclaim
+from evictd.render.incident.relief.relief import (
+    cut_grace_lines,
+    reclaim_short_text,
+    relief_lines,
+    unsettled_text,
+    went_for_reclaim,
+)
 from evictd.render.incident.summary import summary_text
 from tests.render.recorded_incident import incident
 from tests.stories import GI
@@ -23,6 +30,15 @@ def test_it_says_what_was_missing_what_came_back_and_whether_that_lasted() -> No
         "no threshold of memory.available was met again up to the journal's last record, 6m40s later",
         "ReplicaSet/hog created default/hog-new on this node within 12s",
     ]
+
+
+def test_how_much_of_a_soft_grace_period_had_passed_is_said_where_the_hard_threshold_acted() -> None:
+    """A pod went for 500Mi, and only `1Gi, the soft threshold` was named, which it had met for 52 of 90 s."""
+    found = replace(incident(), soft=2 * GI, soft_grace=90 * SECOND, grace_left=38 * SECOND)
+    said = "the soft threshold, 2Gi, had been met for 52s of its grace period of 1m30s when the hard one, 1Gi, acted"
+    assert list(relief_lines(found))[1] == said
+    for other in (replace(found, grace_left=0), replace(found, grace_left=None), replace(found, soft=None)):
+        assert list(cut_grace_lines(other)) == []
 
 
 def test_what_a_pod_held_of_pids_are_processes() -> None:

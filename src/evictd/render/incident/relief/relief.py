@@ -11,7 +11,7 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.record.aftermath import MetAfter
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.relief.back_alone import back_alone
-from evictd.render.text import amount_text, signal_amount, usage_text
+from evictd.render.text import amount_text, duration_text, signal_amount, usage_text
 
 _LONG = 60
 """Seconds that a journal must go on before it says that an owner created no new pod; one seen later may have come long before."""
@@ -37,6 +37,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
             f"{amount_with(of_count(missing), resource, 'was', 'were')} missing to {signal_amount(limit, found.signal)}"
         )
         yield f"{missed}, the {kind} threshold{used}"
+    yield from cut_grace_lines(found)
     if found.gone_after is not None:
         yield f"it had ended {_later(found.gone_after)}"
     if found.came_back is not None and found.gone_after is not None:
@@ -60,6 +61,16 @@ def relief_lines(found: Incident) -> Iterator[str]:
     if (back := back_alone(found)) is not None:
         yield back.text
     yield from _successors(found)
+
+
+def cut_grace_lines(found: Incident) -> Iterator[str]:
+    """Write how much of a soft threshold's grace period had passed when the hard one acted; nothing where it did not end that."""
+    grace, left = found.soft_grace, found.grace_left
+    if found.for_soft or found.signal is None or found.soft is None or not grace or not left or grace <= left:
+        return
+    soft, hard = (signal_amount(each, found.signal) for each in (found.soft, found.highest_limit("hard")))
+    been = f"for {duration_text(grace - left)} of its grace period of {duration_text(grace)}"
+    yield f"the soft threshold, {soft}, had been met {been} when the hard one, {hard}, acted"
 
 
 def unsettled_text(found: Incident) -> str:
