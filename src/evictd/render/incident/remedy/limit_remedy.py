@@ -12,7 +12,7 @@ from evictd.render.incident.record.earlier import Earlier, of_one_owner
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance
-from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below
+from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below, seconds_text
 
 LIMITS_CHECKED = 10
 """Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
@@ -31,6 +31,7 @@ _ROTATION = (
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _LATER = "grew as well, and more of that growth would have made the node short later"
+_MORE = "if it has to hold more: a request of that, which places it where that is free, on a larger node or beside fewer pods"
 
 
 def limit_sum(
@@ -154,13 +155,15 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     limit = f"a {both}limit of at most {most} of {resource.value}"
+    evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
+    if resource is Resource.EPHEMERAL_STORAGE and (room := _room_text(found, enough)):
+        return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {room}"))
     if other_growers(found):
         rotated = Avoidance(by=by)
         if by and found.host_filled:
             rotated = Avoidance(not_by=(f"log rotation alone: {OUTSIDE_GREW}",))
         return rotated + _of_limits(found, victim, resource, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
-        evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
     if found.in_memory:
         kills = (
@@ -168,10 +171,20 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
         )
         fail = "in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead"
         return Avoidance(by=(f"{limit}: {kills} {fail} {how}",))
-    grows_on = found.pod_grew
-    again = ", and again after each restart as long as it grows" if grows_on else ""
     ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
-    return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short{again} {how}",))
+    again = "and again after each restart in which it takes as much"
+    return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short, {again} {how}; {_MORE}",))
+
+
+def _room_text(found: Incident, freed: int) -> str:
+    """Write for how long what else grew has room in what the eviction of the main grower frees; empty where it is not that."""
+    others = other_growers(found)
+    if not others or found.grower is None or found.grower.pod != found.event.pod:
+        return ""
+    beside = sum(grower_rate(found, each) for each in others)
+    fast = max(beside, (found.rate or 0) - grower_rate(found, found.grower), 1)
+    names = first_of([each.pod or "what belongs to no pod" for each in others], _NAMED)
+    return f"{names} grew as well, and what that frees is room for {seconds_text(freed / fast)} of it"
 
 
 def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: str) -> Avoidance:
@@ -195,14 +208,19 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
         return Avoidance(not_by=not_by)
     lower = limit_then(found, {victim.pod, *names}, enough, checked)
     enough = enough if lower is None else lower.enough
-    limits = f"limits of {resource.value} of {first_of((victim.pod, *names), _NAMED)}"
+    rows = (victim, *(row for name in names for row in found.ranking if row.pod == name))
+    held = sum(usages, victim.usage)
+    least = {row.pod: max(row.request, (row.usage or 0) * enough // held) for row in rows}
+    least[victim.pod] -= max(sum(least.values()) - enough, 0)  # no limit below a request is valid
+    if least[victim.pod] < max(victim.request, 1):
+        return Avoidance(not_by=not_by)
+    split = [f"{amount_text(rounded_below(most), resource)} of {pod}" for pod, most in least.items()]
     then = (
         "each would have been evicted for its own, before the node was so short that a pod had to go"
         if on_disk
         else "the kernel would have ended each there, before the node was short"
     )
-    most = amount_text(rounded_below(enough), resource)
-    return Avoidance(by=(f"{limits}, at most {most} together: {then}",), not_by=not_by)
+    return Avoidance(by=(f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}",), not_by=not_by)
 
 
 def rotation_text(rate: int) -> str:
