@@ -175,6 +175,7 @@ def test_of_a_pod_that_was_not_the_next_it_is_not_said() -> None:
     assert whys["a/web"] is not None
     assert "a/db, the next, requests none" in whys["a/db"].why
     assert "a/web requests none" in whys["a/web"].why
+    assert whys["a/web"].first == ("a/hog", "a/db")
 
 
 def test_the_age_of_the_measurement_is_named_beside_each_pod() -> None:

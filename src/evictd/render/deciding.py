@@ -100,6 +100,8 @@ class PlaceThen:
     dry_run: bool
     why: str
     """Why it was not chosen."""
+    first: tuple[str, ...] = ()
+    """The pods that were before it, where the evicted one was."""
 
 
 def place_then(decision: Plain, findings: Iterable[Plain], pod: str, *, dry_run: bool) -> PlaceThen | None:
@@ -117,6 +119,7 @@ def place_then(decision: Plain, findings: Iterable[Plain], pod: str, *, dry_run:
             pods=ranked.pods - sum(row.protected for row in ranked.rows),
             dry_run=dry_run,
             why=_not_chosen(ranked, index, _skipped(found), dry_run=dry_run),
+            first=tuple(row.name for row in ranked.rows[: index if index > ranked.index else 0] if not row.protected),
         )
     except (KeyError, TypeError, ValueError, AttributeError):  # a damaged record is no error
         return None

@@ -188,6 +188,10 @@ def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
     assert sum(stop.text in line for line in why_lines(own)) == 1, "an event of this pod was written twice (world 42)"
     protected = replace(known, passed=(("2026-01-01T00:01:00Z", replace(place, number=0)),))
     assert "; this pod was not ranked" in next(why_lines(protected)), "a place was given to one that is never evicted"
+    behind = replace(known, passed=(("2026-01-01T00:01:00Z", replace(place, first=("default/web-1", "a/x"))),))
+    first = "  to be evicted: default/web-1, a/x would have had to go first, or be skipped"
+    assert first in list(why_lines(behind)), "of a journal only its place was said, and not what would evict it"
+    assert not any("to be evicted" in line for line in why_lines(known))
     assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
     same_second = replace(known, no_action=replace(stop, at="2026-01-01T00:01:00Z"))
     assert "2026-01-01T00:01:00Z: evictions pause" in list(why_lines(same_second))

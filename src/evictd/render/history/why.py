@@ -241,7 +241,8 @@ def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
         evicted = "would have been evicted" if place.dry_run else "was evicted"
         ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
         place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}"
-        yield at, (place_text, f"  {place.why}")
+        first = (f"  to be evicted: {first_of(place.first, 3)} would have had to go first, or be skipped",)
+        yield at, (place_text, f"  {place.why}", *(first if place.first and place.number else ()))
 
 
 def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
