@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,19 @@ HOG_BEGINS = TimelineEvent(
 
 
 class TimelineKind(Enum):
-    """What an event of the timeline is to a crossing of the threshold."""
+    """What an event of the timeline is to a crossing of the threshold; causes have smaller numbers than their effects."""
 
-    CROSSED = "crossed"
-    EFFECT = "effect"
-    RELIEVED = "relieved"
-    OTHER = "other"
+    CROSSED = 0
+    REPORTED = 1
+    LOOKS = 2
+    REMOVED = 3
+    EVICTS = 4
+    REASON = 5
+    RELIEVED = 6
+    ENDED = 7
+
+
+_EFFECTS = (TimelineKind.REPORTED, TimelineKind.LOOKS, TimelineKind.EVICTS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,8 +98,8 @@ class DemoNode:
     _lines_read: int = 0
     _pressure_shown: bool = False
     _crossed: bool = False
-    _effects: list[TimelineEvent] = field(default_factory=list)
-    """What follows from a crossing that evictd has not logged yet."""
+    _waiting: list[tuple[TimelineKind, TimelineEvent]] = field(default_factory=list)
+    """The events since the first effect of a crossing that evictd has not logged yet."""
     _evicted: bool = False
 
     @property
@@ -135,9 +142,11 @@ class DemoNode:
         """Return the events of these lines of evictd's log; conditions only where they change.
 
         evictd logs a crossing after it has acted on it, so that no log delays an eviction, and the log can end between the
-        two. What follows from a crossing is held until the crossing is there: the timeline shows causes before their effects.
+        two. From its first effect on, events wait for the crossing, which gets the time of that effect. Events are in the order
+        of their times; those of one crossing that have the same time, causes before their effects.
         """
-        events = []
+        ready: list[tuple[int, TimelineKind, TimelineEvent]] = []
+        crossings = 0
         for line in log:
             event = self._pressure_event(line, seconds) or _timeline_event(line, seconds)
             self._evicted = self._evicted or line.get("decision") == "EvictPod"
@@ -145,15 +154,17 @@ class DemoNode:
                 continue
             kind, shown = event
             if kind is TimelineKind.CROSSED:
+                crossings += not self._crossed
                 self._crossed = True
-                events += [shown, *self._effects]
-                self._effects = []
-            elif kind is TimelineKind.EFFECT and not self._crossed:
-                self._effects.append(shown)
+                at = self._waiting[0][1].at if self._waiting else seconds
+                ready += [(crossings, *each) for each in ((kind, replace(shown, at=at)), *self._waiting)]
+                self._waiting = []
+            elif self._waiting or (kind in _EFFECTS and not self._crossed):
+                self._waiting.append(event)
             else:
                 self._crossed = self._crossed and kind is not TimelineKind.RELIEVED
-                events.append(shown)
-        return events
+                ready.append((crossings, *event))
+        return [event for *_, event in sorted(ready, key=lambda each: (each[0], each[2].at, each[1].value))]
 
     def _pressure_event(self, line: dict[str, Any], seconds: float) -> tuple[TimelineKind, TimelineEvent] | None:
         """Return the event of a condition that differs from what was reported before."""
@@ -162,11 +173,11 @@ class DemoNode:
             return None
         self._pressure_shown = pressure
         if pressure:
-            return TimelineKind.EFFECT, TimelineEvent(
+            return TimelineKind.REPORTED, TimelineEvent(
                 at=seconds, text="the node reports DiskPressure: no new pods are sent to it"
             )
         step = _RELIEVED if self._evicted else _ENOUGH_SO_FAR
-        return TimelineKind.OTHER, TimelineEvent(at=seconds, text="DiskPressure ends", step=step)
+        return TimelineKind.ENDED, TimelineEvent(at=seconds, text="DiskPressure ends", step=step)
 
     def pressure(self) -> bool:
         """Whether the node reports DiskPressure."""
@@ -224,18 +235,18 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[TimelineKind,
         text = f"{line['available']} of the disk are left: the threshold of {line['threshold']} is crossed"
         return TimelineKind.CROSSED, TimelineEvent(at=seconds, text=text, step=_CROSSED)
     if line.get("decision") == "ReclaimNode":
-        return TimelineKind.EFFECT, TimelineEvent(
+        return TimelineKind.LOOKS, TimelineEvent(
             at=seconds, text="looks for dead containers and unused images", step=_RECLAIMS
         )
     if line.get("decision") == "EvictPod":
         left = event.partition(": ")[2].partition(",")[0]
         why = f"{line['pod']}: nothing unused, {left} by then"
-        return TimelineKind.EFFECT, TimelineEvent(
+        return TimelineKind.EVICTS, TimelineEvent(
             at=seconds, text=f"evicts {why}", highlighted=True, step=_EVICTS, conclusion=f"evictd evicted {why}."
         )
     if event.startswith("Evicted ") and "uid" in line:
         why = event.partition(": ")[2]
-        return TimelineKind.OTHER, TimelineEvent(
+        return TimelineKind.REASON, TimelineEvent(
             at=seconds,
             text=f"why this pod: {why}",
             step=f"Why this pod? {event}",
@@ -245,7 +256,7 @@ def _timeline_event(line: dict[str, Any], seconds: float) -> tuple[TimelineKind,
         freed = f": {bytes_text(line['freed_bytes'])} came back" if line["freed_bytes"] else ""
         kind = "dead" if line["what"] == "containers" else "unused"
         text = f"{line['removed']} {kind} {line['what']} removed{freed}"
-        return TimelineKind.OTHER, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
+        return TimelineKind.REMOVED, TimelineEvent(at=seconds, text=text, step=_COLLECTED)
     if event == "threshold no longer met" and str(line["signal"]).startswith("nodefs"):
         return TimelineKind.RELIEVED, TimelineEvent(
             at=seconds, text=f"enough is left again; DiskPressure is kept for {_KEPT_SECONDS} s more"

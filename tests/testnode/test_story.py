@@ -86,6 +86,27 @@ def test_effects_wait_for_their_cause_wherever_the_log_ends() -> None:
             assert [each.text[:5] for part in parts for each in demo.events_of(part, 1.0)] == expected
 
 
+def test_a_crossing_has_the_time_at_which_evictd_was_seen_to_act_on_it() -> None:
+    """The timeline had `16.4 s looks for dead containers` below `16.6 s the threshold is crossed`."""
+    demo = new_demo()
+    assert demo.events_of([PRESSED, LOOKS], 16.4) == []
+    assert demo.events_of([COLLECTED], 16.6) == []
+    found = demo.events_of([CROSSED, EVICT], 16.8)
+    assert [(each.at, each.text[:5]) for each in found] == [
+        (16.4, "1Mi o"),
+        (16.4, "the n"),
+        (16.4, "looks"),
+        (16.6, "2 unu"),
+        (16.8, "evict"),
+    ]
+
+
+def test_what_was_read_at_one_time_is_shown_by_cause() -> None:
+    """The timeline had `9.2 s enough is left again` above `9.2 s 2 dead containers removed`."""
+    found = new_demo().events_of([LOOKS, PRESSED, CROSSED, RELIEVED, COLLECTED, EVICT, CROSSED, RELIEVED], 9.2)
+    assert [each.text[:5] for each in found] == ["1Mi o", "the n", "looks", "2 unu", "enoug", "1Mi o", "evict", "enoug"]
+
+
 def test_a_line_that_is_not_complete_is_read_when_it_is(tmp_path: Path) -> None:
     log, demo, line = tmp_path / "evictd.log", new_demo(tmp_path), json.dumps(CROSSED) + "\n"
     log.write_text("")
