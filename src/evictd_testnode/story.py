@@ -163,8 +163,14 @@ class DemoNode:
                 self._waiting.append(event)
             else:
                 self._crossed = self._crossed and kind is not TimelineKind.RELIEVED
-                ready.append((crossings, *event))
+                ready.append((crossings, kind, self._with_step_now(kind, shown)))
         return [event for *_, event in sorted(ready, key=lambda each: (each[0], each[2].at, each[1].value))]
+
+    def _with_step_now(self, kind: TimelineKind, shown: TimelineEvent) -> TimelineEvent:
+        """Return the event of garbage or relief with what happens from here on; after an eviction its reason remains that."""
+        if kind is TimelineKind.RELIEVED and not self._evicted:
+            return replace(shown, step=_ENOUGH_SO_FAR)
+        return replace(shown, step="") if kind is TimelineKind.REMOVED and not self._crossed else shown
 
     def _pressure_event(self, line: dict[str, Any], seconds: float) -> tuple[TimelineKind, TimelineEvent] | None:
         """Return the event of a condition that differs from what was reported before."""

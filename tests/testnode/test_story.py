@@ -107,6 +107,17 @@ def test_what_was_read_at_one_time_is_shown_by_cause() -> None:
     assert [each.text[:5] for each in found] == ["1Mi o", "the n", "looks", "2 unu", "enoug", "1Mi o", "evict", "enoug"]
 
 
+def test_what_happens_now_follows_from_the_last_event() -> None:
+    """It asked `was that enough?` for 3 s after `enough is left again`; images can also be gone after that."""
+    demo = new_demo()
+    demo.events_of([CROSSED, LOOKS], 9.0)
+    [_, relieved] = demo.events_of([COLLECTED, RELIEVED], 9.2)
+    assert relieved.step.startswith("That was enough: no pod was evicted.")
+    assert [each.step for each in demo.events_of([COLLECTED], 9.4)] == [""]
+    found = demo.events_of([EVICT, CROSSED, RELIEVED], 16.0)
+    assert found[-1].step == "", "why the pod was evicted remains"
+
+
 def test_a_line_that_is_not_complete_is_read_when_it_is(tmp_path: Path) -> None:
     log, demo, line = tmp_path / "evictd.log", new_demo(tmp_path), json.dumps(CROSSED) + "\n"
     log.write_text("")
