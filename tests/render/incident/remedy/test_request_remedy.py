@@ -251,15 +251,15 @@ def test_the_reason_is_what_the_pods_that_rank_before_it_held() -> None:
 
 def test_the_growth_counts_that_comes_while_they_go() -> None:
     assert why(beside(other("database", 2 * GI))) == (
-        "the other pods above their requests held 2Gi together, less than the 4.83Gi that the node needed for 40 s: "
-        "1.5Gi missing and 3.33Gi of growth"
+        "the other pods above their requests held 2Gi together: 1.5Gi was missing, and at 85.3Mi a second "
+        "the rest would have lasted less than 7 s, not the 40 s that evictd allows for an eviction"
     )
 
 
-def test_the_time_that_counts_is_not_that_of_their_end() -> None:
-    """`while these 2 end (40 s each)` stood in the report of a pod whose grace period was 1 s."""
+def test_the_time_that_counts_is_that_of_an_eviction_of_each() -> None:
+    """`less than the 512Mi that the node needed for 80 s` stood in the report of a disk of 160Mi."""
     assert why(beside(other("database", 2 * GI), other("web", GI))).endswith(
-        "less than the 8.17Gi that the node needed for 80 s, 40 s for each of these 2: 1.5Gi missing and 6.67Gi of growth"
+        "at 85.3Mi a second the rest would have lasted less than 19 s, not the 80 s that evictd allows for 2 evictions"
     )
 
 

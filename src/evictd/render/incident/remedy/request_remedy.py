@@ -208,14 +208,13 @@ def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resourc
     less = f"{pods} held {amount_text(held, resource)} together, less than the {amount_text(missing, resource)} that was missing"
     if held < missing:
         return less
-    seconds = EVICTION_TIME // SECOND * len(rows)
-    growth = max(found.rate or 0, 0) * seconds
-    if held >= missing + growth:
+    seconds, rate = EVICTION_TIME // SECOND * len(rows), found.rate or 0
+    if held >= missing + rate * seconds:
         return unknown
-    each = "" if len(rows) == 1 else f", {EVICTION_TIME // SECOND} s for each of these {len(rows)}"
-    need = f"the {amount_text(missing + growth, resource)} that the node needed for {seconds} s{each}"
-    parts = f"{amount_text(missing, resource)} missing and {amount_text(growth, resource)} of growth"
-    return f"{pods} held {amount_text(held, resource)} together, less than {need}: {parts}"
+    evictions = "an eviction" if len(rows) == 1 else f"{len(rows)} evictions"
+    rest = f"at {amount_text(rate, resource)} a second the rest would have lasted less than {(held - missing) // rate + 1} s"
+    sums = f"{pods} held {amount_text(held, resource)} together: {amount_text(missing, resource)} was missing"
+    return f"{sums}, and {rest}, not the {seconds} s that evictd allows for {evictions}"
 
 
 def resize_remedy(found: Incident) -> tuple[str, ...]:
