@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evictd.clients.cri.values import FilesystemUsage, ImageFsInfo
 from evictd.clock import boot_clock, wall_clock
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.commands.explain import this_machine
@@ -56,6 +57,23 @@ def test_a_kubelet_folder_that_is_not_there_yet(tmp_path: Path) -> None:
         seen = node.read().observation
     assert seen.node is not None
     assert seen.node.fs is not None
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.usefixtures("memory_cgroups")
+def test_amounts_are_said_to_be_of_another_folder_only_where_there_are_some(
+    *, listed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`explain` without a runtime had no amount of a disk, and said of which folder the amounts were."""
+    if listed:
+        (tmp_path / "none.sock").touch()
+        images = FilesystemUsage(time=1, mountpoint=str(tmp_path), used_bytes=None, inodes_used=None)
+        info = ImageFsInfo(image_filesystems=(images,), container_filesystems=())
+        monkeypatch.setattr(RuntimeReader, "read", lambda *_, **__: view(image_fs=info))
+    explained = this_machine(settings_with(base=_settings(tmp_path), root_dir=tmp_path / "kubelet"))
+    said = any("the amounts shown are of" in each.detail for each in explained.observation.problems)
+    observed = explained.observation.filesystems.dedicated_image_fs is not None
+    assert (said, observed) == (listed, listed)
 
 
 @pytest.mark.parametrize("allowed", [False, True])

@@ -24,6 +24,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.live import LiveNode
+from evictd.observe.reading.roots import existing, missing_root_dir
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, explanation_document, node_view
@@ -119,13 +120,18 @@ def this_machine(settings: Settings) -> NodeView:
     """Explain one reading of this machine."""
     with LiveNode(settings) as node:
         reading = node.read()
-    step = synchronize(State(), reading.observation, settings.eviction, reading.now)
+    seen = reading.observation
+    if seen.filesystems.dedicated_image_fs is None:  # no amount of a disk is shown: not of which directory it would be
+        root_dir = settings.evictd.root_dir
+        missing = missing_root_dir(root_dir, existing(root_dir))
+        seen = replace(seen, problems=tuple(each for each in seen.problems if each.detail != missing))
+    step = synchronize(State(), seen, settings.eviction, reading.now)
     state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
     title = f"this machine{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
     return node_view(
         title,
         settings.eviction,
-        reading.observation,
+        seen,
         state,
         step.findings,
         now=reading.now,
