@@ -100,6 +100,9 @@ class DemoNode:
     _crossed: bool = False
     _waiting: list[tuple[TimelineKind, TimelineEvent]] = field(default_factory=list)
     """The events since the first effect of a crossing that evictd has not logged yet."""
+    _looks: bool = False
+    """Whether evictd looks for what it can remove and has not logged the result."""
+    _relief: list[dict[str, Any]] = field(default_factory=list)
     _evicted: bool = False
 
     @property
@@ -147,7 +150,7 @@ class DemoNode:
         """
         ready: list[tuple[int, TimelineKind, TimelineEvent]] = []
         crossings = 0
-        for line in log:
+        for line in self._relief_last(log):
             event = self._pressure_event(line, seconds) or _timeline_event(line, seconds)
             self._evicted = self._evicted or line.get("decision") == "EvictPod"
             if event is None:
@@ -165,6 +168,21 @@ class DemoNode:
                 self._crossed = self._crossed and kind is not TimelineKind.RELIEVED
                 ready.append((crossings, kind, self._with_step_now(kind, shown)))
         return [event for *_, event in sorted(ready, key=lambda each: (each[0], each[2].at, each[1].value))]
+
+    def _relief_last(self, log: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the lines; evictd can log relief before what it removed, so relief waits for that or for what comes after it."""
+        for line in log:
+            event, decision = line.get("event"), line.get("decision")
+            if event == "threshold no longer met" and self._looks:
+                self._relief.append(line)
+                continue
+            waited, after = self._relief, decision in ("ReclaimNode", "EvictPod") or event == "threshold met"
+            if event == "collected" or after or line.get("event_reason") == "NodeHasNoDiskPressure":
+                self._relief = []
+                self._looks = decision == "ReclaimNode" or (self._looks and event == "threshold met")
+                yield from (line, *waited) if event == "collected" else (*waited, line)
+            else:
+                yield line
 
     def _with_step_now(self, kind: TimelineKind, shown: TimelineEvent) -> TimelineEvent:
         """Return the event of garbage or relief with what happens from here on; after an eviction its reason remains that."""

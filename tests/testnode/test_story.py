@@ -107,6 +107,17 @@ def test_what_was_read_at_one_time_is_shown_by_cause() -> None:
     assert [each.text[:5] for each in found] == ["1Mi o", "the n", "looks", "2 unu", "enoug", "1Mi o", "evict", "enoug"]
 
 
+def test_relief_waits_for_what_was_removed() -> None:
+    """The log ended between the two: `9.2 s enough is left again` stood above `9.4 s 2 dead containers removed`."""
+    nothing = {"event": "collected", "what": "images", "removed": 0, "freed_bytes": 0}
+    for collected, expected in ((COLLECTED, ["2 unu", "enoug"]), (nothing, ["enoug"]), (CALM, ["enoug", "DiskP"])):
+        demo = new_demo()
+        demo.events_of([LOOKS, PRESSED, CROSSED], 9.0)
+        assert demo.events_of([RELIEVED], 9.2) == []
+        found = demo.events_of([collected], 9.4)
+        assert [(each.at, each.text[:5]) for each in found] == [(9.4, text) for text in expected]
+
+
 def test_what_happens_now_follows_from_the_last_event() -> None:
     """It asked `was that enough?` for 3 s after `enough is left again`; images can also be gone after that."""
     demo = new_demo()
