@@ -323,3 +323,15 @@ def test_an_eviction_of_one_that_grew_is_not_called_needless_for_a_larger_pod() 
     assert "the eviction relieved the node for 1m30s only" in summary_text(larger)
     other = replace(larger, verdict=replace(found.verdict, fewest=("default/web",)))
     assert "the eviction was not needed" in summary_text(other)
+
+
+def test_growth_that_ended_before_a_soft_eviction_is_told_with_its_end() -> None:
+    """`grew by 34.5Mi a second` was said of a burst that had taken nothing for 20 s."""
+    found = judged(Need.NEEDED, LEAK)
+    because = {**found.event.evidence["because"], "threshold": {"gracePeriodNanoseconds": MINUTE}}
+    flat = ((-40.0, 4 * GI), (-30.0, 3 * GI), (-20.0, 2 * GI), (-10.0, 2 * GI), (0.0, 2 * GI))
+    event = replace(found.event, evidence={**found.event.evidence, "because": because})
+    assert summary_text(replace(found, event=event, points=flat)).startswith(
+        "default/hog-old grew until 20s before and went"
+    )
+    assert summary_text(replace(found, points=flat)).startswith("default/hog-old grew by "), "it went for the hard one"

@@ -12,12 +12,12 @@ from evictd.render.incident.cause.growers import brought_forward_cause, grew_bes
 from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.record.readings import BEFORE
+from evictd.render.incident.record.readings import BEFORE, still_for
 from evictd.render.incident.record.verdict import Need
 from evictd.render.incident.relief.relief import reclaim_short_text, unsettled_text
 from evictd.render.incident.remedy.held_back import held_back_text
 from evictd.render.status.owners import AGAIN, TWICE
-from evictd.render.text import amount_text, counted, first_of, usage_text
+from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
@@ -152,6 +152,8 @@ def _cause_text(found: Incident) -> str:
         return f"{grower.pod} grew {within}; {excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
         rate = f"by {usage_text(grower_rate(found, grower), resource)} a second"
+        if found.for_soft and (still := still_for(found.points)):
+            rate = f"until {seconds_text(still)} before"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
     return _unsure_cause_text(found, went)
 

@@ -16,6 +16,7 @@ from evictd.render.incident.record.readings import (
     min_reclaim,
     points_of,
     recent_fall,
+    still_for,
     threshold_findings,
 )
 from tests.daemon.world import GI
@@ -94,3 +95,25 @@ def test_a_met_threshold_of_all_pods_has_its_origin() -> None:
     met = {"kind": "Threshold", "met": True, "threshold": threshold}
     assert allocatable_met(msgspec.structs.replace(record, findings=(met,))) is Origin.DERIVED
     assert allocatable_met(msgspec.structs.replace(record, findings=({**met, "met": False},))) is None
+
+
+BURST = tuple((-89.0 + 10 * step, 4000 - 400 * step) for step in range(7))
+
+
+@pytest.mark.parametrize(
+    ("points", "seconds"),
+    [
+        ((*BURST, (-20.0, 1000), (-10.0, 1000), (0.0, 1000)), 20),
+        ((*BURST, (-20.0, 1000), (-10.0, 1020), (0.0, 990)), 20),
+        ((*BURST, (-20.0, 1000), (0.0, 1000)), 0),
+        ((*BURST, (-20.0, 1000), (-10.0, 960), (0.0, 920)), 0),
+        ((*BURST, (-2.0, 1000), (-1.0, 1000), (0.0, 1000)), 0),
+        (((-60.0, 3000), (-50.0, 3000), (-40.0, 2000), (-20.0, 2000), (-19.0, 1000), (-9.0, 1000), (0.0, 1000)), 0),
+        (((-20.0, 1000), (-10.0, 1000), (0.0, 1000)), 0),
+        ((), 0),
+    ],
+    ids=["flat", "noise", "two readings", "falls on", "too short", "falls in steps", "no fall known", "no reading"],
+)
+def test_a_fall_has_ended_by_the_readings_of_two_cycles(points: tuple[tuple[float, int], ...], seconds: float) -> None:
+    """A burst that had ended 20 s before was told as a leak, by the mean of the minute."""
+    assert still_for(points) == seconds

@@ -16,6 +16,7 @@ from evictd.render.incident.remedy.soft_threshold import (
     fall_within_lead,
     hidden_from_soft,
     lead_and_grace,
+    longer_grace_text,
     smaller_soft_text,
     soft_threshold_avoidance,
     was_within_request,
@@ -100,6 +101,36 @@ def test_what_was_left_when_growth_had_ended_is_proposed() -> None:
     )
 
 
+def burst() -> Incident:
+    """A pod that took 3Gi within a minute and has taken no more for 20 s, beside a grace period of 30 s."""
+    points = (
+        (-60.0, 5 * GI),
+        (-50.0, 4 * GI),
+        (-40.0, 3 * GI),
+        (-30.0, 5 * GI // 2),
+        *((each, 2 * GI) for each in (-20.0, -10.0, 0.0)),
+    )
+    found = for_soft(Grower(pod="default/web", rate=GI // 32))
+    return replace(found, points=points, soft_grace=30 * SECOND)
+
+
+def test_a_burst_that_ended_within_the_grace_period_is_told_from_a_leak() -> None:
+    """Only a limit was proposed, which kills the job in every burst, though 1012Mi was left in the last three readings."""
+    smaller, longer = soft_threshold_avoidance(burst(), Resource.MEMORY).by
+    assert smaller.endswith("and nothing grew any more in the 20s before")
+    assert longer == (
+        "a soft grace period of 1m30s (it was 30s): no pod would have gone if what grew is given back within 1m30s, "
+        "which the journal cannot show"
+    )
+    assert not soft_threshold_avoidance(burst(), Resource.MEMORY).not_by
+
+
+def test_a_longer_grace_period_is_proposed_only_for_growth_that_ended_within_it() -> None:
+    assert not longer_grace_text(replace(burst(), soft_grace=10 * SECOND)), "the growth had ended before"
+    assert not longer_grace_text(replace(burst(), soft_grace=None))
+    assert not longer_grace_text(replace(burst(), points=((-40.0, 3 * GI), (0.0, 2 * GI)))), "it grows on"
+
+
 def test_the_amount_to_configure_is_above_the_hard_threshold_and_what_no_process_can_allocate() -> None:
     """A soft threshold of 525Mi was proposed beside a hard one of 500Mi, and `evictd check` warned of it (SoftAfterHard)."""
     found = for_soft(available=GI + GI // 64)
@@ -111,7 +142,9 @@ def test_the_amount_to_configure_is_above_the_hard_threshold_and_what_no_process
 @pytest.mark.parametrize(
     "found",
     [
-        for_soft(Grower(pod="default/web", rate=1)),
+        replace(
+            for_soft(Grower(pod="default/web", rate=1)), points=((-40.0, 3 * GI), (-20.0, 5 * GI // 2), (0.0, 2 * GI))
+        ),
         replace(for_soft(), points=((-40.0, 3 * GI), (0.0, 2 * GI))),
         for_soft(available=GI),
         incident(),

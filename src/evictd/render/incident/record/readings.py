@@ -1,6 +1,7 @@
 """Reads the readings and the thresholds of one signal from records of the journal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM
@@ -24,6 +25,10 @@ _LATELY = 30
 """Seconds before an eviction in which a supply must have gone on falling."""
 _STOOD_STILL = 10
 """A supply stood still if it fell by less than this part of its rate before."""
+_ENDED_READINGS = 3
+"""How many readings, of two cycles, show that a fall has ended."""
+_NOISE, _STEP = 100, 20
+"""Readings differ by noise within the first part of the whole fall, and by a step of it from the second part on."""
 _ROUNDED = 1
 """By how many seconds at most the times of two events differ more than their readings do."""
 
@@ -111,6 +116,25 @@ def recent_fall(points: Sequence[tuple[float, int]]) -> int | None:
         if fell * _STOOD_STILL < whole or fell > 2 * whole:
             return round(fell)
     return round(whole)
+
+
+def still_for(points: Sequence[tuple[float, int]]) -> float:
+    """Return for how many seconds before an eviction a signal that fell had fallen no more; 0 where it may fall on.
+
+    A fall in steps goes on: the signal must have stood still for longer than between any two of its steps.
+    """
+    known = since_jump([each for each in points if each[0] <= 0])
+    if not known:
+        return 0
+    last = known[-1][1]
+    fell = max(amount for _, amount in known) - last
+    moved = [place for place, (_, amount) in enumerate(known) if abs(amount - last) * _NOISE > fell]
+    still = known[max(moved, default=-1) + 1 :]
+    seconds = still[-1][0] - still[0][0]
+    steps = [now[0] for then, now in pairwise(known) if fell and (then[1] - now[1]) * _STEP >= fell]
+    pause = max((later - earlier for earlier, later in pairwise(steps)), default=0)
+    ended = fell > 0 and len(still) >= _ENDED_READINGS and seconds >= _LATELY / 2
+    return seconds if ended and seconds > pause else 0
 
 
 def later_fall(points: Sequence[tuple[float, int]], evicted: Iterable[float]) -> int | None:

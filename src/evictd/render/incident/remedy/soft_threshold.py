@@ -10,18 +10,21 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.readings import still_for
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.text import duration_text, rounded_below, seconds_text, signal_amount
 
 LEAD_SECONDS = 60
 """How much earlier a threshold with the advised grace period is met."""
+_LONGER = 3
+"""How many times as long a grace period is proposed where a burst had ended within the one that is set."""
 
 
 def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
     """Say whether a soft threshold would have been of use at the rate at which the signal fell."""
     rate, signal = found.rate, found.signal
     if (smaller := smaller_soft_text(found)) and not held_by_page_cache(found):
-        return Avoidance(by=(smaller,))
+        return Avoidance(by=(smaller, *filter(None, (longer_grace_text(found),))))
     if rate is None or rate <= 0 or signal is None:
         return Avoidance()
     lead, grace = lead_and_grace(found)
@@ -116,7 +119,11 @@ def smaller_soft_text(found: Incident) -> str:
     which the soft threshold is met before the hard one.
     """
     verdict = found.verdict
-    if found.signal is None or found.available is None or verdict is None or verdict.growers or (found.rate or 0) > 0:
+    if found.signal is None or found.available is None or verdict is None:
+        return ""
+    grew = bool(verdict.growers) or (found.rate or 0) > 0
+    still = still_for(found.points) if grew else 0
+    if grew and not still:
         return ""
     lowest = min((amount for seconds, amount in found.points if seconds <= 0), default=found.available)
     enough = rounded_below(min(lowest, found.available))
@@ -128,7 +135,17 @@ def smaller_soft_text(found: Incident) -> str:
     had = "" if found.soft is None else f" (it was {signal_amount(found.soft, found.signal)})"
     less = f" ({amount} less what no process can allocate)" if hidden else ""
     left = f"{signal_amount(enough, found.signal)} or more was left{less}, and nothing grew any more"
-    return f"a soft threshold of at most {amount}{had}: {left}"
+    since = f" in the {seconds_text(still)} before" if still else ""
+    return f"a soft threshold of at most {amount}{had}: {left}{since}"
+
+
+def longer_grace_text(found: Incident) -> str:
+    """Write a longer grace period where the growth ended within the one that is set: a burst may end within it; else empty."""
+    if found.soft_grace is None or not 0 < still_for(found.points) * SECOND <= found.soft_grace:
+        return ""
+    had, longer = (duration_text(each) for each in (found.soft_grace, found.soft_grace * _LONGER))
+    gone = f"no pod would have gone if what grew is given back within {longer}, which the journal cannot show"
+    return f"a soft grace period of {longer} (it was {had}): {gone}"
 
 
 def went_for_soft(found: Incident) -> bool:
