@@ -123,6 +123,21 @@ def test_several_pods_passed_over_for_one_reason_are_counted() -> None:
     assert "the end of a/side4 (2Mi) and 4 other pods, which rank before it, would free too little" in sentence
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("UsesNothing", "as far as they were measured they use none of what is short"),
+        ("Budget", "disruption budgets refused their evictions"),
+        ("OwnerBackoff", "their owners recreate them here after each eviction"),
+        ("NotMeasured", "their usage of what is short is not known"),
+    ],
+)
+def test_the_reason_for_several_pods_is_not_told_as_that_of_one(reason: str, words: str) -> None:
+    sides = [row(f"a/side{number}", 2 * MI, priority=-1) for number in range(2)]
+    sentence = said("a/leak", *sides, row("a/leak", 600 * MI), skipped={side["uid"]: reason for side in sides})
+    assert sentence.endswith(f"a/side1 (2Mi) and 1 other pod, which rank before it, are passed over: {words}.")
+
+
 def test_without_a_rival_that_is_the_reason_unless_the_record_is_cut() -> None:
     assert (
         said("a/hog", row("a/hog", 9 * MI)) == "Evicted a/hog (9Mi): no other pod of this node may be evicted for it."

@@ -30,6 +30,14 @@ PASSED_OVER = {
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
 """Why a pod that ranks before the victim was not chosen."""
+_OF_MANY = {
+    SkipReason.NOT_MEASURED: "their usage of what is short is not known",
+    SkipReason.USES_NOTHING: "as far as they were measured they use none of what is short",
+    SkipReason.BUDGET: "disruption budgets refused their evictions",
+    SkipReason.OWNER: "their owners recreate them here after each eviction",
+    SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and they hold too little to help now",
+}
+"""The same of several pods, where that differs."""
 _NOT_COUNTED = {
     SkipReason.USES_NOTHING: HOST_PATHS_APART,
     SkipReason.UNNECESSARY: "; an image that it alone uses, which can be deleted after its end, does not count",
@@ -37,9 +45,10 @@ _NOT_COUNTED = {
 """Of a disk, what the usage of a pod does not include."""
 
 
-def passed_over_because(reason: SkipReason, resource: Resource | None) -> str:
-    """Return why a pod was passed over; of a disk with what does not count, which may be the cause."""
-    return PASSED_OVER[reason] + (_NOT_COUNTED.get(reason, "") if resource in DISKS else "")
+def passed_over_because(reason: SkipReason, resource: Resource | None, *, many: bool = False) -> str:
+    """Return why a pod, or `many`, was passed over; of a disk with what does not count, which may be the cause."""
+    because = _OF_MANY.get(reason) if many else None
+    return (because or PASSED_OVER[reason]) + (_NOT_COUNTED.get(reason, "") if resource in DISKS else "")
 
 
 def evicted_because(
@@ -213,5 +222,5 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
     ranks = "rank" if others else "ranks"
     if reason is SkipReason.UNNECESSARY:
         return f"the end of {names}, which {ranks} before it, would free too little"
-    passed = f"{'are' if others else 'is'} passed over: {passed_over_because(reason, resource)}"
+    passed = f"{'are' if others else 'is'} passed over: {passed_over_because(reason, resource, many=bool(others))}"
     return f"{names}, which {ranks} before it, {passed}"
