@@ -45,6 +45,23 @@ def test_the_next_pod_needs_no_other_to_go_first() -> None:
     assert ask("default/hog").places[0].is_next
 
 
+def test_the_pod_that_goes_first_because_those_before_it_are_passed_over_says_so() -> None:
+    """The last of seven by priority, named by `status` as the next, was only told its place and its priority."""
+    idle = tuple(pod(f"idle-{number}") for number in range(3))
+    last = pod("last", request=7 * GI, priority=1000)
+    late = pod("late", priority=2000)
+    seen = observe(4 * GI, pods=(*idle, last, late))
+    used = {each.uid: uses(each, 0) for each in (*idle, late)}
+    seen = replace(seen, pod_stats={**seen.pod_stats, **used, last.uid: uses(last, 4 * GI)})
+    said = of_snapshot(replace(snapshot(4 * GI), observation=seen), "default/last")
+    passed = (
+        "default/idle-2 (0) and 2 other pods, which rank before it, are passed over: as far as they were measured they "
+    )
+    assert f"memory.available: place 4 of 5, the first that may go; {passed}use none of what is short\n" in said
+    assert "to stay: less usage; no request or priority helps, because no other pod would go instead now\n" in said
+    assert "move back" not in said
+
+
 def test_a_dry_run_evicts_no_pod_and_reports_no_condition() -> None:
     """It told what the pod's eviction needs, and how long the condition stays, as of a daemon that acts."""
     found = ask("default/web", GI // 2)

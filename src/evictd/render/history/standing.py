@@ -58,7 +58,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         if _is_calm_disk(place, entries):
             yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
             continue
-        yield f"{signals}: place {place.number} of {place.queue['pods']}; {clean(place.row['why'])}"
+        yield f"{signals}: place {place.number} of {place.queue['pods']}{_why_there(place)}"
         if passed := place.row.get("passedOver"):
             yield f"  passed over: {clean(passed)}"
         if place.queue["stop"]:
@@ -73,7 +73,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  {_leaving(row)}"
         if needed := ", and ".join(filter(None, _needed(place, own, only_if(status) if short else ""))):
             yield f"  to be evicted: {needed}"
-        if later := _to_move_back(place):
+        if later := _KEPT if _is_first_alone(place) else _to_move_back(place):
             yield f"  {later}"
     if far := [signal for place in every if place not in told for signal in place.queue["signals"]]:
         yield f"far from every threshold: {', '.join(far)}"
@@ -81,6 +81,24 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         yield "the daemon is in a dry run: it evicts no pod"
     yield from time_lines(status)
     yield from conditions(status)
+
+
+def _why_there(place: Place) -> str:
+    """Return the reason for its place; of one that goes first though others rank before it, why they are passed over."""
+    why = clean(place.row["why"])
+    if not place.is_next or place.number == 1:
+        return f"; {why}"
+    return f", the first that may go; {clean(place.queue.get('nextWhy') or why)}"
+
+
+_KEPT = "to stay: less usage; no request or priority helps, because no other pod would go instead now"
+
+
+def _is_first_alone(place: Place) -> bool:
+    """Whether it goes first at any place of the order: those before it are passed over, and those after it use nothing."""
+    before, after = place.queue["rows"][: place.number], place.queue["rows"][place.number :]
+    passed = any(row.get("passedOver") for row in before)
+    return place.is_next and passed and all(row["protected"] or row["usage"] == 0 for row in after)
 
 
 def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
