@@ -93,3 +93,10 @@ def test_beside_a_signal_that_is_near_or_met_the_idle_ones_share_a_line() -> Non
         assert "inodesFree would have to fall" not in said
         assert repeats not in said
     assert "far from" not in of_snapshot(incident_snapshot("02-host-path-writer", 1), "default/web-2")
+
+
+def test_below_a_threshold_a_pod_stays_until_the_pods_are_measured() -> None:
+    """It was said to be below the hard threshold, and not why it still stayed."""
+    said = of_snapshot(incident_snapshot("12-container-log", 466), "default/chatty")
+    assert "to be evicted: nodefs.available is already below its hard threshold 10Gi\n" in said
+    assert "  evictd decides once the pods are measured (in 26s at most)\n" in said

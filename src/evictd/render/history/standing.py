@@ -7,7 +7,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.render.status.depletion import depletions
-from evictd.render.status.leaving_pods import only_if
+from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.page_leaving import leaving_rows
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import goes_then, paused_until
@@ -73,6 +73,9 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  {_leaving(row)}"
         if needed := ", and ".join(filter(None, _needed(place, own, only_if(status) if short else ""))):
             yield f"  to be evicted: {needed}"
+        entries_here = (own[name] for name in place.queue["signals"] if name in own)
+        if decides := next(filter(None, map(decides_once_measured, entries_here)), ""):
+            yield f"  {decides}"
         if later := _KEPT if _is_first_alone(place) else _to_move_back(place):
             yield f"  {later}"
     if far := [signal for place in every if place not in told for signal in place.queue["signals"]]:

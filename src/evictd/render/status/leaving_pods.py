@@ -110,3 +110,12 @@ def awaited_measurement(entry: Document) -> str:
     """Write after the pod that would go that evictd measures the pods before, and for how long; empty where it does not."""
     left = entry.get("measuresForSeconds")  # an older daemon does not say it
     return f", once the pods are measured (in {seconds_text(left)} at most)" if left else ""
+
+
+def decides_once_measured(entry: Document) -> str:
+    """Write that evictd measures the pods before it evicts one, where a threshold is due."""
+    return (
+        f"evictd decides{awaited_measurement(entry).removeprefix(',')}"
+        if is_due(entry) and awaited_measurement(entry)
+        else ""
+    )

@@ -17,7 +17,7 @@ from evictd.render.status.depletion import depletions, without_repeated
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
-from evictd.render.status.leaving_pods import awaited_measurement, only_if
+from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
@@ -228,15 +228,6 @@ def _threshold(signal: str, threshold: Document) -> Text:
 # --- pods and problems ------------------------------------------------------------------------------------------------
 
 
-def _decides(entry: Document) -> str:
-    """Write that evictd measures the pods before it evicts one, where a threshold is due."""
-    return (
-        f"evictd decides{awaited_measurement(entry).removeprefix(',')}"
-        if is_due(entry) and awaited_measurement(entry)
-        else ""
-    )
-
-
 def _next_to_go(document: Document) -> Iterator[Text]:
     """Write the next pod of each signal; signals for which no pod would go share a line for each reason.
 
@@ -263,7 +254,9 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (goes_if_it_grows(entry), "yellow"),
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
         )
-    yield from (Text(f"{each['signal']}: {text}", style="yellow") for each in shown if (text := _decides(each)))
+    yield from (
+        Text(f"{each['signal']}: {text}", style="yellow") for each in shown if (text := decides_once_measured(each))
+    )
     if budgets := unread_budgets(document):
         yield Text(budgets, style="dim")
     for entry in shown:
