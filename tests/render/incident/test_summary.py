@@ -50,6 +50,7 @@ LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/
             "what filled the disk belongs to no pod or lies in a hostPath volume",
         ),
         (judged(Need.NEEDED, LEAK), "default/hog-old grew by 20Mi a second and went"),
+        (replace(judged(Need.NEEDED, LEAK), leaves=True), "default/hog-old grew by 20Mi a second and is being evicted"),
         (judged(Need.ANOTHER_POD, OTHER), "default/web grew by 20Mi a second, and default/hog-old went"),
         (
             replace(judged(Need.NEEDED, replace(LEAK, rate=500)), signal=Signal.PID_AVAILABLE),

@@ -143,7 +143,7 @@ def _cause_text(found: Incident) -> str:
         filled = f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
         return ", and ".join(filter(None, (filled, grew_beside_text(found))))
     grower = None if verdict is None else verdict.grower
-    went = "would have gone" if found.event.dry_run else "went"
+    went = "would have gone" if found.event.dry_run else "is being evicted" if found.leaves else "went"
     if found.refusals:
         went += f" after a disruption budget had refused it {counted(found.refusals, 'time')}"
     if forward := brought_forward_cause(found, went):

@@ -31,14 +31,16 @@ def mend_or_stop(owner: str) -> str:
     return f"mend what {owner} runs" if kind == "ReplicaSet" else f"stop {owner}"
 
 
-def mend_evicted(pod: str, owner: str, resource: Resource | None, *, limits: bool, size: str = "") -> str:
+def mend_evicted(
+    pod: str, owner: str, resource: Resource | None, *, limits: bool, size: str = "", leaves: bool = False
+) -> str:
     """Return what to do about an evicted pod that filled a supply, or what its owner (`Kind/name`) runs.
 
-    `limits`: a limit of the pod counts what filled it. `size` is what else bounds it.
+    `limits`: a limit of the pod counts what filled it. `size` is what else bounds it. `leaves`: it has not ended yet.
     """
     of_pids = resource is Resource.PIDS
     bound = ", or bound it by podPidsLimit of the kubelet" if of_pids else size
-    before = "" if owner else f"{',' if of_pids else ''} before it runs again"
+    before = "" if owner else f"{',' if of_pids else ''} before it {'is started anew' if leaves else 'runs again'}"
     return f"{'mend or limit' if limits else 'mend'} {f'what {owner} runs' if owner else pod}{bound}{before}"
 
 

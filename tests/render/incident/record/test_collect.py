@@ -188,3 +188,13 @@ def test_what_came_before_is_told_since_the_supply_began_to_fill() -> None:
     found = incident_of(records, evictions_of(records), "default/web-2")
     assert [each.pod for each in found.before if each.kind is EventKind.EVICTED] == ["default/web-0", "default/web-1"]
     assert any(each.kind is EventKind.NO_ACTION for each in found.before)
+
+
+def test_a_pod_leaves_until_the_journal_has_its_end() -> None:
+    """A pod with a grace period of 600 s was said to have gone while it still ran (world 16)."""
+    records = recorded()
+    cut = next(n for n, each in enumerate(records) if any(d.get("kind") == "EvictPod" for d in each.decisions)) + 1
+    for last, leaves in ((cut, True), (cut + 1, False), (len(records), False)):
+        assert incident_of(records[:last], evictions_of(records), "last").leaves is leaves
+    dry = recorded(dry_run=True)[:cut]
+    assert not incident_of(dry, evictions_of(dry), "last").leaves, "a dry run evicts no pod"

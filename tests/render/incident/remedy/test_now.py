@@ -313,6 +313,7 @@ def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None
     """Nothing was to do, while the pod of a leaking ReplicaSet was replaced on another node."""
     relieved = "the node is relieved; "
     assert now_text(own_growth()) == f"{relieved}mend or limit default/hog-old before it runs again"
+    assert now_text(own_growth(leaves=True)).endswith("; mend or limit default/hog-old before it is started anew")
     next_pod = "default/hog-new runs here and may fill this node as well"
     replaced = own_growth(owner="ReplicaSet/api")
     assert now_text(replaced) == f"{relieved}mend or limit what ReplicaSet/api runs: {next_pod}"

@@ -55,8 +55,7 @@ _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
 def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
     """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
     event = find_eviction(evictions, wanted)
-    number = _place_of(records, event)
-    record, later, at = records[number], records[number + 1 :], time_of(event.at)
+    record, later, at = records[number := _place_of(records, event)], records[number + 1 :], time_of(event.at)
     label, signal, held = event.because.get("signal", ""), signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
     around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
@@ -84,6 +83,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         evicted_later=_evicted_later(evictions, event),
         gone_after=None if gone is None else seconds_between(record, gone),
+        leaves=not event.dry_run and _leaves(records[number:], event.uid),
         successors=successors_of(record, later, event, at),
         events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
@@ -117,6 +117,12 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
 def _place_of(records: Sequence[JournalRecord], event: HistoryEvent) -> int:
     found = (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid))
     return next(found, len(records) - 1)
+
+
+def _leaves(records: Sequence[JournalRecord], uid: str) -> bool:
+    """Return whether a pod runs in the last of the records from its eviction on, and none has its end."""
+    ended = any(uid in each.observation.cleaned_up for each in records)
+    return not ended and any(each.metadata.uid == uid for each in records[-1].observation.pods)
 
 
 def _evicts(record: JournalRecord, uid: str) -> bool:

@@ -61,6 +61,8 @@ class Incident:
     """The evictions for the same resource that came later than those of `after`."""
     gone_after: float | None = None
     """Seconds until nothing of the pod ran; `None` where the journal does not say."""
+    leaves: bool = False
+    """Whether it still ends: the last record has it, and none its end."""
     successors: tuple[tuple[str, float], ...] = ()
     """New pods of its owner on this node, and after how many seconds they were first seen."""
     events: tuple[tuple[str, str], ...] = ()

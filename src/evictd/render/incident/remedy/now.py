@@ -220,7 +220,8 @@ def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
     usage = 0 if found.victim is None or found.victim.pod != evicted.pod else found.victim.usage or 0
     deleted = found.resource is Resource.EPHEMERAL_STORAGE and 0 < usage <= found.deleted * 2
     limits = found.resource in WITH_REQUEST and not deleted
-    return mend_evicted(evicted.pod, evicted.owner, found.resource, limits=limits, size=size)
+    leaves = found.leaves and evicted.uid == found.event.uid
+    return mend_evicted(evicted.pod, evicted.owner, found.resource, limits=limits, size=size, leaves=leaves)
 
 
 def left_to_do(found: Incident) -> str:
