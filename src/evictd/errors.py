@@ -11,6 +11,9 @@ from enum import IntEnum, StrEnum
 _LONGEST_NAME = 320
 """More than the longest `namespace/name`; the time of a comparison grows with the square of the length."""
 
+NOTHING_YET = "no cycle has ended yet"
+"""What the daemon answers while it starts; by this the commands know it from another program at its address."""
+
 
 class ExitCode(IntEnum):
     """The exit status of a command."""

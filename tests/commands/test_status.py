@@ -15,7 +15,11 @@ import pytest
 
 from evictd.cli import main
 from evictd.commands import status
+from evictd.config.settings import Settings
+from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry.http import HttpServer, Page, json_page
+from evictd.daemon.telemetry.metrics import Metrics
+from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
@@ -85,6 +89,24 @@ def test_somebody_else_s_answer_is_one_clear_error(address: str, path: str) -> N
         status.fetch(address, path)
 
 
+@pytest.mark.parametrize("arguments", [["status"], ["why", "default/hog"]])
+def test_an_evictd_that_is_starting_is_no_other_program(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While a runtime is silent the first cycle takes seconds, and the run book said to end the program that has the port."""
+    board, settings = LatestSnapshot(), Settings()
+    pages = Pages(board, Metrics(board), Configuration(settings, lambda: settings), lambda: NOW).by_path()
+    server = HttpServer("127.0.0.1:0", pages, NoErrors())
+    address = f"127.0.0.1:{server.port}"
+    journal = ["--directory", str(tmp_path)] if arguments[0] == "why" else []
+    try:
+        assert main([*arguments, *journal, "--address", address]) == ExitCode.UNREACHABLE
+    finally:
+        server.close()
+    more = "; --journal reads the files of a node that is away" if journal else ""
+    assert capsys.readouterr().err == f"evictd: {address}: evictd is starting: no cycle has ended yet{more}\n"
+
+
 def damaged(document: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return the document with one of its values replaced by another one."""
     chosen = random.Random(seed)
@@ -142,8 +164,6 @@ def test_the_default_port_is_no_component_s_of_kubernetes() -> None:
 
 
 def test_the_default_address_is_the_settings_own() -> None:
-    from evictd.config.settings import Settings
-
     assert Settings().evictd.listen_address == status.DEFAULT_ADDRESS
 
 

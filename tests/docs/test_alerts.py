@@ -96,6 +96,8 @@ def test_the_run_book_of_a_silent_evictd_has_a_taken_port_and_the_killed_unit() 
     status = (DOCS.parent / "src/evictd/commands/status.py").read_text(encoding="utf-8")
     assert "answers, but is no evictd" in status
     assert "`answers, but is no evictd` (log: `Address already in use`)" in text
+    assert "evictd is starting: " in status
+    assert text.index("`evictd is starting`") < text.index("answers, but is no evictd")
     assert f"ss -ltnp 'sport = :{DEFAULT_ADDRESS.rpartition(':')[2]}'" in text
     unit = "".join((DEPLOY / f"evictd.{kind}").read_text(encoding="utf-8") for kind in ("service", "slice"))
     assert re.findall(r"^Memory(?:Max|High)=", unit, re.MULTILINE) == []

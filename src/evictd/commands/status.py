@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from evictd.errors import ExitCode, InputError, NodeError
+from evictd.errors import NOTHING_YET, ExitCode, InputError, NodeError
 from evictd.render.console import make_console, whole_screen
 from evictd.render.output import TABLE, add_output_argument, write_document
 
@@ -76,6 +76,8 @@ def fetch(address: str, path: str = "/statusz") -> Mapping[str, Any]:
         raise NodeError(f"no evictd answers at {address}: {reason}; is `evictd run` running?") from error
     finally:
         connection.close()
+    if answer.status == 503 and text.strip() == NOTHING_YET.encode():
+        raise NodeError(f"{address}: evictd is starting: {NOTHING_YET}")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -101,7 +101,8 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     records, unreadable = _records(args) if status is None else _records_of(args, status)
     if isinstance(answers, NodeError) and records is None:
         journal = f"{unreadable}; " if unreadable else ""
-        raise NodeError(f"{answers} {journal}--journal reads the files of a node that is away") from answers
+        end = "" if str(answers).endswith("?") else ";"
+        raise NodeError(f"{answers}{end} {journal}--journal reads the files of a node that is away") from answers
     events = tuple(history(records or ()))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
     passed = places_then(records or (), pod, {(each.at, each.uid) for each in evicted})

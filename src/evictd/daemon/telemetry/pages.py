@@ -17,12 +17,11 @@ from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view, status_document
 from evictd.daemon.telemetry.trends import recent_readings
+from evictd.errors import NOTHING_YET
 from evictd.render.node_view import NodeView, explanation_document
 from evictd.render.status.headline import OwnFault
 from evictd.render.status.node_page import CONTENT_SECURITY_POLICY, asset, node_page
 from evictd.render.status.own_faults import OwnFaultKind
-
-NOTHING_YET = "no cycle has ended yet"
 
 _STUCK_AFTER = 30 * SECOND
 """Time beyond the housekeeping interval without a sign of life after which the loop counts as stuck."""
