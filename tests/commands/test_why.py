@@ -167,8 +167,12 @@ def test_what_another_daemon_decided_is_not_mixed_with_the_journal_of_this_node(
     try:
         assert why.run(command("default/hog", "--address", address)) is ExitCode.DONE
         assert "2026-01-01T00:00:00Z: evict default/hog" in capsys.readouterr().out
-        with pytest.raises(InputError, match=r"the journal is of node a, the evictd that answers of b; ask one"):
-            why.run(command("default/hog", "--address", address, "--directory", str(other)))
+        beside, alone = "the journal is of node a, the evictd that answers of b", f"--journal {other}"
+        asked = command("default/hog", "--address", address, "--directory", str(other))
+        with pytest.raises(InputError, match=f"{beside}; {alone} without --address reads only the journal$"):
+            why.run(asked)
+        assert why.run(command("default/hog", *alone.split())) is ExitCode.DONE
+        assert "2026-01-01T00:00:00Z: evict default/hog" in capsys.readouterr().out
         (own / "journal.jsonl").write_bytes((other / "journal.jsonl").read_bytes())
         assert why.run(command("default/hog", "--address", address)) is ExitCode.DONE
     finally:

@@ -156,7 +156,9 @@ def _records_of(args: argparse.Namespace, status: Mapping[str, Any]) -> tuple[li
         return records, unreadable
     if named:
         raise InputError(
-            f"the journal is of node {clean(node)}, the evictd that answers of {clean(here)}; ask one of them"
+            f"the journal is of node {clean(node)}, the evictd that answers of {clean(here)}; "
+            f"{clean(shlex.join(['--journal', *map(str, args.journal or [args.directory])]))} without --address "
+            "reads only the journal"
         )
     return None, ""
 
