@@ -1,5 +1,6 @@
 """Which parts a dry run replaces, and that it stays the same one over reloads."""
 
+from pathlib import Path
 from typing import Any
 
 from evictd.act.dry_run import DryRunActuator
@@ -24,3 +25,14 @@ def test_a_reload_keeps_a_dry_run_as_it_is_and_ends_it_with_the_live_parts() -> 
     dry = effects_of(LIVE, LIVE, NOTHING, dry_run=True)
     assert effects_of(LIVE, dry, NOTHING, dry_run=True) is dry
     assert effects_of(LIVE, dry, NOTHING, dry_run=False) is LIVE
+
+
+def test_the_pages_that_promise_what_a_restart_keeps_leave_out_a_dry_run() -> None:
+    """They said that a restart loses no state; a dry run saves none, so its grace periods begin anew."""
+    docs = Path(__file__).parents[2] / "docs"
+    for name, promise in (
+        ("alerts.md", "A restart loses no state, except a dry run's."),
+        ("laws.md", "A restarted dry run begins anew."),
+        ("operations.md", "of this boot, not of a dry run"),
+    ):
+        assert promise in (docs / name).read_text(encoding="utf-8"), name
