@@ -55,6 +55,23 @@ def test_kustomize_upgrades_one_node_first_too() -> None:
     assert patch["value"] == {"type": "OnDelete"}
 
 
+def test_what_changes_for_all_nodes_at_once_is_what_keeps_its_name() -> None:
+    """It said so of the configuration too, against "a new configuration goes one node first" of the rollout.
+
+    Each ConfigMap of kustomize has a name of its own, from its content; Helm's keeps its name.
+    """
+    text = " ".join(PAGE.split())
+    assert (
+        "Rights and policies change for all nodes at once, also back; with Helm each pod that starts reads the new"
+        in text
+    )
+    (settings,) = documents(DEPLOY / "base/kustomization.yaml")
+    assert "generatorOptions" not in settings
+    assert [each["name"] for each in settings["configMapGenerator"]] == ["evictd"]
+    chart = (CHART / "templates/configmap.yaml").read_text(encoding="utf-8")
+    assert "sha256sum" not in chart
+
+
 def test_an_upgrade_begins_with_the_notes_of_the_change_log() -> None:
     """The page repeated some of them, and could lack one."""
     (first,) = re.findall(r"^1\. (.*CHANGELOG.*)$", PAGE, re.MULTILINE)
