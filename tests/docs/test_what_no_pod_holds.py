@@ -37,6 +37,15 @@ def test_the_commands_find_each_consumer_that_is_no_pod() -> None:
     assert "until when evictions pause" in book
 
 
+def test_what_no_pod_holds_is_freed_at_once() -> None:
+    """It said "before the pause ends", ten minutes or more: in the incidents 02 and 07 nothing is left 30 s later."""
+    book = " ".join(runbooks(text_of("alerts.md"))["EvictdEvictionsDoNotHelp"].split())
+    assert "Do. Free at once what no pod holds: nothing may be left half a minute into the pause." in book
+    lines = text_of("troubleshooting.md").splitlines()
+    (stays,) = (each for each in lines if each.startswith("* **The disk stays full**"))
+    assert "free at once" in stays
+
+
 def test_each_command_that_measures_a_disk_names_the_disk() -> None:
     """That for inodes had no path, so that it measured the directory where it was typed."""
     book = runbooks(text_of("alerts.md"))["EvictdEvictionsDoNotHelp"]
