@@ -6,6 +6,7 @@ from dataclasses import field, replace
 from itertools import pairwise
 
 from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
+from evictd.codec.journaled import RecordedPoint
 from evictd.codec.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
@@ -17,6 +18,10 @@ _PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
 """The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
 _PROPOSED_MEMORY, _PROPOSED_MEMORY_BELOW_4_GIB = "500Mi", "150Mi"
 """Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
+_STEADY = 30
+"""Seconds for which the oldest readings before a record do not fall where the node was at rest then."""
+_STEADY_PART = 64
+"""Part of the amount, as a divisor, by which they can fall all the same."""
 _CLOSE = 1.5
 """A signal was close to the proposed threshold if at most this many times the threshold was available."""
 
@@ -30,6 +35,17 @@ class OutsidePods:
     amount: int
     capacity: int = 0
     """Capacity of the node; 0 if it was not recorded."""
+
+
+@frozen
+class AtRest:
+    """The least that was available of a signal on a node while nothing was used up and there was no shortage."""
+
+    node: str
+    wall: str
+    ago: int
+    """Nanoseconds before that record; 0: in its own reading."""
+    amount: int
 
 
 @frozen
@@ -75,6 +91,7 @@ class NodeEvidence:
     capacity: dict[Signal, int] = field(default_factory=dict)
     most: dict[Signal, int] = field(default_factory=dict)
     """The most of each signal that was available in any reading."""
+    rest: dict[Signal, AtRest] = field(default_factory=dict)
     unallocatable: int = 0
     """The most memory that soft thresholds counted as available although no process can allocate it."""
     outside_pods: dict[Resource, OutsidePods] = field(default_factory=dict)
@@ -146,6 +163,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         soft_derived=frozenset(signal for signal, level in levels.items() if level.soft_derived),
         capacity={signal: level.capacity for signal, level in levels.items()},
         most={signal: max(_available(signal, readings)) for signal in levels},
+        rest=_at_rest(node, readings),
         unallocatable=max((reading.unallocatable for reading in readings), default=0),
         outside_pods=_most_outside_pods(node, readings),
         outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
@@ -160,6 +178,30 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
 
 def _available(signal: Signal, readings: Iterable[RecordedCycle]) -> Iterator[int]:
     return (reading.levels[signal].available for reading in readings if signal in reading.levels)
+
+
+def _at_rest(node: str, readings: Sequence[RecordedCycle]) -> dict[Signal, AtRest]:
+    """Return the least amounts at rest: of the first reading of a boot, and of the oldest before a record that do not fall."""
+    least: dict[Signal, AtRest] = {}
+    for index, reading in enumerate(readings):
+        begins = index == 0 or reading.at < readings[index - 1].at
+        chosen = {each.signal for each in reading.chosen}
+        for signal, level in reading.levels.items():
+            before = reading.earlier.get(signal, ())
+            own = [(0.0, level.available)] if begins and not before and signal not in chosen else []
+            for ago, amount in [*own, *_steady(before)]:
+                if amount >= (level.hard or 0) and (signal not in least or amount < least[signal].amount):
+                    least[signal] = AtRest(node=node, wall=reading.wall, ago=round(ago * SECOND), amount=amount)
+    return least
+
+
+def _steady(points: Iterable[RecordedPoint]) -> Iterator[RecordedPoint]:
+    """Yield the oldest reading, with the most that was available, if those after it do not fall."""
+    oldest_first = sorted(points, reverse=True)
+    ago, left = oldest_first[0] if oldest_first else (0.0, 0)
+    later = next((amount for at, amount in oldest_first if ago - at >= _STEADY), None)
+    if later is not None and later >= left - left // _STEADY_PART:
+        yield ago, max(left, later)
 
 
 def _killed(readings: Iterable[RecordedCycle]) -> dict[str, int]:

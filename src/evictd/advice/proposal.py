@@ -43,11 +43,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evictd.advice.enough import covers, least_hard, neediest, needs_with, not_above, quantile, round_up, suffices
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
-from evictd.advice.evidence import NodeEvidence
+from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.pod_grace import pod_grace
 from evictd.advice.reservation import Reservation, highest_threshold, reservation
-from evictd.advice.soft import SOFT_GRACE, soft_need, time_to_hard
+from evictd.advice.soft import SOFT_GRACE, met_at_rest, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -123,8 +123,8 @@ class SignalAdvice:
     """The nodes and owner of which most evictions are, and their number, if pods of one owner went again and again."""
     other_first: Episode | None = None
     """An eviction in which the hard threshold would have evicted another pod, or one more (`other_first`, `still_met`)."""
-    soft_other_first: tuple[int, Episode] | None = None
-    """A soft threshold and such an eviction, so that it is not proposed."""
+    soft_other_first: tuple[int, Episode | AtRest] | None = None
+    """A soft threshold and such an eviction, or a reading at rest that meets it, so that it is not proposed."""
     copied: bool = False
     """Whether a node has a copy of the hard threshold for the memory of all pods, which is raised with it."""
     unfit: Unfit | None = None
@@ -285,7 +285,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
     soft = round_up(need)
     fits_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
-    soft_other = other_first(every, soft, SOFT_GRACE) or still_met(every, soft) if fits_soft else None
+    soft_other = met_at_rest(signal, soft, nodes) or other_first(every, soft, SOFT_GRACE) or still_met(every, soft)
     has_soft = fits_soft and soft_other is None
     came_back = round_up(quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
     fits = most is None or (soft if has_soft else hard) + came_back <= most
@@ -320,7 +320,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         no_room="" if fits else smallest,
         most_of_owner=_most_of_owner(every),
         other_first=None if keeps else other_first(every, hard) or still_met(every, hard),
-        soft_other_first=None if soft_other is None else (soft, soft_other),
+        soft_other_first=(soft, soft_other) if fits_soft and soft_other is not None else None,
         copied=signal is Signal.MEMORY_AVAILABLE and any(_COPY in node.derived for node in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),

@@ -7,7 +7,7 @@ available. One that is not above that amount is never met (`config.never_met`, `
 from collections.abc import Sequence
 
 from evictd.advice.episode import longest_wait
-from evictd.advice.evidence import NodeEvidence
+from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.config.kernel_share import kernel_share
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
@@ -32,3 +32,14 @@ def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int) -> tup
     busy = max((share.busy for share in shares if share is not None), default=-1)
     unallocatable = max((node.unallocatable for node in nodes), default=0)
     return max((usable + unallocatable, unallocatable), (busy + 1, busy))
+
+
+def met_at_rest(signal: Signal, soft: int, nodes: Sequence[NodeEvidence]) -> AtRest | None:
+    """Return the least amount at rest that meets this soft threshold on any node: pods would go without a shortage."""
+    found = [
+        rest
+        for node in nodes
+        if (rest := node.rest.get(signal)) is not None
+        and rest.amount < soft - (node.unallocatable if signal is Signal.MEMORY_AVAILABLE else 0)
+    ]
+    return min(found, key=lambda each: each.amount, default=None)

@@ -55,6 +55,26 @@ def test_no_soft_threshold_is_proposed_that_evicts_another_pod() -> None:
         assert (memory.soft is not None, memory.soft_other_first is None) == (proposed, proposed)
 
 
+def test_no_soft_threshold_is_proposed_that_a_node_at_rest_meets() -> None:
+    """13Gi were proposed to a node with 10.7Gi available at rest: pods went before anything grew."""
+    fill = [reading(300, 480, evict="a", rate=20 * MI), reading(301, 4000, gone="a")]
+    calm = replace(fill[0], earlier={Signal.MEMORY_AVAILABLE: ((90.0, 1100 * MI), (60.0, 1101 * MI), (20.0, 600 * MI))})
+    falls = replace(fill[0], earlier={Signal.MEMORY_AVAILABLE: ((90.0, 1100 * MI), (60.0, 900 * MI), (20.0, 600 * MI))})
+    for readings, at in (
+        ([reading(0, 1000), *fill], "1000Mi were available on n at at 0"),
+        ([reading(0, 5000), calm, fill[1]], "1.08Gi were available on n 1m30s before at 300"),
+        ([reading(0, 5000), falls, fill[1]], None),
+        ([reading(0, 5000), *fill], None),
+        (fill, None),
+    ):
+        nodes = [*copies(node_evidence("m", fill), LEAST_EVICTIONS), node_evidence("n", readings)]
+        [memory] = advise(nodes, 99).signals
+        [line] = soft_lines(memory)
+        assert (memory.soft is None) == (at is not None), line
+        if at is not None:
+            assert line.endswith(f"are met without a shortage, so that pods go while nothing is used up: {at}")
+
+
 def test_a_threshold_that_an_eviction_does_not_clear_is_said() -> None:
     readings = [reading(0, 480, evict="a", rate=MI), reading(1, 510, gone="a")]
     [memory] = advise(copies(node_evidence("n", readings), LEAST_EVICTIONS), 99).signals

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from evictd.advice.episode import Episode, longest_wait, still_met
+from evictd.advice.evidence import AtRest
 from evictd.advice.proposal import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import Signal
@@ -20,8 +21,9 @@ def soft_lines(each: SignalAdvice) -> Iterator[str]:
             f"before the hard threshold is met{_unallocatable(each)}"
         )
     elif each.kept_soft is None and each.soft_other_first is not None:
-        soft, episode = each.soft_other_first
-        yield f"no soft threshold: {_other_first(soft, episode)}"
+        soft, found = each.soft_other_first
+        why = _at_rest(each.signal, soft, found) if isinstance(found, AtRest) else _other_first(soft, found)
+        yield f"no soft threshold: {why}"
     elif each.kept_soft is None:
         fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
         yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
@@ -49,6 +51,15 @@ def _other_first(threshold: int, episode: Episode) -> str:
     return (
         f"{amount} would have evicted {other} in place of {pod} {at}, if {pod} is the pod that grew: it acts earlier, when "
         "that used less"
+    )
+
+
+def _at_rest(signal: Signal, threshold: int, found: AtRest) -> str:
+    """Say that a soft threshold is met without a shortage."""
+    ago = f"{duration_text(found.ago)} before " if found.ago else ""
+    return (
+        f"{signal_amount(threshold, signal)} are met without a shortage, so that pods go while nothing is used up: "
+        f"{signal_amount(found.amount, signal)} were available on {clean(found.node)} {ago or 'at '}{clean(found.wall)}"
     )
 
 
