@@ -165,7 +165,7 @@ def test_lead_and_grace() -> None:
     assert advise(copies(quick, LEAST_EVICTIONS), 99).lead
     soft = node_evidence("n", [reading(0, 900, evict="a", rate=3 * MI, hard=False), reading(42, 4000, gone="a")])
     found = advise(copies(soft, LEAST_EVICTIONS), 99)
-    assert (found.lead, found.max_pod_grace_seconds, found.soft_ends) == (False, 45, LEAST_EVICTIONS)
+    assert (found.lead, found.max_pod_grace_seconds, found.grace.ends) == (False, 45, LEAST_EVICTIONS)
     assert found.signals[0].soft == round_up(found.signals[0].hard + 3 * 75 * MI)
 
 
@@ -206,7 +206,7 @@ def test_of_a_dry_run_only_the_fill_rates_count() -> None:
     found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
     assert (found.signals[0].hard, found.signals[0].min_reclaim) == (500 * MI, 0), "no hard eviction speaks for less"
     assert found.signals[0].soft == round_up(500 * MI + 3 * (30 + 30) * MI)
-    assert (found.max_pod_grace_seconds, found.soft_ends) == (30, 0)
+    assert (found.max_pod_grace_seconds, found.grace.ends) == (30, 0)
 
 
 def test_evictions_for_stalls_are_counted_and_give_no_threshold() -> None:

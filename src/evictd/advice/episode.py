@@ -87,6 +87,10 @@ class Episode:
     """Whether the pod had no grace period because what was left did not last for it; never where the use is estimated."""
     shortened: bool = False
     """Whether its grace period was shortened: how long the pod takes to end by itself is not known then."""
+    grace: int | None = None
+    """The grace period in seconds that it was given; `None` where that was not recorded."""
+    own_grace: int | None = None
+    """Its `terminationGracePeriodSeconds`; `None` where that was not recorded."""
     recovered: int | None = None
     """The most that was available between the pod's end and the next eviction; `None` where its end was not recorded, or the pod
     that was next in the ranking was evicted next."""
@@ -99,6 +103,11 @@ class Episode:
     """Whether the kernel killed for want of memory of the node before the pod was gone, so that nothing was left then."""
     again: bool = False
     """Whether it is of the same shortage as the eviction before it, which went on or came back."""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the pod was killed at the end of its grace period: it needs at least that."""
+        return self.ended and self.grace is not None and self.took >= self.grace * SECOND
 
     @property
     def needed(self) -> int:
@@ -214,6 +223,7 @@ def episode_of(
         overcounted=first.overcounted if signal is Signal.MEMORY_AVAILABLE else 0,
         limit=(level.hard or 0) if chosen.hard else 0, fitted=chosen.fitted and not estimated,
         shortened=any(chosen.uid in each.shortened for each in readings[index : last + 1]),
+        grace=chosen.grace, own_grace=chosen.own_grace,
         recovered=_recovered(readings, last, chosen) if ended else None,
         owner=chosen.owner, overtaken=chosen.overtaken,
         killed=signal in killed

@@ -45,7 +45,7 @@ from evictd.advice.enough import covers, least_hard, neediest, needs_with, not_a
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.advice.missing import MissingThreshold, missing_thresholds
-from evictd.advice.pod_grace import pod_grace
+from evictd.advice.pod_grace import PodGrace, pod_grace
 from evictd.advice.reservation import Reservation, highest_threshold, reservation
 from evictd.advice.soft import SOFT_GRACE, met_at_rest, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
@@ -168,10 +168,7 @@ class Advice:
     signals: tuple[SignalAdvice, ...]
     max_pod_grace_seconds: int | None
     """`None` if none is proposed."""
-    soft_ends: int
-    """The pods whose end for a soft threshold was recorded."""
-    soft_took: int
-    """Seconds that they took (`advice.pod_grace`); 0 where too few ended."""
+    grace: PodGrace
     led: Episode | None
     """The eviction that was too late and would have begun the earliest with `memory.lead: Auto`; `None` if none would have."""
     reserved: tuple[Reservation, ...]
@@ -216,8 +213,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         cover=cover,
         signals=signals,
         max_pod_grace_seconds=grace.seconds if (grace.raises or has_soft) and not grace.unlimited else None,
-        soft_ends=grace.ends,
-        soft_took=grace.took,
+        grace=grace,
         led=_led(memory, signals) if len(memory) >= LEAST_EVICTIONS else None,
         reserved=tuple(
             reservation(

@@ -59,6 +59,10 @@ class Chosen:
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
     overtaken: tuple[int, str] = (0, "")
     """With how much less use of the pod another one would have gone first, and which; empty where none would have."""
+    grace: int | None = None
+    """The grace period in seconds that it was given; `None` where that was not recorded."""
+    own_grace: int | None = None
+    """Its `terminationGracePeriodSeconds`; `None` where that was not recorded."""
 
 
 @frozen
@@ -142,11 +146,17 @@ class _Decision(_Part, frozen=True):
     pod: _Pod | None = None
     because: _Because = _Because()
     shortens: bool = False
+    grace_period_seconds: int | None = None
     conditions: tuple[str, ...] = ()
+
+
+class _Spec(_Part, frozen=True):
+    termination_grace_period_seconds: int | None = None
 
 
 class _OwnedPod(_Part, frozen=True):
     metadata: RecordedMetadata = RecordedMetadata()
+    spec: _Spec = _Spec()
 
 
 class _Observation(_Part, frozen=True):
@@ -305,16 +315,18 @@ def _chosen(wire: _Line) -> list[Chosen]:
             fitted=each.because.grace_fitted,
             next_uid=uid_behind(rows := _ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
             overtaken=overtaken(rows, each.pod.uid),
-            owner=_owner_of(wire.observation.pods, each.pod),
+            owner=f"{each.pod.namespace}/{of.metadata.owner}" if of.metadata.owner else "",
+            grace=each.grace_period_seconds,
+            own_grace=of.spec.termination_grace_period_seconds,
         )
         for each in wire.decisions
         if each.kind == "EvictPod" and not each.shortens and each.pod and each.because.threshold
+        for of in [_recorded(wire.observation.pods, each.pod)]
     ]
 
 
-def _owner_of(pods: tuple[_OwnedPod, ...], pod: _Pod) -> str:
-    owner = next((each.metadata.owner for each in pods if each.metadata.uid == pod.uid), "")
-    return f"{pod.namespace}/{owner}" if owner else ""
+def _recorded(pods: tuple[_OwnedPod, ...], pod: _Pod) -> _OwnedPod:
+    return next((each for each in pods if each.metadata.uid == pod.uid), _OwnedPod())
 
 
 def _ranked(findings: tuple[_Finding, ...], signal: str) -> list[RankedRow]:

@@ -8,7 +8,7 @@ from evictd.advice.unfit import Unfit
 from evictd.codec.reading_record import RecordedCycle, SignalLevel
 from evictd.render.advice.advice import advice_document
 from evictd.render.advice.settings import other_lines, unfit_text
-from tests.advice.test_proposal import MEMORY, MI, reading
+from tests.advice.test_proposal import MEMORY, MI, copies, reading
 from tests.advice.test_reservation import using
 
 
@@ -48,8 +48,29 @@ def test_the_grace_period_says_where_it_comes_from() -> None:
         (60, 10, f"the most that a node has{sooner}"),
         (60, 0, "the most that a node has"),
     ):
-        lines = other_lines(replace(found, max_pod_grace_seconds=seconds, soft_took=took, soft_ends=6))
+        grace = replace(found.grace, took=took, ends=6)
+        lines = other_lines(replace(found, max_pod_grace_seconds=seconds, grace=grace))
         assert f"evictionMaxPodGracePeriod: {seconds}: {why}" in list(lines)
+
+
+def test_a_pod_that_was_killed_at_the_end_of_its_grace_period_does_not_say_what_it_needs() -> None:
+    """`evictionMaxPodGracePeriod: 35: as long as pods took` was said of pods that were killed after 30 s and need 45 s."""
+    killed = "5 of 5 pods evicted for a soft threshold were killed at the end of their grace period, the longest 30s, so how long"
+    longer = "they take is not known: a longer evictionMaxPodGracePeriod shows it"
+    own_too = "they take is not known: only a longer terminationGracePeriodSeconds of default/a than 30 shows it"
+    up_to = f"{longer}, up to 90, the terminationGracePeriodSeconds of default/a"
+    for own, now, value, said in (
+        (90, 20, "30: the API's default for a pod;", up_to),
+        (30, -1, "none proposed:", own_too),
+        (None, 60, "none proposed:", longer),
+    ):
+        soft = [
+            replace(each, max_pod_grace=now)
+            for each in (reading(0, 846, evict="a", hard=False), reading(31, 1900, gone="a"))
+        ]
+        given = replace(soft[0], chosen=tuple(replace(each, grace=30, own_grace=own) for each in soft[0].chosen))
+        found = advise(copies(node_evidence("n", [given, soft[1]]), 5), 99)
+        assert f"evictionMaxPodGracePeriod: {value} {killed} {said}" in list(other_lines(found))
 
 
 def test_a_reservation_says_what_of_it_is_for_the_threshold() -> None:

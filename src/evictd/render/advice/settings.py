@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from evictd.advice.pod_grace import DEFAULT_POD_GRACE
+from evictd.advice.pod_grace import DEFAULT_POD_GRACE, PodGrace
 from evictd.advice.proposal import Advice
 from evictd.advice.reservation import LEAST_READINGS, Reservation
 from evictd.advice.unfit import Unfit
@@ -32,6 +32,8 @@ def other_lines(advice: Advice) -> Iterator[str]:
         )
     if advice.max_pod_grace_seconds is not None:
         yield f"evictionMaxPodGracePeriod: {advice.max_pod_grace_seconds}: {_why_grace(advice)}"
+    else:
+        yield from (f"evictionMaxPodGracePeriod: none proposed: {each}" for each in _timed_out(advice.grace))
     if (led := advice.led) is not None:
         earlier, limit, rate = (
             signal_amount(amount, led.signal) for amount in (led.limit + led.led_by, led.limit, led.rate)
@@ -60,12 +62,32 @@ def other_lines(advice: Advice) -> Iterator[str]:
 
 def _why_grace(advice: Advice) -> str:
     """Say where the grace period comes from."""
-    if advice.max_pod_grace_seconds == advice.soft_took:
-        return f"as long as pods took to end after {counted(advice.soft_ends, 'soft eviction')}"
-    sooner = ": that evicted pods ended sooner says nothing of others" if advice.soft_took else ""
+    timed_out = "".join(f"; {each}" for each in _timed_out(advice.grace))
+    if advice.max_pod_grace_seconds == advice.grace.took:
+        ends = advice.grace.ends - len(advice.grace.timed_out)
+        return f"as long as pods took to end after {counted(ends, 'soft eviction')}{timed_out}"
+    sooner = ": that evicted pods ended sooner says nothing of others" if advice.grace.took else ""
     if advice.max_pod_grace_seconds != DEFAULT_POD_GRACE:
-        return f"the most that a node has{sooner}"
-    return f"the API's default for a pod{sooner or ', because too few soft evictions were recorded'}"
+        return f"the most that a node has{sooner}{timed_out}"
+    few = "" if timed_out else ", because too few soft evictions were recorded"
+    return f"the API's default for a pod{sooner or few}{timed_out}"
+
+
+def _timed_out(grace: PodGrace) -> Iterator[str]:
+    """Say of pods that were killed at the end of their grace period how to find what they need; nothing where none was."""
+    if not grace.timed_out:
+        return
+    longest = max(grace.timed_out, key=lambda each: (each.grace or 0, each.own_grace or 0))
+    pod, own = clean(longest.pod), longest.own_grace
+    how = "a longer evictionMaxPodGracePeriod shows it"
+    if own is not None and own <= (longest.grace or 0):
+        how = f"only a longer terminationGracePeriodSeconds of {pod} than {own} shows it"
+    elif own is not None:
+        how += f", up to {own}, the terminationGracePeriodSeconds of {pod}"
+    yield (
+        f"{len(grace.timed_out)} of {counted(grace.ends, 'pod')} evicted for a soft threshold were killed at the end of their "
+        f"grace period, the longest {longest.grace}s, so how long they take is not known: {how}"
+    )
 
 
 def _kept_lines(advice: Advice) -> Iterator[str]:
