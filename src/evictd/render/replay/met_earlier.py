@@ -58,11 +58,12 @@ class MetEarlier:
         return f"{self.threshold} would have been met {bound} before the eviction of {clean(self.pod)} at {clean(wall)}"
 
 
-def recorded_limits(entry: JournalEntry) -> Iterator[RecordedLimit]:
-    """Yield the recorded thresholds; what is damaged is left out."""
+def recorded_limits(entry: JournalEntry, *, met: bool = False) -> Iterator[RecordedLimit]:
+    """Yield the recorded thresholds, or only those that are met; what is damaged is left out."""
     for finding in entry.findings:
         threshold: Any = finding.get("threshold")
-        if finding.get("kind") == "Threshold" and isinstance(threshold, Mapping):
+        asked = not met or finding.get("met") is True
+        if asked and finding.get("kind") == "Threshold" and isinstance(threshold, Mapping):
             with suppress(InvalidValueError, TypeError, ValueError):
                 grace = int(threshold.get("gracePeriodNanoseconds") or 0)
                 limit = parse_quantity(str(finding.get("limit"))).value()

@@ -4,9 +4,10 @@ The journal has only the cycles in which something was decided. A threshold that
 or whose grace period is shorter, could have been met in any of the others. With a larger minimum reclaim one is met for longer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from evictd.codec.journal_record import recorded_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS
 from evictd.core.model.sooner import MINIMUM_RECLAIM
@@ -15,7 +16,7 @@ from evictd.render.console import print_line
 from evictd.render.replay.met_earlier import met_earlier, readings_before, recorded_limits
 from evictd.render.replay.readings_end import WhatIf, readings_ends
 from evictd.render.replay.replayed import Replayed
-from evictd.render.text import counted, threshold_text
+from evictd.render.text import clean, counted, signal_amount, threshold_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,6 +81,23 @@ def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options
     )
 
 
+def met_at_first(replayed: Sequence[Replayed]) -> Iterator[str]:
+    """Write which thresholds the first reading meets already, where it met no recorded one of the signal and evicted no pod."""
+    first = replayed[0]
+    recorded = {each.signal for each in recorded_limits(first.entry, met=True)}
+    if any(recorded_evictions(first.entry.decisions)):
+        return
+    for each in first.step.findings:
+        if isinstance(each, ThresholdFinding) and each.met and each.threshold.origin is not Origin.DERIVED:
+            signal = each.threshold.signal
+            left = signal_amount(each.available.value(), signal)
+            if signal.value not in recorded:
+                yield (
+                    f"{threshold_text(each.threshold)} is met already in the first reading, at {clean(first.entry.wall)}, when "
+                    f"no recorded threshold of {signal.value} was: {left} were available."
+                )
+
+
 def _met(replayed: Sequence[Replayed]) -> set[str]:
     """Return the thresholds that are met at a recorded reading; of the others it is open whether they ever were."""
     findings = (each for one in replayed for each in one.step.findings)
@@ -87,7 +105,12 @@ def _met(replayed: Sequence[Replayed]) -> set[str]:
 
 
 def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
-    """Print it; without how to find out where the readings end at an eviction, which is said with what answers there."""
+    """Print it after what the first reading meets.
+
+    It is without how to find out where the readings end at an eviction, which is said with what answers there.
+    """
+    for text in met_at_first(replayed):
+        print_line(to, "", text, "bold yellow")
     ends = any(not each.earlier for each in readings_ends(replayed))
     for line in unrecorded_texts(found, replayed, what_if.options)[: 1 if ends else None]:
         if line.startswith(" "):
