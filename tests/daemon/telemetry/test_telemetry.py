@@ -137,13 +137,6 @@ def test_an_error_that_lasts_is_logged_again_after_a_while(ours: LoopOnScript) -
     assert len(ours.logged) == 3
 
 
-def test_each_reload_that_is_refused_is_logged(ours: LoopOnScript) -> None:
-    """The second one for the same fault left no line in the log: as if it had been applied, or no signal had come."""
-    for _ in range(2):
-        ours.telemetry.reload_failed("x.yaml: line 2: bad")
-    assert len([line for line in ours.logged if line["event"] == "error"]) == 2
-
-
 def test_why_this_pod_went_is_logged_once_and_remembered(ours: LoopOnScript) -> None:
     ours.telemetry.decision(eviction())
     for _ in range(2):

@@ -249,9 +249,8 @@ class Telemetry:
             self._log.warning(warning, source="configuration")
 
     def reload_failed(self, detail: str) -> None:
-        """Report a reload that changed nothing; each one is logged, since each was asked for."""
+        """Report a reload that changed nothing."""
         self.board.reload_fault = f"the configuration was not reloaded, nothing is changed: {detail}"
-        self._logged_errors.pop(("reload", self.board.reload_fault), None)
         self.report_error("reload", self.board.reload_fault)
 
     def readings(self, cycle: Cycle) -> dict[str, list[tuple[float, int]]]:
