@@ -50,7 +50,8 @@ class Take:
             case "growTo":
                 return {"grow": {"of": self.of, "rate": rate, "start": start, "bound": amount}}
             case "leakAndRelease":
-                return {"leakAndRelease": {"of": self.of, "rate": rate, "peak": amount, "start": start}}
+                # A world refuses a peak that is reached in less than a second.
+                return {"leakAndRelease": {"of": self.of, "rate": min(rate, amount), "peak": amount, "start": start}}
             case "burst":
                 times = {"duration": f"{self.duration}s", "every": f"{self.duration + self.pause}s"}
                 return {"burst": {"of": self.of, "amount": amount, "rate": rate, "start": start, **times}}
