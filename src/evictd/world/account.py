@@ -134,7 +134,10 @@ def account_of(run: Run, ideal: IdealEnds | None = None) -> Account:
     ideal = ideal_ends(run.world, run.config) if ideal is None else ideal
     culprits = frozenset(each.pod.full_name for each in run.world.pods if each.is_culprit)
     found = _losses(run)
-    losses = _judged(run, found, culprits, ideal) if ideal.relieves else _judged_apart(run, found, culprits)
+    short = _short_signals(run, found)
+    losses = (
+        _judged(run, found, culprits, ideal, short) if ideal.relieves else _judged_apart(run, found, culprits, short)
+    )
     spans = tuple(_spans(run))
     evicted = [loss for loss in losses if loss.cause != OOM_KILLED]
     gone: dict[str, int] = {}
@@ -204,23 +207,28 @@ def _loss(at: int, decided_at: int, of: PodEnd | OomKill, cause: str, held: int)
     )
 
 
-def _judged_apart(run: Run, losses: list[Loss], culprits: frozenset[str]) -> tuple[Loss, ...]:
+_Short = Mapping[Loss, frozenset[Signal]]
+"""Of each loss the signals of what was short when the pod went."""
+
+
+def _judged_apart(run: Run, losses: list[Loss], culprits: frozenset[str], short: _Short) -> tuple[Loss, ...]:
     """Return the losses, those of each shortage judged by the observer's set for that alone: no set relieves all of them."""
-    short = _short_signals(run, losses)
     found = dict[Loss, Loss]()
     for signals in dict.fromkeys(short.values()):
         of_these = [loss for loss in losses if short[loss] == signals]
-        judged = _judged(run, of_these, culprits, ideal_ends(run.world, run.config, signals))
+        ideal = ideal_ends(run.world, run.config, signals)
+        judged = _judged(run, of_these, culprits, ideal, dict.fromkeys(of_these, signals))
         found |= dict(zip(of_these, judged, strict=True))
     return tuple(found[loss] for loss in losses)
 
 
-def _judged(run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds) -> tuple[Loss, ...]:
+def _judged(
+    run: Run, losses: list[Loss], culprits: frozenset[str], ideal: IdealEnds, short: _Short
+) -> tuple[Loss, ...]:
     specs = {each.pod.full_name: each for each in run.world.pods}
     protected = protected_pods(run.world, run.config)
     endless = {slot for slot in culprits if takes_without_bound(specs[slot].behaviours)}
     relieves = None if ideal.crossed_at is None else relief(run.world, run.config, ideal.crossed_at)
-    short = _short_signals(run, losses)
     only_for = _only_for(run, ideal, short)
     causes = {
         loss
@@ -289,9 +297,7 @@ def _short_signals(run: Run, losses: Iterable[Loss]) -> dict[Loss, frozenset[Sig
     return found
 
 
-def _only_for(
-    run: Run, ideal: IdealEnds, short: Mapping[Loss, frozenset[Signal]]
-) -> Callable[[Loss, frozenset[str]], str]:
+def _only_for(run: Run, ideal: IdealEnds, short: _Short) -> Callable[[Loss, frozenset[str]], str]:
     """Return what names the signal for which alone a set has a lost pod, because without it the set relieves what was short."""
 
     def only_for(loss: Loss, slots: frozenset[str]) -> str:

@@ -28,7 +28,10 @@ def limits_recorded(
     What a first walk has counted so far grows with the walk and not with the pod: it has no time, and is not recorded.
     """
     found: dict[str, Trend] = {}
-    half, near = (_near(state, observation, config, tenths=each) for each in (5, 9))  # of a pod each has one limit
+    half = tuple(_near(state, observation, config, tenths=5))
+    near = (
+        _near(state, observation, config) if half else ()
+    )  # of a pod each has one limit, and of most nodes there is none
     for pod, of, usage, limit in chain(half, near):
         known, stats = limits.get(f"{pod.uid} {of}", Trend()), observation.pod_stats[pod.uid]
         measured = stats.layers_time if stats.disk_time is None and not stats.disk_at_least else stats.disk_time
@@ -61,7 +64,7 @@ def own_limits(snapshot: Snapshot, now: int) -> list[dict[str, Any]]:
 def _near(
     state: State, observation: Observation, config: EvictionConfig, *, tenths: int = 9
 ) -> Iterator[tuple[Pod, str, int, int]]:
-    """Yield each pod that uses so much of its own limit, what has that limit, what it uses and the limit."""
+    """Yield each pod that uses `tenths` of its own limit or more, what has that limit, what it uses and the limit."""
     dedicated = bool(state.disks.dedicated_image_fs)
     for pod, near in nearly_over(observation, config, dedicated_image_fs=dedicated, tenths=tenths):
         if near.usage is not None and near.limit is not None:

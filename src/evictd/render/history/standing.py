@@ -53,6 +53,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
     near |= {name for name, entry in entries.items() if any(map(is_pressed, entry["thresholds"]))}
     every = tuple(places)
     told = [place for place in every if not near.isdisjoint(place.queue["signals"])] or every
+    leaving, only = [_leaving(row) for row in leaving_rows(status, depletions(status))], only_if(status)
     for place in told:
         signals = ", ".join(place.queue["signals"])
         if _is_calm_disk(place, entries):
@@ -69,9 +70,8 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  {clean(line)}"
         own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
         short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
-        for row in leaving_rows(status, depletions(status)) if short else ():
-            yield f"  {_leaving(row)}"
-        if needed := ", and ".join(filter(None, _needed(place, own, only_if(status) if short else ""))):
+        yield from (f"  {text}" for text in leaving if short)
+        if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
             yield f"  to be evicted: {needed}"
         entries_here = (own[name] for name in place.queue["signals"] if name in own)
         if decides := next(filter(None, map(decides_once_measured, entries_here)), ""):
