@@ -171,7 +171,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         elif not why.known and why.pod in why.pods:
             yield from why.kills
         return
-    yield from _now(why)
+    yield from _now(why, why.status)
     if why.unreadable:
         yield f"the journal cannot be read ({clean(why.unreadable)}): what happened before is known to root only"
 
@@ -193,9 +193,9 @@ def _meant(why: PodWhy) -> str:
     return f" ({meant})" if meant else ""
 
 
-def _now(why: PodWhy) -> Iterator[str]:
+def _now(why: PodWhy, status: Plain) -> Iterator[str]:
     """Write what the daemon says of the pod."""
-    unknown = why.status is not None and why.status["pods"] is None
+    unknown = status["pods"] is None
     if not why.known:
         known = "the journal has no event of it" if why.pods else "no journal was read"
         journal = "the journal could not be read" if why.unreadable else known
@@ -203,8 +203,8 @@ def _now(why: PodWhy) -> Iterator[str]:
         active = f"whether {why.pod} is active is unknown: {_BLIND}" if unknown else absent
         yield f"{active}, and {journal}{_meant(why)}"
         return
-    if why.leaving is not None and why.status is not None:
-        (row,) = leaving_rows({**why.status, "leaving": [why.leaving]}, depletions(why.status))
+    if why.leaving is not None:
+        (row,) = leaving_rows({**status, "leaving": [why.leaving]}, depletions(status))
         yield f"it is being evicted{_for(row)}: {row['awaits']}"
         yield from filter(None, (row["suffices"],))
         return
@@ -218,10 +218,10 @@ def _now(why: PodWhy) -> Iterator[str]:
         yield f"it stays: it is never evicted ({clean(protected)})"
         yield "only a local-storage limit or a change of its priority below system-critical would end that"
         return
-    rows = [] if why.status is None else why.status.get("ownLimits", ())  # an older daemon does not say it
+    rows = status.get("ownLimits", ())  # an older daemon does not say it
     if of_pod := [row for row in rows if clean(row["pod"]) == why.pod]:
-        yield own_limits_text({**(why.status or {}), "ownLimits": of_pod})
-    yield from standing_lines(why.places, why.status or {})
+        yield own_limits_text({**status, "ownLimits": of_pod})
+    yield from standing_lines(why.places, status)
 
 
 _SHOWN = 3

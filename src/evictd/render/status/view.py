@@ -271,7 +271,8 @@ def _next_to_go(document: Document) -> Iterator[Text]:
 
 def _remedy(document: Document) -> Iterator[Text]:
     """Write what to do, or how to learn from the last eviction."""
-    if back := "" if (do := to_do(document)) else _look_back(document):
+    do = to_do(document)
+    if not do and (back := _look_back(document)):
         yield Text(back.replace("`", ""), style="yellow")
     elif do := do or about_leaving(document):
         yield Text(f"what you can do: {do}".replace("`", ""), style="yellow")
