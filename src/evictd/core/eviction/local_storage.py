@@ -56,7 +56,7 @@ def local_storage_evictions(
 def nearly_over(
     observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool, tenths: int = 9
 ) -> Iterator[tuple[Pod, EvictionCause]]:
-    """Yield each pod that may go and uses so much or more of a limit of its own, with the first such limit and its usage."""
+    """Yield each pod that may go and uses `tenths` of a limit of its own or more, with the first such limit and its usage."""
     with_rootfs = _counts_rootfs(config, dedicated_image_fs=dedicated_image_fs)
     for pod in observation.pods:
         limits, stats = pod.resource_totals.local_limits, observation.pod_stats.get(pod.uid)
@@ -76,7 +76,7 @@ def nearly_over(
 
 
 def _nearly(limit: int, tenths: int) -> int:
-    """Return the most that is less than so many tenths of a limit."""
+    """Return the greatest amount that is below this number of tenths of a limit."""
     return max(-(-limit * tenths // 10) - 1, 0)
 
 

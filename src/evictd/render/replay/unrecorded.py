@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _NEAR = 2
-"""A disk was near a threshold if at most so many times its amount was available."""
+"""A disk was near a threshold if at most this multiple of the threshold was available."""
 
 
 def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:

@@ -156,8 +156,8 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     limit = f"a {both}limit of at most {most} of {resource.value}"
     evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
-    if resource is Resource.EPHEMERAL_STORAGE and (room := _room_text(found, enough)):
-        return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {room}"))
+    if resource is Resource.EPHEMERAL_STORAGE and (lasts := _lasts_text(found, enough)):
+        return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {lasts}"))
     if other_growers(found):
         rotated = Avoidance(by=by)
         if by and found.host_filled:
@@ -176,8 +176,8 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short, {again} {how}; {_MORE}",))
 
 
-def _room_text(found: Incident, freed: int) -> str:
-    """Write for how long what else grew has room in what the eviction of the main grower frees; empty where it is not that."""
+def _lasts_text(found: Incident, freed: int) -> str:
+    """Write how long what the eviction of the main grower frees lasts for what else grew; empty where it is not the main one."""
     others = other_growers(found)
     if not others or found.grower is None or found.grower.pod != found.event.pod:
         return ""

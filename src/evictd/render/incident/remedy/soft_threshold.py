@@ -75,7 +75,7 @@ def lead_and_grace(found: Incident) -> tuple[int, int]:
 
 
 def was_within_request(found: Incident, resource: Resource, seconds: int) -> bool:
-    """Whether the pod exceeded its request only by what it took within so many seconds before its eviction."""
+    """Whether the pod exceeded its request only by what it took in the last `seconds` before its eviction."""
     victim = found.victim
     if victim is None or victim.usage is None or resource not in WITH_REQUEST or victim.usage <= victim.request:
         return False
