@@ -107,3 +107,19 @@ def test_pages_that_are_dear_are_served_within_a_part_of_a_processor(monkeypatch
     finally:
         server.close()
     assert 0 < made[0] * each <= (BURST / PER_SECOND + time.monotonic() - begun) * LOAD + each
+
+
+def test_a_client_alone_waits_for_pages_that_are_dear_and_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bucket that had just come out of debt held no whole connection, so what had waited was closed without an answer."""
+    each, made = 0.1, [0]
+    monkeypatch.setattr("evictd.daemon.telemetry.http.thread_clock", lambda: int(made[0] * each * SECOND))
+
+    def dear() -> Page:
+        made[0] += 1
+        return Page(body=b"dear\n")
+
+    server = HttpServer("127.0.0.1:0", {"/healthz": dear}, NoErrors())
+    try:
+        assert [answered(server.port) for _ in range(8)] == [True] * 8
+    finally:
+        server.close()

@@ -8,7 +8,7 @@ some microseconds. A probe so competes with one connection of each other source,
 attempts.
 
 A page is paid from the same bucket: that of a node with a hundred pods takes 30 to 70 ms, in which a cycle waits for the
-interpreter. While the bucket is overdrawn nothing is accepted, and what connects waits.
+interpreter. While the bucket holds less than one connection nothing is accepted, and what connects waits.
 """
 
 import socket
@@ -60,8 +60,8 @@ class Acceptor:
         now = self._loop.time()
         self._left = min(BURST, self._left + (now - self._at) * PER_SECOND)
         self._at = now
-        if self._left < 0:
-            self._pause(-self._left / PER_SECOND)
+        if self._left < 1:  # less than one connection: what waits would be closed although it is no flood
+            self._pause(PAUSE_SECONDS + max(0.0, -self._left) / PER_SECOND)
             return
         waiting = list(self._waiting())
         served = newest_of_each_source(waiting, int(self._left))
@@ -76,7 +76,7 @@ class Acceptor:
 
     def _pause(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener)
-        self._loop.call_later(max(seconds, PAUSE_SECONDS), self._listen)
+        self._loop.call_later(seconds, self._listen)
 
     def _waiting(self) -> Iterator[Accepted]:
         for _ in range(BACKLOG):
