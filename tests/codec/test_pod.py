@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from evictd.codec.pod import decode_pod, encode_pod, quantity_of, resources_of
+from evictd.codec.pod import LONGEST_GRACE_PERIOD_SECONDS, decode_pod, encode_pod, quantity_of, resources_of
 from evictd.codec.pod_wire import WireResources
+from evictd.codec.state import decode_state, encode_state
+from evictd.core.eviction.ledger import victim_until
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import QOSClass, VolumeKind
+from evictd.core.model.state import State, Victim
 from evictd.core.units.quantity import Format, Quantity, parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from tests.strategies import pods
@@ -112,6 +115,20 @@ def test_owners_and_generation_are_kept() -> None:
     }
     pod = decode_pod({"metadata": metadata})
     assert (pod.owner, pod.generation, pod.deletion_grace_period_seconds) == ("ReplicaSet/r", 3, 5)
+
+
+@pytest.mark.parametrize("seconds", [2**31, 10**10, 2**63 - 1])
+def test_a_grace_period_of_any_length_leaves_a_state_that_can_be_read(seconds: int) -> None:
+    """A pod's author chooses it. Its deadline had more than 64 bits, and a restart forgot every timer and victim."""
+    read = decode_pod(
+        {"metadata": {"deletionGracePeriodSeconds": seconds}, "spec": {"terminationGracePeriodSeconds": seconds}}
+    )
+    assert read.termination_grace_period_seconds == LONGEST_GRACE_PERIOD_SECONDS
+    assert read.deletion_grace_period_seconds == LONGEST_GRACE_PERIOD_SECONDS
+    until = victim_until(LONGEST_GRACE_PERIOD_SECONDS, 10**18)  # after thirty years without a boot
+    leaving = Victim(uid="u", grace_period_seconds=LONGEST_GRACE_PERIOD_SECONDS, until=until)
+    state = State(leaving=(leaving,))
+    assert decode_state(encode_state(state)) == state
 
 
 def test_pod_level_resources_may_be_empty_or_absent() -> None:

@@ -36,6 +36,9 @@ SPEC_KNOWN = "evictd.io/spec-known"
 """Annotation that is `false` on pods known from the runtime only."""
 VOLUMES_KNOWN = "evictd.io/volumes-known"
 """Annotation that is `false` on pods whose volumes could not be found out."""
+LONGEST_GRACE_PERIOD_SECONDS = 2**31 - 1
+"""A longer grace period counts as this one, of 68 years. The API takes 64 bits of seconds; times are that many nanoseconds, and a
+deadline beyond them could neither be waited for nor be read from the state file again."""
 RESIZABLE = frozenset({CPU, MEMORY})
 """Resources that a resize in place can change."""
 
@@ -81,8 +84,8 @@ def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
             phase=status.phase or "",
             status_qos_class=status.qos_class or "",
             generation=metadata.generation or 0,
-            termination_grace_period_seconds=spec.termination_grace_period_seconds,
-            deletion_grace_period_seconds=metadata.deletion_grace_period_seconds,
+            termination_grace_period_seconds=_grace_period(spec.termination_grace_period_seconds),
+            deletion_grace_period_seconds=_grace_period(metadata.deletion_grace_period_seconds),
             containers=with_allocated(map(_container, spec.containers or ()), status.container_statuses),
             init_containers=with_allocated(
                 map(_init_container, spec.init_containers or ()), status.init_container_statuses
@@ -100,6 +103,10 @@ def pod_of(wire: WirePod, source: PodSource | None = None) -> Pod:
         )
     except InvalidValueError as error:
         raise InvalidValueError(f"{metadata.namespace}/{metadata.name}: {error}") from error
+
+
+def _grace_period(seconds: int | None) -> int | None:
+    return None if seconds is None else min(seconds, LONGEST_GRACE_PERIOD_SECONDS)
 
 
 def _source(annotations: Mapping[str, str]) -> PodSource:
