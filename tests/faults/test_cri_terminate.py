@@ -1,5 +1,6 @@
 """Terminations on a faulty runtime: never finished while a container runs, and never a busy loop."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,9 @@ from cri_api.v1 import api_pb2 as pb
 
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
+from evictd.clients.cri.channel import LONGEST_TIMEOUT_SECONDS
 from evictd.clients.cri.client import CriClient
+from evictd.codec.pod import LONGEST_GRACE_PERIOD_SECONDS
 from evictd_testnode.tool import wait_for
 from tests.faults.cri_server import Answer, failing, fake_runtime
 
@@ -194,3 +197,29 @@ def test_errors_are_short(tmp_path: Path) -> None:
     model.fail_stops = 40
     state = terminate(tmp_path, model, containers, grace_seconds=30)
     assert len(state.errors) == 20
+
+
+def test_a_pod_with_the_longest_grace_period_is_asked_to_stop_and_can_be_shortened(tmp_path: Path) -> None:
+    """The thread that stops pods waits until its end, and the runtime is given a deadline that gRPC can express."""
+    model, remaining = Model(running={"c1"}), list[float]()
+
+    def stuck(request: bytes, context: grpc.ServicerContext) -> bytes:
+        remaining.append(context.time_remaining())
+        if len(remaining) == 1:
+            context.add_callback(release.set)
+            release.wait(60)
+            return b""
+        return model.stop_container(request, context)
+
+    release = threading.Event()
+    with (
+        fake_runtime(tmp_path / "s", {**model.answers(), "StopContainer": stuck}) as endpoint,
+        CriClient(endpoint) as client,
+        PodStopper(client, clock=clock) as terminator,
+    ):
+        grace = LONGEST_GRACE_PERIOD_SECONDS
+        terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=grace)
+        assert wait_for(lambda: bool(remaining), seconds=60), terminator.progress("u1")
+        terminator.begin("u1", containers=["c1"], sandboxes=["s1"], grace_seconds=1)
+        assert wait_for(lambda: not terminator.in_flight(), seconds=60), terminator.progress("u1")
+    assert remaining[0] <= LONGEST_TIMEOUT_SECONDS

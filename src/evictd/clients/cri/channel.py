@@ -34,6 +34,8 @@ MAX_RECEIVE_BYTES = 16 << 20
 """The kubelet's limit for one response (`maxMsgSize`)."""
 MAX_ERROR_TEXT = 300
 """Characters kept of the runtime's error message."""
+LONGEST_TIMEOUT_SECONDS = 99_999_999
+"""A longer deadline would be a `grpc-timeout` of more than eight digits, for which a runtime refuses the call."""
 _MAX_SOCKET_PATH = 107  # bytes of sockaddr_un.sun_path without the terminating NUL
 _LATE_SECONDS = 5
 """The time after a call's deadline by which its thread must have reported that; on a thrashing node this takes seconds."""
@@ -191,7 +193,7 @@ class Channel:
     ) -> Pending[T]:
         """Start a call without waiting; `read` converts the response. Raises `RuntimeUnavailableError`."""
         subject = f"{method.name} {target}" if target else method.name
-        serialized = request.SerializeToString()
+        serialized, timeout = request.SerializeToString(), min(timeout, LONGEST_TIMEOUT_SECONDS)
         try:
             call = self._loop.begin(lambda: self._call(method.path, serialized, timeout))
         except RuntimeUnavailableError as error:
