@@ -187,6 +187,46 @@ def test_a_mount_below_an_immutable_directory_is_not_entered(own_disk: Path, imm
     assert (kept / "file").exists()
 
 
+def test_directories_of_another_project_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root of a pod can set projects. `rename` is that of a kernel with project quotas, which few test machines have."""
+    for project in (folder, folder / "deep"):
+        if subprocess.run(["chattr", "+P", project], check=False, capture_output=True).returncode:
+            pytest.skip("needs a filesystem with attributes")
+
+    def inherits(directory: int) -> bool:
+        named = Path(f"/proc/self/fd/{directory}").readlink()
+        return b"P" in subprocess.run(["lsattr", "-d", named], check=True, capture_output=True).stdout.split()[0]
+
+    def rename(name: str, to: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if inherits(dst_dir_fd):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        move(name, to, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    move = os.rename
+    monkeypatch.setattr(os, "rename", rename)
+    remove(folder)
+    assert not folder.exists()
+
+
+def test_a_subvolume_is_removed_of_any_depth(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod can make one on btrfs; directories in it cannot be moved out of it."""
+    subvolume = folder / "subvolume"
+    deepest = subvolume.joinpath(*(["d"] * 100))
+    deepest.mkdir(parents=True)
+    (deepest / "file").write_text("x")
+    inside = {Path(path).stat().st_ino for path, _, _ in os.walk(subvolume)}
+
+    def rename(name: str, to: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
+        if (os.fstat(src_dir_fd).st_ino in inside) != (os.fstat(dst_dir_fd).st_ino in inside):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        move(name, to, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    move = os.rename
+    monkeypatch.setattr(os, "rename", rename)
+    remove(folder)
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize("stubborn", [5, 100])
 def test_a_removal_in_parts_ends_also_where_entries_stay(
     folder: Path, monkeypatch: pytest.MonkeyPatch, stubborn: int

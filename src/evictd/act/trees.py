@@ -3,13 +3,18 @@
 Every directory is opened relative to a descriptor, no symbolic link is followed and no mount is crossed. There is no recursion,
 because a pod can create a tree deeper than any stack. Used for emptyDir volumes (`act.volumes`) and logs (`act.logs`).
 
+A directory can be given a project of its own, and one that is inherited refuses directories of other projects (EXDEV on xfs and
+ext4). So the top stops to pass its project on before anything is moved to it.
+
 An entry that cannot be removed, such as a file with the immutable attribute, does not keep the others, as with Go's `RemoveAll`,
 which the kubelet uses; what is left is an error at the end.
 """
 
 import contextlib
 import errno
+import fcntl
 import os
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +30,11 @@ each part removes something after it has moved as many directories as it holds."
 _MOST_LEFT = 8192
 """Number of entries that cannot be removed after which a removal gives up."""
 _MOST_NAME = 100
+_GET_FLAGS, _SET_FLAGS, _PROJECT_INHERITED = 0x80086601, 0x40086602, 0x20000000
+"""FS_IOC_GETFLAGS, FS_IOC_SETFLAGS and FS_PROJINHERIT_FL of linux/fs.h."""
+_FLAGS = struct.Struct("=I4x")
+"""The flags: an int, though the numbers say that a long is exchanged."""
+_UNMOVABLE = frozenset({errno.EPERM, errno.EXDEV})
 _IN_PLACE = 16
 """How deep directories that cannot be moved may be nested; what is deeper is left."""
 
@@ -133,6 +143,7 @@ def remove_tree(parent: int, name: str, budget: Budget | None = None) -> None:
 def empty_tree(top: int, budget: Budget | None = None) -> None:
     """Remove the content of an open directory as `remove_tree` does; it stays, and may be a mount."""
     removal = _Removal(top, budget)
+    _accept_every_project(top)
     for _ in range(_ROUNDS):
         _empty_out(top, removal)
         if not removal.pending:
@@ -140,6 +151,14 @@ def empty_tree(top: int, budget: Budget | None = None) -> None:
         while removal.pending:
             _remove_moved(removal.pending.pop(), removal)
     removal.end()
+
+
+def _accept_every_project(top: int) -> None:
+    """Have a directory pass its project on no more, where its filesystem knows projects."""
+    with contextlib.suppress(OSError):
+        (flags,) = _FLAGS.unpack(fcntl.ioctl(top, _GET_FLAGS, bytes(_FLAGS.size)))
+        if flags & _PROJECT_INHERITED:
+            fcntl.ioctl(top, _SET_FLAGS, _FLAGS.pack(flags & ~_PROJECT_INHERITED))
 
 
 def _remove_moved(name: str, removal: _Removal) -> None:
@@ -156,34 +175,60 @@ def _remove_moved(name: str, removal: _Removal) -> None:
         removal.removed()
 
 
-def _empty_out(folder: int, removal: _Removal, depth: int = 0) -> None:
+def _empty_out(folder: int, removal: _Removal, near: int | None = None, depth: int = 0) -> None:
     """Unlink the files of a directory and move its subdirectories to the top; their new names are pending.
 
-    At most `_AT_ONCE` names are kept. Further directories stay in the top and are found again in the next round.
+    At most `_AT_ONCE` names are kept. Further directories stay in the top and are found again in the next round. What cannot be
+    moved to the top, as from a subvolume of btrfs, is moved to `near`, whose own round finds it, and directly in there it is
+    emptied where it is.
     """
     for _ in range(_ROUNDS):
         found, directories = _unlink_files(folder, removal)
         for inode, name in directories:
-            moved = f".removed-{os.urandom(16).hex()}"  # unpredictable, so the pod cannot have created it
             try:
-                os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=removal.top)
+                moved = _moved(folder, name, removal, near)
             except OSError as error:
-                removal.leave(inode, name, error)
-                if error.errno == errno.EPERM and depth < _IN_PLACE:
-                    _empty_in_place(folder, name, removal, depth + 1)
+                if error.errno in _UNMOVABLE and depth < _IN_PLACE and _in_place(folder, name, removal, near, depth):
+                    removal.removed()
+                else:
+                    removal.leave(inode, name, error)
                 continue
-            if len(removal.pending) < _AT_ONCE:
+            if moved and len(removal.pending) < _AT_ONCE:
                 removal.pending.append(moved)
             removal.moved()
         if not found or (folder == removal.top and directories):
             return
 
 
-def _empty_in_place(folder: int, name: str, removal: _Removal, depth: int) -> None:
-    """Empty a directory that cannot be moved, as far as permitted; never enter a mount, which the descriptor's id reveals."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), opened(name, folder) as below:
-        if mount_of(below) == mount_of(removal.top):
-            _empty_out(below, removal, depth)
+def _moved(folder: int, name: str, removal: _Removal, near: int | None) -> str:
+    """Move a directory to the top and return its new name there; empty if it was moved to `near`. Raises `OSError`."""
+    moved = f".removed-{os.urandom(16).hex()}"  # unpredictable, so the pod cannot have created it
+    try:
+        os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=removal.top)
+    except OSError as error:
+        if error.errno != errno.EXDEV or near in {None, folder}:
+            raise
+        os.rename(name, moved, src_dir_fd=folder, dst_dir_fd=near)
+        return ""
+    return moved
+
+
+def _in_place(folder: int, name: str, removal: _Removal, near: int | None, depth: int) -> bool:
+    """Empty a directory that cannot be moved, as far as permitted, and remove it; whether it is gone.
+
+    Never enters a mount, which the descriptor's id reveals.
+    """
+    try:
+        with opened(name, folder) as below:
+            if mount_of(below) != mount_of(removal.top):
+                return False
+            _empty_out(below, removal, folder if near is None else near, depth + 1)
+        os.rmdir(name, dir_fd=folder)
+    except _LeftError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 def _unlink_files(folder: int, removal: _Removal) -> tuple[bool, list[tuple[int, str]]]:
@@ -193,6 +238,8 @@ def _unlink_files(folder: int, removal: _Removal) -> tuple[bool, list[tuple[int,
     changing directory; the next one finds them.
     """
     found, directories = False, list[tuple[int, str]]()
+    # btrfs lists no entry that is newer than the open directory, or than its last return to the start.
+    os.lseek(folder, 0, os.SEEK_SET)
     with os.scandir(folder) as entries:
         for entry in entries:
             if removal.stays(entry.inode(), entry.name):
