@@ -45,6 +45,12 @@ def test_lines_cut_short_are_left_out(text: bytes) -> None:
     assert parse_mountinfo(text) == ()
 
 
+def test_a_carriage_return_in_a_name_of_a_pod_hides_no_mount() -> None:
+    """The kernel escapes blanks, tabs and line feeds alone; `subPath` is the author's."""
+    (mount,) = parse_mountinfo(b"36 35 98:0 /pods/u/volumes/a\rb /mnt/a\rb rw - ext3 /dev/a rw\n")
+    assert (mount.number, mount.device, mount.point) == ("36", "98:0", b"/mnt/a\rb")
+
+
 def test_a_device_is_its_number_where_the_table_knows_it(tmp_path: Path) -> None:
     number = tmp_path.stat().st_dev
     device = f"{os.major(number)}:{os.minor(number)}"
