@@ -48,6 +48,18 @@ if what == "mapped":
     file = deleted("gone", 1 << 20)
     held.append(mmap.mmap(file.fileno(), 4096))
     file.close()
+if what.startswith("mapped as "):
+    name = what.removeprefix("mapped as ")
+    os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+    files = [deleted(name, 1 << 20), deleted("other", 1 << 20)]
+    held += [mmap.mmap(file.fileno(), 4096) for file in files]
+    os.closerange(3, 256)  # also those that mmap keeps
+if what == "many mappings":
+    file = deleted("gone", 1 << 20)
+    held.append(mmap.mmap(file.fileno(), 4096))
+    kinds = mmap.PROT_READ, mmap.PROT_READ | mmap.PROT_WRITE  # neighbours of one kind would be one mapping
+    held += [mmap.mmap(-1, 4096, mmap.MAP_PRIVATE, kinds[i % 2]) for i in range(30_000)]
+    os.closerange(3, 256)
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -103,6 +115,39 @@ def test_only_files_on_the_disk_of_the_volumes_count(tmp_path: Path, what: str) 
             found = count(tmp_path, here, elsewhere, disk=disk)
             assert (found.local, found.layer) == (DiskUsage(MIB, 1), DiskUsage(0, 0))
         assert total(count(tmp_path, here, disk=disk)) == DiskUsage(0, 0), "it has ended"
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("end", ["\v", "\f", "\r", "\x1c", "\x85", "\u2028"])
+@pytest.mark.parametrize("name", ["a{}b", "a{}/path/asked r-- 0 {} 0"])
+def test_no_name_of_a_file_hides_others_or_has_a_path_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, name: str
+) -> None:
+    """The kernel escapes only line feeds. A path of the pod's choice may lie on a filesystem that never answers."""
+    asked, stat = list[str](), os.stat
+
+    def noted(path: str, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+        asked.append(str(path))
+        return stat(path, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+
+    with mounted.tmpfs(tmp_path / "disk") as disk:
+        number = disk.stat().st_dev
+        device = f"{os.major(number):02x}:{os.minor(number):02x}"
+        with holder(disk, "mapped as " + name.format(end, device)) as pid:
+            monkeypatch.setattr(os, "stat", noted)
+            assert total(count(tmp_path, pid, disk=disk)) == DiskUsage(2 * MIB, 2)
+    assert "/path/asked" not in asked
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_file_is_not_hidden_behind_many_mappings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with mounted.tmpfs(tmp_path / "disk") as disk, holder(disk, "many mappings") as pid:
+        assert len((PROC / str(pid) / "maps").read_bytes()) > MIB
+        assert total(count(tmp_path, pid, disk=disk)) == DiskUsage(MIB, 1)
+        monkeypatch.setattr(deleted_files, "_MAX_MAPPINGS", 1000)
+        assert not count(tmp_path, pid, disk=disk).complete
 
 
 @pytest.mark.root

@@ -7,7 +7,8 @@ processes, descriptors and mappings it has, their names, and filesystems that ne
 * Which mount it is on comes from `fdinfo` and `mountinfo`, which ask none either. Only a file on the root filesystem of its
   container, or on the disk of the kubelet's directories or of the pods' logs, is asked for its size, by a `stat` through its
   link in /proc: the kernel follows that to the open file, not by a path.
-* Nothing is opened but files of /proc, and of the texts only the first MiB is read (`read_whole_lines`).
+* Nothing is opened but files of /proc. Of a table of mounts only the first MiB is read (`read_whole_lines`), and of mappings one
+  chunk is in memory, as a pod can make enough of them to hide a file behind the first MiB.
 * The count goes by steps and in entries as a walk does, so that a pod of 100,000 descriptors holds up no other (`turns`).
 
 A file that is open several times counts once. Without CAP_SYS_PTRACE a process shows nothing, and without CAP_SYS_ADMIN or
@@ -29,9 +30,12 @@ from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE, InodeSet
 from evictd.observe.filesystems.mounts import Mount, parse_mountinfo
 
-_DELETED = " (deleted)"
+_DELETED, _DELETED_LINE = " (deleted)", b" (deleted)\n"
 _MAX_CGROUPS = 4096
 """Most cgroups of a pod that are visited; in a larger tree only their processes count."""
+_MAX_MAPPINGS = 1 << 20
+"""Most mappings of a process that are looked at: several times what a database is allowed to have (`vm.max_map_count`)."""
+_CHUNK = 1 << 16
 _PROCESS_COST = 16
 """Cost of a process without descriptors, in entries."""
 _DELETED_COST = 16
@@ -127,23 +131,26 @@ class DeletedFiles:
             self._add(os.stat(entry.path), in_layer=_is_layer(mount))  # noqa: PTH116 - through the kernel's own link
 
     def _mapped(self, process: Path) -> Generator[None, None, None]:
-        lines = _text(f"{process}/maps").splitlines()
         layers: set[str] | None = None
-        for number, line in enumerate(lines, start=1):
-            if number % SLICE == 0:
-                self._spend(SLICE)
-                yield
-            if not line.endswith(_DELETED):
-                continue
-            where, _, _, device, *_ = line.split(maxsplit=5)
-            if layers is None:
-                layers = {_hexadecimal(each.device) for each in self._table(process).values() if _is_layer(each)}
-            in_layer = device in layers
-            if not in_layer and device not in self._mapped_disks:
-                continue
-            with suppress(OSError):  # CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE is missing, or it is mapped no longer
-                self._add(os.stat(process / "map_files" / where), in_layer=in_layer)  # noqa: PTH116
-        self._spend(len(lines) % SLICE)
+        # A file of bytes has line feeds alone end a line: the kernel escapes nothing else in a name.
+        with open(process / "maps", "rb", _CHUNK) as lines:  # noqa: PTH123 - as in `read_whole_lines`
+            for number, line in enumerate(lines, start=1):
+                if number % SLICE == 0:
+                    self._spend(SLICE)
+                    yield
+                if number > _MAX_MAPPINGS:
+                    self.complete = False
+                    break
+                if not line.endswith(_DELETED_LINE):
+                    continue
+                where, _, _, device, *_ = line.decode("utf-8", "surrogateescape").split(maxsplit=5)
+                if layers is None:
+                    layers = {_hexadecimal(each.device) for each in self._table(process).values() if _is_layer(each)}
+                in_layer = device in layers
+                if not in_layer and device not in self._mapped_disks:
+                    continue
+                with suppress(OSError):  # CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE is missing, or it is mapped no longer
+                    self._add(os.stat(process / "map_files" / where), in_layer=in_layer)  # noqa: PTH116
 
     def _table(self, process: Path) -> dict[str, Mount]:
         """Return the mounts of a process's namespace by their number.
