@@ -19,10 +19,11 @@ from evictd.observe.cgroups.cgroup import is_safe_name
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError, read_whole_lines, unreadable
 from evictd.observe.disk_usage.deleted_files import DeletedFiles
 from evictd.observe.disk_usage.disk_requests import layer_steps
+from evictd.observe.disk_usage.files_walk import FilesWalk, measure_file
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.quota import quota_usage
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, FilesWalk, PartlyCountedError, TreeWalk, measure_file
+from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, PartlyCountedError, TreeWalk
 from evictd.observe.filesystems.mounts import mount_number, parse_mountinfo
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots

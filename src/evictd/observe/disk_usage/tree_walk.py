@@ -14,6 +14,8 @@ memory is bounded whatever the tree (`levels`, `InodeSet`), and a bound changes 
 * Where the set of hard-linked files is full, each link of a further file counts for its share of the file.
 * Only a tree that has more than `_MAX_LATER` directories to be walked later is not walked to its end.
 
+A subvolume of btrfs, which any process can make in its volume, has a device number of its own and is no mount. It is counted.
+
 An entry that the kernel refuses to show is left out, such as a mount point whose program or server is gone, or a damaged inode:
 else one of them would hide the whole volume. In both cases `fault` says why the amounts are lower bounds.
 
@@ -35,6 +37,7 @@ from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe.disk_usage.levels import Batch, Levels
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
+from evictd.observe.filesystems.mounts import mount_number
 
 BLOCK = 512
 """Bytes; the unit of `st_blocks`, independent of the filesystem's block size."""
@@ -54,6 +57,7 @@ _OPEN_LEVELS = 64
 """The number of ancestors of the current directory that stay open; higher ones are opened again through `..`."""
 _MAX_LATER = 16
 """Directories that are open to be walked later, at most; and at most four times as many in one walk, against bind mounts."""
+_DEVICE_SHIFT = 64
 _SHARE = 1 << 20
 """The unit in which shares of hard-linked files are added up."""
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE}
@@ -73,7 +77,9 @@ class TreeWalk:
         self._inodes = 1
         self._shared_blocks = self._shared_inodes = 0
         self._directory = directory
-        self._device = top.st_dev
+        self._devices: list[int] = []
+        """The device number of each level: a subvolume of btrfs has its own."""
+        self._mount = ""
         self._limiter = limiter
         self._levels = Levels()
         self._open: dict[int, int] = {}
@@ -103,8 +109,9 @@ class TreeWalk:
 
     def _walk(self, top: int) -> Iterator[None]:
         self._levels, self._above = Levels(), InodeSet()
+        self._devices, self._mount = [], mount_number(top)
         self._open[0] = top
-        yield from self._enter(b".", top, os.fstat(top).st_ino)
+        yield from self._enter(b".", top, os.fstat(top))
         while self._levels.depth >= 0:
             name = self._levels.pop()
             if name is not None:
@@ -124,13 +131,14 @@ class TreeWalk:
             return
         status = os.fstat(fd)
         # Mounted over since its name was read, or a bind mount of an ancestor, which would make the walk endless.
-        if status.st_dev != self._device or status.st_ino in self._above:
+        mounted = status.st_dev != self._devices[-1] and mount_number(fd) != self._mount
+        if mounted or _numbered(status) in self._above:
             os.close(fd)
         elif self._levels.full or self._above.full:
             self._walk_later(fd)
         else:
             self._limiter.spent(_DIRECTORY_COST)
-            yield from self._enter(name, fd, status.st_ino)
+            yield from self._enter(name, fd, status)
 
     def _walk_later(self, fd: int) -> None:
         if len(self._later) < _MAX_LATER and self._later_left > 0:
@@ -140,11 +148,12 @@ class TreeWalk:
             self.fault = TOO_LARGE
             os.close(fd)
 
-    def _enter(self, name: bytes, fd: int, inode: int) -> Iterator[None]:
+    def _enter(self, name: bytes, fd: int, status: os.stat_result) -> Iterator[None]:
         levels = self._levels
-        levels.enter(name, inode)
+        levels.enter(name, status.st_ino)
+        self._devices.append(status.st_dev)
         self._open[levels.depth] = fd
-        self._above.add(inode)
+        self._above.add(_numbered(status))
         # Level 0 stays open: `_reopen_from_top` starts there.
         far = self._open.pop(levels.depth - _OPEN_LEVELS, None) if levels.depth > _OPEN_LEVELS else None
         if far is not None:  # it is closed already if the walk came back up through `..`
@@ -153,7 +162,7 @@ class TreeWalk:
 
     def _leave(self) -> None:
         fd = self._open.pop(self._levels.depth)
-        self._above.discard(self._levels.leave())
+        self._above.discard(self._devices.pop() << _DEVICE_SHIFT | self._levels.leave())
         try:
             if self._levels.depth >= 0 and self._levels.depth not in self._open:
                 self._reopen_parent(fd)
@@ -177,8 +186,9 @@ class TreeWalk:
                 break
             os.close(fd)
             reached, fd = reached + 1, below
-        for lost in self._levels.inodes[reached + 1 :]:
-            self._above.discard(lost)
+        for device, lost in zip(self._devices[reached + 1 :], self._levels.inodes[reached + 1 :], strict=True):
+            self._above.discard(device << _DEVICE_SHIFT | lost)
+        del self._devices[reached + 1 :]
         self._levels.cut(reached)
         if reached:
             self._open[reached] = fd
@@ -190,7 +200,7 @@ class TreeWalk:
         if fd is None:
             return False
         status = os.fstat(fd)
-        if (status.st_dev, status.st_ino) == (self._device, self._levels.inodes[level]):
+        if (status.st_dev, status.st_ino) == (self._devices[level], self._levels.inodes[level]):
             return True
         os.close(fd)
         return False
@@ -225,7 +235,7 @@ class TreeWalk:
         """Count one slice of entries and return its length. This is the hot loop: one system call per entry."""
         if self._limiter.due:
             self._limiter.pause()
-        lstat, device = os.lstat, self._device
+        lstat, device = os.lstat, self._devices[-1]
         seen = blocks = inodes = 0
         for seen, entry in enumerate(entries, start=1):  # noqa: B007 - the last value is returned
             try:
@@ -235,7 +245,7 @@ class TreeWalk:
             except OSError as error:
                 self._leave_out(error)
                 continue
-            if status.st_dev != device:
+            if status.st_dev != device and not self._is_subvolume(directory, entry.name, status):
                 continue
             if status.st_mode & _KIND == _DIRECTORY:
                 batch.rows.append((entry.inode(), entry.name))
@@ -248,10 +258,24 @@ class TreeWalk:
         batch.cut()
         return seen
 
+    def _is_subvolume(self, directory: int, name: str, status: os.stat_result) -> bool:
+        """Whether an entry with another device number is no mount; asks nothing of what may be mounted there."""
+        if status.st_mode & _KIND != _DIRECTORY:
+            return False
+        self._limiter.spent(_DIRECTORY_COST)
+        try:
+            fd = os.open(name, OPEN_DIRECTORY | os.O_PATH, dir_fd=directory)
+        except OSError:
+            return False  # removed or replaced since
+        try:
+            return mount_number(fd) == self._mount
+        finally:
+            os.close(fd)
+
     def _counts_whole(self, file: os.stat_result) -> bool:
         """Whether a file with several links counts at this one; where that cannot be remembered, a share of it counts at each."""
         try:
-            return self._linked.add(file.st_ino)
+            return self._linked.add(_numbered(file))
         except NodeError:
             self._shared_blocks += file.st_blocks * _SHARE // file.st_nlink
             self._shared_inodes += _SHARE // file.st_nlink
@@ -269,6 +293,11 @@ def as_node_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise NodeError(f"disk usage: {os.strerror(error.errno or 0)}") from error
+
+
+def _numbered(file: os.stat_result) -> int:
+    """Return what tells a file from all others: each filesystem and subvolume numbers its own inodes."""
+    return file.st_dev << _DEVICE_SHIFT | file.st_ino
 
 
 def _open_below(directory: int, name: bytes) -> int | None:
@@ -349,51 +378,3 @@ def measure(directory: int, limiter: RateLimiter | None = None) -> DiskUsage:
     if walk.fault:
         raise PartlyCountedError(walk.counted, walk.fault)
     return walk.counted
-
-
-class FilesWalk:
-    """Counts the regular files directly in an open directory; subdirectories and the directory itself do not count."""
-
-    fault = ""
-
-    def __init__(self, directory: int, limiter: RateLimiter) -> None:
-        self._directory = directory
-        self._limiter = limiter
-        self._blocks = self._inodes = 0
-
-    @property
-    def counted(self) -> DiskUsage:
-        """The usage counted so far."""
-        return DiskUsage(self._blocks * BLOCK, self._inodes)
-
-    def steps(self) -> Generator[None, None, None]:
-        """Count; yields every few dozen entries. Raises `NodeError` for what cannot be read."""
-        with as_node_errors(), os.scandir(self._directory) as entries:
-            while names := [entry.name for entry in islice(entries, SLICE)]:
-                if self._limiter.due:
-                    self._limiter.pause()
-                for name in names:
-                    status = _lstat(name, self._directory)
-                    if status is not None and stat.S_ISREG(status.st_mode):
-                        self._blocks += status.st_blocks
-                        self._inodes += 1
-                self._limiter.spent(len(names))
-                yield
-
-
-def measure_file(directory: int, name: str) -> DiskUsage | None:
-    """Measure one regular file in an open directory; `None` if there is no regular file of that name."""
-    try:
-        status = _lstat(name, directory)
-    except OSError as error:
-        raise NodeError(f"disk usage of {name}: {os.strerror(error.errno or 0)}") from error
-    if status is None or not stat.S_ISREG(status.st_mode):
-        return None
-    return DiskUsage(status.st_blocks * BLOCK, 1)
-
-
-def _lstat(name: str, directory: int) -> os.stat_result | None:
-    try:
-        return os.lstat(name, dir_fd=directory)
-    except FileNotFoundError:
-        return None
