@@ -193,17 +193,13 @@ class StandardChooser:
 
     def _never_smaller(self, rows: Sequence[RankedPod], backed_off: dict[str, PodSkipped]) -> Mapping[str, PodSkipped]:
         """Drop the back-off of each owner whose pod holds more than the pod that would go instead."""
-        while self._shortage.measurable:
-            left = [row for row in rows if row.uid not in backed_off]
-            held = self._shortage.held[self._needed(left)[0].uid] if left else 0
-            larger = {
-                row.uid
-                for row in rows
-                if (skip := backed_off.get(row.uid)) is not None
-                and skip.reason is SkipReason.OWNER
-                and self._shortage.held[row.uid] > held
-                and left
-            }
+        if not self._shortage.measurable:
+            return backed_off
+        held = self._shortage.held
+        while left := [row for row in rows if row.uid not in backed_off]:
+            instead, _ = self._needed(left)
+            of_owners = [uid for uid, skip in backed_off.items() if skip.reason is SkipReason.OWNER]
+            larger = {uid for uid in of_owners if held[uid] > held[instead.uid]}
             if not larger:
                 break
             backed_off = {uid: skip for uid, skip in backed_off.items() if uid not in larger}
@@ -277,24 +273,42 @@ class StandardChooser:
             return None
         leaving = {each.uid for each in self._state.victims if each.is_leaving(self._now)}
         immovable = {uid for uid, skip in skips.items() if uid not in leaving and _is_immovable(skip)}
+        fixed = [row for row in rows if row.uid in immovable] if immovable else []
         if not self._shortage.measurable:
-            culprit = stalls_instead(victim, (row for row in rows if row.uid in immovable), self._shortage)
-            why, threshold = NoActionReason.PROTECTED_CULPRIT, self._shortage.threshold
-            if culprit is None:
-                return None
-            stays = why_it_stays(culprit.pod, self._state, self._config)
-            return NoAction(why=why, threshold=threshold, pod=culprit.pod, detail=f"stalls and {stays}")
-        suspects = [self._suspect(row) for row in rows if row.uid in immovable] if immovable else []
-        unmeasured, elsewhere = self._shortage.holdings.unmeasured, self._shortage.holdings.elsewhere
-        rest = unmeasured or elsewhere
-        # What neither is known to hold something nor grows is no culprit; what only the victim hides is its own.
-        if (rest is not None and (unmeasured is not None or rest.grown > 0)) and self._has_unmeasured(
-            [row for row in rows if row.uid != victim.uid]
-        ):
-            held = None if unmeasured is None else unmeasured.used
-            suspects.append(Suspect(pod=None, held=held, grown=rest.grown, rate=rest.rate, is_new=True))
+            return self._blamed_for_stall(victim, fixed)
+        suspects = [self._suspect(row) for row in fixed]
+        unmeasured = self._unmeasured_suspect([row for row in rows if row.uid != victim.uid])
+        if unmeasured is not None:
+            suspects.append(unmeasured)
         found = blamed(victim, candidates, suspects, self._shortage)
         return None if found is None else found[1]
+
+    def _blamed_for_stall(self, victim: RankedPod, fixed: Iterable[RankedPod]) -> NoAction | None:
+        """Return why no pod goes in the place of one that stalls and may not go; of a stall no pod holds an amount."""
+        culprit = stalls_instead(victim, fixed, self._shortage)
+        if culprit is None:
+            return None
+        stays = why_it_stays(culprit.pod, self._state, self._config)
+        return NoAction(
+            why=NoActionReason.PROTECTED_CULPRIT,
+            threshold=self._shortage.threshold,
+            pod=culprit.pod,
+            detail=f"stalls and {stays}",
+        )
+
+    def _unmeasured_suspect(self, others: Sequence[RankedPod]) -> Suspect | None:
+        """Return all pods together that were not measured; `None` where they neither are known to hold something nor grow.
+
+        `others` are the pods without the victim: what only the victim hides is its own.
+        """
+        unmeasured = self._shortage.holdings.unmeasured
+        level = unmeasured or self._shortage.holdings.elsewhere
+        if level is None or (unmeasured is None and level.grown <= 0):
+            return None
+        if not any(self._may_hold_more(row) for row in others):
+            return None
+        held = None if unmeasured is None else unmeasured.used
+        return Suspect(pod=None, held=held, grown=level.grown, rate=level.rate, is_new=True)
 
     def _suspect(self, row: RankedPod) -> Suspect:
         known = self._shortage.holdings.growing.get(row.uid)
@@ -319,19 +333,17 @@ class StandardChooser:
         bound = patience_with_budget(self._config, hard=self._shortage.threshold.hard)
         return self._now < budget.first_at + bound + BUDGET_RETRY
 
-    def _has_unmeasured(self, rows: Sequence[RankedPod]) -> bool:
-        """Whether any pod was not measured in this reading, or of a disk not the whole of it.
+    def _may_hold_more(self, row: RankedPod) -> bool:
+        """Whether a pod was not measured in this reading, or of a disk not the whole of it.
 
         One measured within the last minute counts with that (law Memory of readings), but it may have grown since. One of which
         nothing runs yet fills a disk at most, with its image.
         """
-        seen, on_disk = self._observation, self._shortage.on_disk
-        if any(
-            self._is_stale(row.uid) or (row.usage is None and (on_disk or not seen.runs_nothing(row.pod)))
-            for row in rows
-        ):
+        if self._is_stale(row.uid):
             return True
-        return on_disk and any(not is_whole(row.pod, seen.pod_stats.get(row.uid)) for row in rows)
+        if self._shortage.on_disk:
+            return row.usage is None or not is_whole(row.pod, self._observation.pod_stats.get(row.uid))
+        return row.usage is None and not self._observation.runs_nothing(row.pod)
 
     def _is_stale(self, uid: str) -> bool:
         holdings = self._shortage.holdings
