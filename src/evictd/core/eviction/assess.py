@@ -90,20 +90,12 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     if observation.node is None:
         state = replace(state, filesystems=filesystems)
         return NothingKnown(state=state, findings=(NoAction(why=NoActionReason.NO_STATS),))
-    thresholds = configured = configured_thresholds(config, filesystems or Filesystems())
-    untested: tuple[Threshold, ...] = ()
-    if filesystems is None:
-        # Memory and PIDs need no layout (docs/faults.md, 15).
-        of_disks = [each for each in configured if SIGNALS[each.signal].filesystem is not None]
-        untested = tuple(each for each in of_disks if each.operator is Operator.LESS_THAN)
-        thresholds = tuple(each for each in configured if SIGNALS[each.signal].filesystem is None)
-    elif not standard and first_pass:
-        # The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
-        thresholds = thresholds[: len(own_thresholds(config))]
+    configured = configured_thresholds(config, filesystems or Filesystems())
+    thresholds = _comparable(configured, filesystems, config, first_pass=first_pass)
     observations = signal_observations(observation.node)
     state = _after_reload(state, thresholds, observations) if standard else state
-    tested = _tested(thresholds, observations, config)
-    met = _met(tested, thresholds, observations, state, absent=observation.absent if standard else None)
+    compared = _compare(thresholds, observations, config)
+    met = _met(compared, thresholds, observations, state, absent=observation.absent if standard else None)
     # Only a number that was read again is new (kubernetes/kubernetes#51516): under Standard a signal that is unread once keeps
     # its last one.
     last_seen, before = observations, state.last_seen
@@ -113,8 +105,8 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
     fresh = thresholds_updated_stats(state.thresholds_met, observations, before)
     findings = (
         *(ContainerFsIgnored(threshold=t) for t in ignored_container_fs_thresholds(config.thresholds) if first_pass),
-        *_threshold_findings(tested, state, fresh, observation.absent, now=now),
-        *(SignalUnobserved(signal=each.signal, absent=False) for each in untested),
+        *_threshold_findings(compared, state, fresh, observation.absent, now=now),
+        *_awaiting_layout(configured, filesystems),
         *_missing_stats(observation, fresh),
         *((NoAction(why=NoActionReason.LAYOUT_UNKNOWN),) if filesystems is None else ()),
     )
@@ -124,6 +116,32 @@ def assess(state: State, observation: Observation, config: EvictionConfig, now: 
         observations=observations,
         due=sort_by_eviction_priority(fresh, as_kubelet=not standard),
         findings=findings,
+    )
+
+
+def _comparable(
+    configured: tuple[Threshold, ...], filesystems: Filesystems | None, config: EvictionConfig, *, first_pass: bool
+) -> tuple[Threshold, ...]:
+    """Return the thresholds to compare in this cycle: before the layout is known those that need none (docs/faults.md, 15).
+
+    The kubelet derives containerfs during its first cycle: what is replaced counts at once, what is new from the second.
+    """
+    if filesystems is None:
+        return tuple(each for each in configured if SIGNALS[each.signal].filesystem is None)
+    if config.policy is Policy.KUBELET and first_pass:
+        return configured[: len(own_thresholds(config))]
+    return configured
+
+
+def _awaiting_layout(
+    configured: tuple[Threshold, ...], filesystems: Filesystems | None
+) -> tuple[SignalUnobserved, ...]:
+    """Return a finding for each threshold of a disk that is not compared because the layout is not known yet."""
+    if filesystems is not None:
+        return ()
+    of_disks = (each for each in configured if SIGNALS[each.signal].filesystem is not None)
+    return tuple(
+        SignalUnobserved(signal=each.signal, absent=False) for each in of_disks if each.operator is Operator.LESS_THAN
     )
 
 
@@ -162,34 +180,37 @@ def _replacement(
     return next((each for each in same_kind if limit_of(each, seen) >= limit_of(old, seen)), None)
 
 
-class _Tested(NamedTuple):
-    """A threshold as compared with what was read of its signal."""
+class _Comparison(NamedTuple):
+    """A threshold and what was read of its signal."""
 
     threshold: Threshold
     seen: SignalObservation | None
+    """`None` where the signal was not read; then nothing is met."""
     limit: Quantity
     led: bool
+    """Whether it is acted on before it is crossed (`time_left.is_led`)."""
     met: bool
+    """Whether it is crossed, or led."""
 
 
-def _tested(
+def _compare(
     thresholds: tuple[Threshold, ...], observations: Mapping[Signal, SignalObservation], config: EvictionConfig
-) -> list[_Tested]:
+) -> list[_Comparison]:
     """Compare each threshold with its signal, once in a cycle; an inert one (`Operator.NONE`) is left out."""
-    tested = []
+    compared = []
     for threshold in thresholds:
         if threshold.operator is not Operator.LESS_THAN:
             continue
         if (seen := observations.get(threshold.signal)) is None:
-            tested.append(_Tested(threshold, None, ZERO, led=False, met=False))
+            compared.append(_Comparison(threshold, None, ZERO, led=False, met=False))
             continue
         limit, led = limit_of(threshold, seen), seen.fill_rate is not None and is_led(threshold, seen, config)
-        tested.append(_Tested(threshold, seen, limit, led, met=led or seen.available < limit))
-    return tested
+        compared.append(_Comparison(threshold, seen, limit, led, met=led or seen.available < limit))
+    return compared
 
 
 def _met(
-    tested: Iterable[_Tested],
+    compared: Iterable[_Comparison],
     thresholds: tuple[Threshold, ...],
     observations: Mapping[Signal, SignalObservation],
     state: State,
@@ -205,7 +226,7 @@ def _met(
         # What was met and could not be read this time is not known to be over (docs/faults.md, 28).
         settled = absent | observations.keys()
         kept += tuple(each for each in state.thresholds_first_observed_at if each.signal not in settled)
-    now_met = tuple(each.threshold for each in tested if each.met)
+    now_met = tuple(each.threshold for each in compared if each.met)
     if not kept:
         return now_met
     met = merge_thresholds(now_met, kept)
@@ -243,12 +264,12 @@ def _remember(
 
 
 def _threshold_findings(
-    tested: Iterable[_Tested], state: State, fresh: tuple[Threshold, ...], absent: frozenset[Signal], *, now: int
+    compared: Iterable[_Comparison], state: State, fresh: tuple[Threshold, ...], absent: frozenset[Signal], *, now: int
 ) -> list[Finding]:
     first_observed_at = {threshold.identity: at for threshold, at in state.thresholds_first_observed_at.items()}
     stale = {threshold.identity for threshold in state.thresholds_met} - {threshold.identity for threshold in fresh}
     findings: list[Finding] = []
-    for threshold, seen, limit, led, met in tested:
+    for threshold, seen, limit, led, met in compared:
         if seen is None:
             findings.append(SignalUnobserved(signal=threshold.signal, absent=threshold.signal in absent))
             continue
