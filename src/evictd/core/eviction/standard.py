@@ -251,32 +251,44 @@ class _Cycle:
 
     def owed(self, threshold: Threshold) -> bool:
         """Wait for owed bytes: all of a victim for this supply or a collection, and of other victims as much as suffices."""
-        seen, device, now = self._seen(threshold), device_of(threshold.signal, self.layout), self.draft.now
-        if self._noted(
-            waiting_for_removed_pods(threshold, seen, self.observation, self.state, layout=self.layout, now=now)
-        ):
-            if device is not None and self.observation.removes_pods:
-                self.state = with_fields(self.state, collections=without_tried(self.state.collections, device))
+        if self._awaits_removed_pods(threshold):
             return True
-        if (collection := self._collection(threshold)) is None and not self.state.victims:
+        debtors = self._debtors(threshold)
+        if debtors:
+            self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail=", ".join(debtors))
+        return bool(debtors)
+
+    def _awaits_removed_pods(self, threshold: Threshold) -> bool:
+        """Note that removed pods still hold something; a collection that found nothing because of them is made again after."""
+        seen, layout, now = self._seen(threshold), self.layout, self.draft.now
+        if not self._noted(
+            waiting_for_removed_pods(threshold, seen, self.observation, self.state, layout=layout, now=now)
+        ):
             return False
+        device = device_of(threshold.signal, layout)
+        if device is not None and self.observation.removes_pods:
+            self.state = with_fields(self.state, collections=without_tried(self.state.collections, device))
+        return True
+
+    def _debtors(self, threshold: Threshold) -> list[str]:
+        """Return the names of what owes bytes that this threshold waits for; empty where it waits for none."""
+        collection, now = self._collection(threshold), self.draft.now
+        if collection is None and not self.state.victims:
+            return []
         supply = supply_of(threshold.signal, self.layout)
         available = self.available.get(supply)
-        owes = still_frees(collection, threshold.signal, available, presses=self._cannot_wait(threshold), now=now)
-        pending = ["node-level reclaim"] if owes else []
-        pressing = is_pressing(threshold, seen)
+        presses = self._cannot_wait(threshold)
+        frees = still_frees(collection, threshold.signal, available, presses=presses, now=now)
+        pressing = is_pressing(threshold, self._seen(threshold))
         in_time = (v for v in self.state.victims if concerns(v, supply) and not is_late(v, threshold, self.state))
-        waited_for = [v for v in in_time if is_awaited(v, supply, now, pressing=pressing)]
-        found = amounts_owed(waited_for, supply, available, now)
-        amounts = [(v, found[v.uid]) for v in waited_for]
-        pending += [v.full_name for v, amount in amounts if amount != 0 and self._holds_up(v, threshold)]
-        others = [(v.full_name, amount) for v, amount in amounts if amount]
-        if others and not pending and self._missing(threshold) <= sum(amount for _, amount in others):
-            pending = [name for name, _ in others]
-        if not pending:
-            return False
-        self.draft.no_action(NoActionReason.WAITING_FOR_RELEASE, threshold, detail=", ".join(pending))
-        return True
+        awaited = [v for v in in_time if is_awaited(v, supply, now, pressing=pressing)]
+        owed = amounts_owed(awaited, supply, available, now)
+        debtors = ["node-level reclaim"] if frees else []
+        debtors += [v.full_name for v in awaited if owed[v.uid] != 0 and self._holds_up(v, threshold)]
+        if debtors:
+            return debtors
+        suffices = self._missing(threshold) <= sum(owed[v.uid] or 0 for v in awaited)
+        return [v.full_name for v in awaited if owed[v.uid]] if suffices else []
 
     def drop_page_cache(self, threshold: Threshold) -> bool:
         """Have clean file pages of pods dropped before one of them goes, and wait for it."""
