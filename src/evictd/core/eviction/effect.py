@@ -95,24 +95,28 @@ def follow_effects(state: State, gone: Sequence[Victim], available: Mapping[Sign
         if victim.cause is not None:
             effects.setdefault(victim.cause, []).append(_effect(victim, victim.cause, now))
     later = {victim.uid: victim for victim in state.in_flight if victim.volumes_at is not None}
-    followed = {
-        supply: kept
+    kept = {
+        supply: _kept(_extended(each, supply, later), available.get(supply), paused=supply in state.pauses, now=now)
         for supply, each in effects.items()
-        if (
-            kept := _kept(_extended(each, supply, later), available.get(supply), paused=supply in state.pauses, now=now)
-        )
     }
     pauses = {
         supply: pause
         for supply, pause in state.pauses.items()
-        if (supply not in state.clear_since or now - state.clear_since[supply] < CLEAR)
-        and not (
-            _growth_has_ended(followed.get(supply, ()), state.holdings.get(supply), available.get(supply), now)
-            if pause.for_growth
-            else _retry_helped(followed.get(supply, ()), pause)
-        )
+        if not _has_ended(pause, supply, state, kept.get(supply, ()), available.get(supply), now=now)
     }
-    return replace(state, effects=followed, pauses=pauses)
+    return replace(state, effects={supply: each for supply, each in kept.items() if each}, pauses=pauses)
+
+
+def _has_ended(
+    pause: Pause, supply: Signal, state: State, effects: Sequence[Effect], available: int | None, *, now: int
+) -> bool:
+    """Whether evictions for a supply go on: it was clear for a minute, or what the pause began for is over."""
+    clear_since = state.clear_since.get(supply)
+    if clear_since is not None and now - clear_since >= CLEAR:
+        return True
+    if pause.for_growth:
+        return _growth_has_ended(effects, state.holdings.get(supply), available, now)
+    return _retry_helped(effects, pause)
 
 
 def _retry_helped(effects: Sequence[Effect], pause: Pause) -> bool:
