@@ -39,8 +39,6 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 
-NO_NOISE = 2
-"""Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
 HOLDS_MORE, GREW_MORE = "holds more than all of them", "grew more than all of them"
 LIKE_THE_CULPRIT = 2
 """A candidate with half of what the culprit holds is a cause as well, if it exceeds its request or where pods request nothing
@@ -113,7 +111,7 @@ def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, 
     if suspect.held is not None and suspect.held > held:
         return True
     growths = ((suspect.grown, grown), (suspect.taken, taken))
-    return any(own > others and own * NO_NOISE >= shortage.missing for own, others in growths)
+    return any(own > others and not shortage.is_noise(own) for own, others in growths)
 
 
 def _with_growth_of(suspect: Suspect, candidates: Sequence[RankedPod], shortage: Shortage) -> int:

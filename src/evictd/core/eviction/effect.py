@@ -74,8 +74,6 @@ MORE_THAN_MEASURED = (5, 4)
 LEAST_FREE = 20
 """Growth is not judged with less than a twentieth of the target free: a writer that has filled a disk no longer grows. Then a
 successor slightly over its request may go again as well."""
-NO_NOISE = 2
-"""As in `blame`."""
 LEAK = 8
 """A pod that grew by an eighth of what it holds within about a minute leaks, or has just begun. Without this bound all pods
 over their requests went beside a host that grows slowly, one a minute, because each had grown a little."""
@@ -298,7 +296,7 @@ def why_in_vain(state: State, supply: Signal, pause: Pause) -> str:
 
 def elsewhere_grows(shortage: Shortage) -> bool:
     """Whether growth outside the evictable pods is more than twice theirs, and no noise beside the missing amount."""
-    return grows_elsewhere(shortage.holdings) and _growth_without_end(shortage.holdings) * NO_NOISE >= shortage.missing
+    return grows_elsewhere(shortage.holdings) and not shortage.is_noise(_growth_without_end(shortage.holdings))
 
 
 def may_go_paused(
@@ -359,7 +357,7 @@ def _leaks_as_well(row: RankedPod, shortage: Shortage) -> bool:
     Measured by itself: beside a host that grows fast no leak of a pod is a large part of all growth.
     """
     grown, held = shortage.grown_of(row.uid), shortage.held.get(row.uid, 0)
-    is_leak = grown * LEAK >= held and grown * NO_NOISE >= shortage.missing
+    is_leak = grown * LEAK >= held and not shortage.is_noise(grown)
     return shortage.exceeds(row) and is_leak and held >= shortage.missing
 
 

@@ -39,6 +39,8 @@ ends differently."""
 LIKE_THE_LARGEST = 2
 """For a resource that pods do not request, a pod with half the holdings of the largest pod is as much a cause as that pod."""
 
+NOISE = 2
+"""Growth of less than a half of what is missing says nothing of the cause (with 1 or 10 no incident ends differently)."""
 MOSTLY_OVER = 2
 """A pod with twice its request is the cause again when its owner creates it again. One slightly over its request was evicted 60
 times in 70 s beside a pod that grew within its request."""
@@ -132,6 +134,10 @@ class Shortage:
         if self.crossing is None or uid not in self.holdings.used:
             return 0
         return max(grown_since(uid, self.holdings, self.crossing), 0)
+
+    def is_noise(self, growth: int) -> bool:
+        """Whether growth is too small beside the missing amount to say anything of the cause."""
+        return growth * NOISE < self.missing
 
     def mostly_grows(self, uid: str) -> bool:
         """Whether a pod makes at least half of all growth."""
