@@ -11,10 +11,10 @@ quick stop (`QUICK`).
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from evictd.codec.reading_record import Chosen, RecordedCycle
-from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.time_left import grace_limit, led_limit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
+from evictd.core.model.state import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.units.duration import MINUTE, SECOND
 
 RESERVE = {

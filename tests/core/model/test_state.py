@@ -22,3 +22,8 @@ def test_the_activity_of_the_ledger() -> None:
     assert State(in_flight=(leaving, gone)).activity is PhaseName.CLEANING_UP
     assert State(in_flight=(gone,)).activity is PhaseName.WATCHING
     assert State(phase=CleaningUp(until=1)).activity is PhaseName.CLEANING_UP
+
+
+def test_a_victim_with_the_grace_of_a_hard_threshold_or_less_is_hard() -> None:
+    """Its end needs no consent of the API server."""
+    assert [Victim(uid="a", grace_period_seconds=grace).is_hard for grace in (0, 1, 2)] == [True, True, False]

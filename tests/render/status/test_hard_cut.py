@@ -5,10 +5,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.time_left import STOP_TIME
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
+from evictd.core.model.state import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.status.hard_cut import _CUT_TO, _KUBELET, _STOP_TIME, cut_at_hard, cut_in, entry_of, next_cut_at_hard
 from evictd.render.status.view import status_view

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from evictd.act.actuator import Progress
 from evictd.act.node_actuation import NodeActuation, grace_left, victims_of
-from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.gc.container_gc import PodLifecycles, with_api_pods
 from evictd.core.model.decision import (
     Decision,
@@ -168,7 +167,7 @@ class ClusterActuator:
         if self._previous is None:
             self._previous = {victim.uid: victim for victim in state.in_flight}
             for victim in self._previous.values():
-                if victim.uid not in own and (_is_hard(victim) or victim.counted):
+                if victim.uid not in own and (victim.is_hard or victim.counted):
                     self._cluster.events.record_again(victim, reading.now)
         tracked = victims_of(state)
         left = [each for uid, each in self._previous.items() if uid not in own]
@@ -184,7 +183,7 @@ class ClusterActuator:
         pods = self._cluster.watch.snapshot
         entry = pods.pods.get(victim.uid)
         if entry is not None and not entry.terminal and entry.pod.deletion_grace_period_seconds is None:
-            self._cluster.evictor.resume(_decision(entry.pod, victim, reading.now), reading.now, hard=_is_hard(victim))
+            self._cluster.evictor.resume(_decision(entry.pod, victim, reading.now), reading.now, hard=victim.is_hard)
             return True
         return pods.synced
 
@@ -195,12 +194,7 @@ class ClusterActuator:
 
 def _needs_no_answer(victim: Victim) -> bool:
     """Whether the API server's consent is not needed: the eviction is hard, or the pod has stopped already."""
-    return _is_hard(victim) or victim.gone_at is not None
-
-
-def _is_hard(victim: Victim) -> bool:
-    """Whether the API server was not asked: only a hard threshold gives so short a grace period."""
-    return victim.grace_period_seconds <= IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
+    return victim.is_hard or victim.gone_at is not None
 
 
 def _decision(pod: Pod, victim: Victim, now: int) -> EvictPod:

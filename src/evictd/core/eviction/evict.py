@@ -6,7 +6,6 @@ The message, the event's annotations and the DisruptionTarget condition are the 
 
 from collections.abc import Iterable, Iterator
 
-from evictd.core.eviction.ledger import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.eviction.page_cache import file_pages
 from evictd.core.eviction.time_left import fit_grace
 from evictd.core.frozen import frozen
@@ -17,6 +16,7 @@ from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import Pod, Toleration
 from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, QOSClass, has_pod_level_resources
 from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource
+from evictd.core.model.state import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.model.stats import ContainerStats, PodStats
 from evictd.core.model.threshold import Threshold, limit_of
 from evictd.core.units.duration import format_duration

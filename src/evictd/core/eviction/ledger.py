@@ -39,7 +39,6 @@ from evictd.core.model.state import State, Victim
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 
-IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS = 1
 POD_KILL_TIMEOUT = 10 * SECOND
 """The least the kubelet waits for a kill; otherwise one and a half times the grace period."""
 OWN_LIMITS_TIMEOUT = 60 * SECOND
@@ -240,17 +239,15 @@ def _with_deadline(victim: Victim, observation: Observation, now: int) -> Victim
 
 def is_proposal(victim: Victim, outcomes: Outcomes) -> bool:
     """Whether a victim of a soft threshold goes only if the API server agrees, and it has not yet."""
-    soft = victim.grace_period_seconds > IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
-    return soft and victim.gone_at is None and victim.uid in outcomes.unanswered
+    return not victim.is_hard and victim.gone_at is None and victim.uid in outcomes.unanswered
 
 
 def is_asked_for(victim: Victim, state: State, outcomes: Outcomes, now: int) -> bool:
     """Whether a victim awaits the API server's answer; of this cycle's choice none is known, which counts after a refusal."""
     if is_proposal(victim, outcomes):
         return True
-    soft = victim.grace_period_seconds > IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
     new = victim.chosen_at == now and not victim.counted and victim.gone_at is None
-    return soft and new and bool(state.backoff.budgets)
+    return not victim.is_hard and new and bool(state.backoff.budgets)
 
 
 def withdraw_proposals(

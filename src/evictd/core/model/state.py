@@ -20,6 +20,9 @@ from evictd.core.model.observation import Filesystems, Observation, SignalObserv
 from evictd.core.model.signal import Filesystem, NodeCondition, Resource, Signal
 from evictd.core.model.threshold import Threshold
 
+IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS = 1
+"""The grace period that a hard threshold gives (kubelet `immediateEvictionGracePeriodSeconds`)."""
+
 
 class PhaseName(Enum):
     """Activity on a node, for metrics and pages (`State.activity`); the phases of policy Kubelet have the same names."""
@@ -109,6 +112,11 @@ class Victim:
     message: str = ""
     """Message and condition of the eviction, to write the status of a stopped victim after a restart."""
     condition: PodCondition | None = None
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether it goes without the API server's consent: only a soft threshold gives more grace than a hard one."""
+        return self.grace_period_seconds <= IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 
     def is_leaving(self, now: int) -> bool:
         """Whether it is not gone yet, and still within its time."""

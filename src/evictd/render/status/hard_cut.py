@@ -11,7 +11,7 @@ Document = Mapping[str, Any]
 # Plain values: importing the decisions takes a third of the time of `status`.
 _KUBELET = "Kubelet"
 _CUT_TO = 1
-"""Seconds: `core.eviction.ledger.IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS`."""
+"""Seconds: `core.model.state.IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS`."""
 _STOP_TIME = 0.5
 """Seconds: `core.eviction.time_left.STOP_TIME`."""
 
