@@ -78,16 +78,37 @@ def rank(
     Under Standard `preferences` come after "exceeds its request" and before the priority, so that they never make a pod within
     its request go before one that exceeds its own (law Fairness).
     """
-    meter = usage_meter(signal, layout)
     if signal is Signal.SWAP_AVAILABLE:
         by_memory = rank(Signal.MEMORY_AVAILABLE, pods, stats, layout, policy, preferences=preferences)
         return in_order(_by_swap(row, stats.get(row.uid)) for row in by_memory)
+    pods = tuple(pods)
+    usages = _usages(signal, pods, stats, layout, policy, holdings=holdings, now=now)
+    rows = _rows(signal, policy, zip(pods, usages, strict=True))
+    if signal in STALLS:
+        rows = _by_stall(rows, STALLS[signal], stats)
+    if preferences != NO_PREFERENCES and policy is Policy.STANDARD:
+        rows = [row._replace(preference=_preference(row.pod, preferences)) for row in rows]
+    return in_order(rows)
+
+
+def _usages(
+    signal: Signal,
+    pods: Iterable[Pod],
+    stats: Mapping[str, PodStats],
+    layout: Layout,
+    policy: Policy,
+    *,
+    holdings: SupplyHoldings,
+    now: int,
+) -> list[int | None]:
+    """Return the usage that each pod is ranked by: as measured now, or at least what it was measured to hold lately."""
+    meter = usage_meter(signal, layout)
     # The kubelet takes 0 for what is missing from a pod's stats; under Standard such a pod is not measured for this signal.
     unread = 0 if policy is Policy.KUBELET else None
     # Else a pod that was swapped out looks small, although it is the one that uses most (kubernetes/kubernetes#129578).
     with_swap = policy is Policy.STANDARD and SIGNALS[signal].resource is Resource.MEMORY
 
-    pods, used = tuple(pods), list[int | None]()
+    used = list[int | None]()
     known, known_now = holdings.used, holdings.measured_at(now)
     for pod in pods:
         uid = pod.uid
@@ -103,12 +124,7 @@ def rank(
         elif with_swap and (memory := found.memory) is not None and memory.swap_bytes:
             usage += memory.swap_bytes
         used.append(usage)
-    rows = _rows(signal, policy, zip(pods, used, strict=True))
-    if signal in STALLS:
-        rows = _by_stall(rows, STALLS[signal], stats)
-    if preferences != NO_PREFERENCES and policy is Policy.STANDARD:
-        rows = [row._replace(preference=_preference(row.pod, preferences)) for row in rows]
-    return in_order(rows)
+    return used
 
 
 def in_order(rows: Iterable[RankedPod]) -> tuple[RankedPod, ...]:
@@ -282,14 +298,13 @@ def _disk_measure(parts: frozenset[Part], unit: int) -> Callable[[Pod, PodStats]
     has: what is known is then not all. Where no part counts every pod uses nothing.
     """
     with_rootfs, with_logs, with_volumes = (part in parts for part in Part)
-    in_bytes = (
-        unit == 0
-    )  # parts are read by their places in the named tuples: by name, or unpacked, it takes a third longer
+    in_bytes = unit == 0
 
     def measure(pod: Pod, stats: PodStats) -> tuple[int | None, int]:
         if with_volumes and not pod.volumes_known:
             return None, 0
         total = count = 0
+        # Parts are read by their places in the named tuples: by name, or unpacked, it takes a third longer.
         if with_rootfs or with_logs:
             for container in stats.containers:
                 if with_rootfs and (layer := container[2]) is not None and (used := layer[unit]) is not None:
