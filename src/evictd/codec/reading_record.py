@@ -5,7 +5,7 @@ cycle's own findings: what was available of each signal, and its thresholds as a
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 import msgspec
 
@@ -100,8 +100,9 @@ class RecordedCycle:
     conditions: frozenset[str] | None = None
     """The types of the node conditions that this cycle reported; `None` where it reported no change."""
     memory_lead: bool = False
+    """Whether `memory.lead` was `Auto`."""
     disk_lead: bool = False
-    """Whether `memory.lead` and `disk.lead` were `Auto`."""
+    """Whether `disk.lead` was `Auto`."""
     max_pod_grace: int = 0
     """`evictionMaxPodGracePeriod` in seconds."""
     killed: Mapping[str, int] = field(default_factory=dict)
@@ -116,6 +117,10 @@ class _Threshold(_Part, frozen=True):
     signal: str
     grace_period_nanoseconds: int = 0
     origin: str = ""
+
+    @property
+    def hard(self) -> bool:
+        return self.grace_period_nanoseconds == 0
 
 
 class _Finding(_Part, frozen=True):
@@ -196,6 +201,7 @@ class _Line(_Part, frozen=True):
 _IN_VAIN = NoActionReason.EVICTIONS_DO_NOT_HELP.value
 _JUST_BEFORE = 15
 """Seconds before a cycle in which its readings give a rate: of older ones the growth can be over."""
+_UNREAD = SignalLevel(available=0, capacity=0)
 _DERIVED = Origin.DERIVED.value
 _LINE = msgspec.json.Decoder(_Line)
 
@@ -239,24 +245,23 @@ def decode_reading(line: bytes) -> RecordedCycle:
 
 
 def _levels(findings: tuple[_Finding, ...]) -> dict[Signal, SignalLevel]:
+    """Return each signal with its thresholds; a signal has a finding for the hard and one for the soft threshold."""
     levels: dict[Signal, SignalLevel] = {}
     for found in findings:
         if found.kind != "Threshold" or found.threshold is None:
             continue
         if (signal := signal_named(found.threshold.signal)) is None:
             continue
-        limit = parse_quantity(found.limit).value()
-        before = levels.get(signal)
-        is_hard = found.threshold.grace_period_nanoseconds == 0
-        is_derived = found.threshold.origin == _DERIVED
-        levels[signal] = SignalLevel(
+        limit, derived = parse_quantity(found.limit).value(), found.threshold.origin == _DERIVED
+        level = replace(
+            levels.get(signal, _UNREAD),
             available=parse_quantity(found.available).value(),
             capacity=parse_quantity(found.capacity).value(),
-            hard=limit if is_hard else None if before is None else before.hard,
-            derived=is_derived if is_hard else before is not None and before.derived,
-            soft=limit if not is_hard else None if before is None else before.soft,
-            soft_derived=is_derived if not is_hard else before is not None and before.soft_derived,
         )
+        if found.threshold.hard:
+            levels[signal] = replace(level, hard=limit, derived=derived)
+        else:
+            levels[signal] = replace(level, soft=limit, soft_derived=derived)
     return levels
 
 
@@ -303,26 +308,28 @@ def _uncovered(amounts: RecordedAmounts, levels: dict[Signal, SignalLevel]) -> d
     }
 
 
-def _chosen(wire: _Line) -> list[Chosen]:
-    return [
-        Chosen(
-            uid=each.pod.uid,
-            pod=f"{each.pod.namespace}/{each.pod.name}",
-            signal=Signal(each.because.threshold.signal),
-            hard=each.because.threshold.grace_period_nanoseconds == 0,
+def _chosen(wire: _Line) -> Iterator[Chosen]:
+    """Yield the evictions for pressure that begin in this cycle."""
+    for each in wire.decisions:
+        pod, threshold = each.pod, each.because.threshold
+        if each.kind != "EvictPod" or each.shortens or pod is None or threshold is None:
+            continue
+        rows = _ranked(wire.findings, threshold.signal)
+        recorded = _recorded(wire.observation.pods, pod)
+        yield Chosen(
+            uid=pod.uid,
+            pod=f"{pod.namespace}/{pod.name}",
+            signal=Signal(threshold.signal),
+            hard=threshold.hard,
             fill_rate=each.because.fill_rate or 0,
             stays=wire.extra.dry_run,
             fitted=each.because.grace_fitted,
-            next_uid=uid_behind(rows := _ranked(wire.findings, each.because.threshold.signal), each.pod.uid),
-            overtaken=overtaken(rows, each.pod.uid),
-            owner=f"{each.pod.namespace}/{of.metadata.owner}" if of.metadata.owner else "",
+            next_uid=uid_behind(rows, pod.uid),
+            overtaken=overtaken(rows, pod.uid),
+            owner=f"{pod.namespace}/{recorded.metadata.owner}" if recorded.metadata.owner else "",
             grace=each.grace_period_seconds,
-            own_grace=of.spec.termination_grace_period_seconds,
+            own_grace=recorded.spec.termination_grace_period_seconds,
         )
-        for each in wire.decisions
-        if each.kind == "EvictPod" and not each.shortens and each.pod and each.because.threshold
-        for of in [_recorded(wire.observation.pods, each.pod)]
-    ]
 
 
 def _recorded(pods: tuple[_OwnedPod, ...], pod: _Pod) -> _OwnedPod:
