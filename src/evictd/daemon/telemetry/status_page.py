@@ -166,48 +166,51 @@ def _phase_detail(snapshot: Snapshot, now: int) -> dict[str, Any]:
 def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any]]:
     node = view.observation.node
     seen = {} if node is None else signal_observations(node)
-    wanted = {finding.threshold.signal for finding in view.thresholds}
     answers, reasons = {answer.signal: answer for answer in view.answers}, next_reasons(view)
     entries: list[dict[str, Any]] = []
     for signal in Signal:
-        reading: dict[str, Any]
+        findings = tuple(each for each in view.thresholds if each.threshold.signal is signal)
+        thresholds = [_threshold(snapshot, each, now) for each in findings]
+        level: dict[str, Any]
         if signal in view.unobserved:
-            reading = {"observed": False, "absent": view.unobserved[signal]}
-        elif signal in seen and signal in wanted:
-            reading = {
+            level = {"observed": False, "absent": view.unobserved[signal], "thresholds": thresholds}
+        elif signal in seen and findings:
+            level = {
                 "observed": True,
                 "available": seen[signal].available.value(),
                 "capacity": seen[signal].capacity.value(),
+                **stated_rate(thresholds, snapshot.trends.signals.get(signal, Trend()), now),
             }
         else:
             continue
+        entry = {"signal": signal.value, **level}
         answer = answers.get(signal)
-        findings = tuple(each for each in view.thresholds if each.threshold.signal is signal)
-        found = [_threshold(snapshot, each, now) for each in findings]
-        stated = (
-            stated_rate(found, snapshot.trends.signals.get(signal, Trend()), now)
-            if reading["observed"]
-            else {"thresholds": found}
-        )
-        entry = {"signal": signal.value, **reading, **stated}
         entries.append(
             {
                 **entry,
                 "measuresForSeconds": _measures_for(snapshot, signal, now),
-                "reclaimsFirst": answer is not None and answer.reclaims_first,
-                "waitsForPages": None if answer is None else answer.waits_for_pages,
-                "leavesFirst": [] if answer is None else list(answer.leaves_first),
-                "notOfPods": None if answer is None else answer.not_of_pods,
-                "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
-                "growing": (growing := growing_document(answer, stated["thresholds"], snapshot)),
-                "beyondPods": None if growing else taken_beyond_pods(answer, stated, snapshot),
-                **_with_host_path(answer, snapshot),
+                **_answer_document(answer, entry, snapshot),
                 **next_document(answer, reasons.get(signal, ""), snapshot, now, entry),
                 "nextIfItGrows": goes_if_growth_lasts(answer, findings, entry, snapshot),
-                "nextIfItStops": goes_if_growth_ended(answer, findings, stated, snapshot),
+                "nextIfItStops": goes_if_growth_ended(answer, findings, entry, snapshot),
             }
         )
     return entries
+
+
+def _answer_document(answer: NextUp | None, entry: dict[str, Any], snapshot: Snapshot) -> dict[str, Any]:
+    """Return what comes before the eviction for a signal, who holds it and who takes it; `entry` has its level and thresholds."""
+    growing = growing_document(answer, entry["thresholds"], snapshot)
+    return {
+        "reclaimsFirst": answer is not None and answer.reclaims_first,
+        "waitsForPages": None if answer is None else answer.waits_for_pages,
+        "leavesFirst": [] if answer is None else list(answer.leaves_first),
+        "notOfPods": None if answer is None else answer.not_of_pods,
+        "attribution": attribution_document(None if answer is None else answer.held, snapshot.wall),
+        "growing": growing,
+        "beyondPods": None if growing else taken_beyond_pods(answer, entry, snapshot),
+        **_with_host_path(answer, snapshot),
+    }
 
 
 def _measures_for(snapshot: Snapshot, signal: Signal, now: int) -> float | None:
