@@ -24,6 +24,7 @@ from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 PER_SECOND = 5
 _CLOSE_SECONDS = 1.0
+"""How long `close` waits for a request under way."""
 CONFLICT = 409
 
 Call = Callable[[], None]
@@ -105,12 +106,14 @@ class RequestQueue:
         self._clocks = clocks
         self._backoff = RetryBackoff(clocks.random)
         self._sent: deque[int] = deque(maxlen=PER_SECOND)
-        self._closed_until = 0
+        self._paused_until = 0
+        """Time until which nothing is sent, because the last request did not reach the server."""
         self._changed = threading.Event()
         self._stop = False
         self._on_idle: Callable[[], None] = _nothing
         self._thread = threading.Thread(target=self._run, name="api-requests", daemon=True)
         self._away = ""
+        """The error of the last request, if it did not reach the server."""
         self.on_return: Callable[[], None] = _nothing
         """Called when a request reached the server after others had not."""
 
@@ -134,7 +137,7 @@ class RequestQueue:
 
     def retry(self) -> None:
         """End the pause of a server that was away; from any thread."""
-        self._closed_until = 0
+        self._paused_until = 0
         self.notify()
 
     def stop(self) -> None:
@@ -171,11 +174,11 @@ class RequestQueue:
         again = None
         if self._polled is not None and not self._guard.rests("poll", now):
             again = self._guard.run("poll", partial(self._polled.advance, now), now, otherwise=None)
-        opens = self._closed_until
+        paused_until = self._paused_until
         if len(self._sent) == self._sent.maxlen:
-            opens = max(opens, self._sent[0] + SECOND)
-        if now < opens:
-            return max(0, min(opens, again or opens) - now)
+            paused_until = max(paused_until, self._sent[0] + SECOND)
+        if now < paused_until:
+            return max(0, min(paused_until, again or paused_until) - now)
         for turn in self._turns:
             if now >= turn.not_before and not self._guard.rests(id(turn), now) and self._serve(turn, now):
                 return 0
@@ -216,7 +219,7 @@ class RequestQueue:
                 self._postpone(turn, error, error.retry_after_seconds)
             else:
                 self._away = str(error)
-                self._closed_until = self._clocks.now() + self._backoff.next(error.retry_after_seconds)
+                self._paused_until = self._clocks.now() + self._backoff.next(error.retry_after_seconds)
         except ApiRefusedError as error:
             self._reached()
             if error.status == CONFLICT:
