@@ -155,9 +155,7 @@ class PodUsageReader:
             deleted_local=None if disk is None else disk.deleted_local,
             disk_at_least=disk is not None and disk.at_least,
             layers_time=_layers_time(members, disk, sources),
-            io=None
-            if (psi := self._stall(pod, path, StalledResource.IO, sources)) is None
-            else IOStats(time=sources.now, psi=psi),
+            io=self._io(pod, path, sources),
         )
 
     def _memory(self, pod: Pod, path: str | None, sources: UsageSources, *, expected: bool) -> MemoryStats | None:
@@ -197,6 +195,10 @@ class PodUsageReader:
             sources.problems.add(f"{resource.value} pressure of {pod.full_name}", error)
             return None
         return PSIStats(lines.get("full"), lines.get("some")) if lines else None
+
+    def _io(self, pod: Pod, path: str | None, sources: UsageSources) -> IOStats | None:
+        psi = self._stall(pod, path, StalledResource.IO, sources)
+        return None if psi is None else IOStats(time=sources.now, psi=psi)
 
     def _tasks(self, pod: Pod, path: str | None, sources: UsageSources, *, expected: bool) -> int | None:
         if path is None:
