@@ -155,10 +155,10 @@ class NodeStatsReader:
         """Take one reading.
 
         `pods` are the active pods; unknown volumes and requests are looked for in the kubelet's directory. `runtime` is `None` if
-        it did not answer or there is none. `near` names the
-        filesystems that are near a threshold: only then are pods measured that have no limit of their own, and again when their
-        numbers are older than `walk_age`. `stalls` are the stall signals with a threshold; the pods' own stalls are read while
-        one of them is not zero. Without `disks_anew` the filesystems are those read last. `formula`: that of `memory.available`.
+        it did not answer or there is none. `near` names the filesystems that are near a threshold: only then are pods measured
+        that have no limit of their own, and again when their numbers are older than `walk_age`. `stalls` are the stall signals
+        with a threshold; the pods' own stalls are read while one of them is not zero. Without `disks_anew` the filesystems are
+        those read last. `formula`: that of `memory.available`.
         """
         problems = self._begin(runtime, formula)
         with self._walks_paused():
