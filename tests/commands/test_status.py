@@ -94,8 +94,8 @@ def test_an_evictd_that_is_starting_is_no_other_program(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """While a runtime is silent the first cycle takes seconds, and the run book said to end the program that has the port."""
-    board, settings = LatestSnapshot(), Settings()
-    pages = Pages(board, Metrics(board), Configuration(settings, lambda: settings), lambda: NOW).by_path()
+    published, settings = LatestSnapshot(), Settings()
+    pages = Pages(published, Metrics(published), Configuration(settings, lambda: settings), lambda: NOW).by_path()
     server = HttpServer("127.0.0.1:0", pages, NoErrors())
     address = f"127.0.0.1:{server.port}"
     journal = ["--directory", str(tmp_path)] if arguments[0] == "why" else []
@@ -125,10 +125,10 @@ def test_an_answer_of_another_program_or_version_is_one_clear_error(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Any program of the node can listen where no evictd does."""
-    board = LatestSnapshot()
-    board.latest = snapshot(GI // 2)
-    explained = explanation_document(snapshot_view(board.latest), rows=None)
-    real = {"/statusz": status_of(board.latest, NOW), "/explainz": json.loads(json.dumps(explained))}
+    published = LatestSnapshot()
+    published.latest = snapshot(GI // 2)
+    explained = explanation_document(snapshot_view(published.latest), rows=None)
+    real = {"/statusz": status_of(published.latest, NOW), "/explainz": json.loads(json.dumps(explained))}
     answers = [dict.fromkeys(real, body) for body in (b"[" * 100_000, b"{}", b"x" * 1000)]
     answers += [
         {path: json.dumps(damaged(document, seed)).encode() for path, document in real.items()} for seed in range(80)

@@ -141,10 +141,10 @@ class LoopOnScript:
     ) -> None:
         settings = settings_with(eviction=CONFIG, dry_run=dry_run, listen_address="")
         self.wake = WakeUp()
-        self.board = LatestSnapshot()
+        self.published = LatestSnapshot()
         self.logged: list[dict[str, Any]] = []
-        self.metrics = Metrics(self.board)
-        self.telemetry = Telemetry(Logger(self._keep), self.metrics, self.board, lambda: WALL)
+        self.metrics = Metrics(self.published)
+        self.telemetry = Telemetry(Logger(self._keep), self.metrics, self.published, lambda: WALL)
         self.live = RecordingActuator(self.telemetry)
         self.recorder = Recorder(
             JobQueue(self.telemetry),
@@ -171,7 +171,7 @@ class LoopOnScript:
         self.node.configure(settings)
         self.memory = MemoryWatch(clock=boot_clock, sources={})
         self.watch = ThresholdWatch(self.memory, {})
-        waiter = Waiter(self.watch, self.wake, Liveness(notifier or SdNotifier(), self.board), self.telemetry)
+        waiter = Waiter(self.watch, self.wake, Liveness(notifier or SdNotifier(), self.published), self.telemetry)
         self.configuration = Configuration(settings, read or (lambda: settings))
         server = StatusServer("", {}, self.telemetry)
         reloader = Reloader(self.configuration, self.node, server, self.telemetry)

@@ -65,8 +65,8 @@ def test_the_last_decisions_say_who_took_what_was_short(make: Make) -> None:
     ours = make([observe(4 * GI), observe(GI // 2, NOW + 1)])
     for _ in range(2):
         ours.loop.cycle(WaitResult())
-    assert ours.board.latest is not None
-    (eviction,) = [each for each in ours.board.latest.recent if each.pod]
+    assert ours.published.latest is not None
+    (eviction,) = [each for each in ours.published.latest.recent if each.pod]
     assert eviction.filled.startswith("Of 3.5Gi that filled memory since ")
 
 
@@ -106,8 +106,8 @@ def test_a_reading_that_took_long_does_not_put_the_next_cycle_off(make: Make, mo
         ours.observer, "observe", lambda request: replace(read(request), now=request.now + CONFIG.monitoring_period)
     )
     assert ours.loop.cycle(WaitResult()) - ours.observer.requests[-1].now == CONFIG.monitoring_period
-    assert ours.board.latest is not None
-    assert ours.board.latest.at == ours.observer.requests[-1].now + CONFIG.monitoring_period
+    assert ours.published.latest is not None
+    assert ours.published.latest.at == ours.observer.requests[-1].now + CONFIG.monitoring_period
 
 
 def test_a_cycle_that_decided_something_is_in_the_journal_and_a_calm_one_is_not(tmp_path: Path, make: Make) -> None:
@@ -213,9 +213,9 @@ def test_a_calm_node_logs_nothing_in_a_cycle(tmp_path: Path, make: Make) -> None
 def test_the_last_cycle_is_published(tmp_path: Path, make: Make) -> None:
     ours = make([observe(GI // 2)])
     ours.loop.cycle(WaitResult())
-    assert ours.board.latest is not None
-    assert ours.board.latest.state is ours.loop.state
-    assert "evict default/hog" in ours.board.latest.recent[-1].text
+    assert ours.published.latest is not None
+    assert ours.published.latest.state is ours.loop.state
+    assert "evict default/hog" in ours.published.latest.recent[-1].text
 
 
 def test_a_crossing_of_memory_makes_an_urgent_request(tmp_path: Path, make: Make) -> None:
@@ -430,7 +430,7 @@ def test_the_warnings_of_the_new_files_are_logged(make: Make) -> None:
 def test_a_configuration_with_an_error_changes_nothing(make: Make) -> None:
     ours = reloaded(make, NodeError("config.yaml: no such file"))
     assert ours.loop._reloader.eviction == CONFIG
-    assert ours.board.reload_fault.endswith("config.yaml: no such file")
+    assert ours.published.reload_fault.endswith("config.yaml: no such file")
     assert [line["source"] for line in ours.logged if line["event"] == "error"] == ["reload"]
 
 

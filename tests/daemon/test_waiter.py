@@ -75,7 +75,7 @@ def eventful(make: Make, monkeypatch: pytest.MonkeyPatch) -> tuple[EventfulNode,
     ours = make([observe(4 * GI)])
     node: Any = EventfulNode(ours.wake)
     monkeypatch.setattr("evictd.daemon.waiter.boot_clock", lambda: node.now)
-    return node, Waiter(ThresholdWatch(node, {}), ours.wake, Liveness(SdNotifier(), ours.board), ours.telemetry)
+    return node, Waiter(ThresholdWatch(node, {}), ours.wake, Liveness(SdNotifier(), ours.published), ours.telemetry)
 
 
 def test_a_hundred_changes_of_pods_a_second_are_one_look_a_second(eventful: tuple[EventfulNode, Waiter]) -> None:
@@ -113,16 +113,16 @@ def test_a_crossing_ends_the_wait_with_its_time() -> None:
     memory = MemoryWatch(
         clock=boot_clock, sources={NODE: lambda: MemoryStats(working_set_bytes=1, available_bytes=GI - 1)}
     )
-    board = LatestSnapshot()
+    published = LatestSnapshot()
     with WakeUp() as wake:
-        waiter = Waiter(ThresholdWatch(memory, {}), wake, Liveness(SdNotifier(), board), NoErrors())
+        waiter = Waiter(ThresholdWatch(memory, {}), wake, Liveness(SdNotifier(), published), NoErrors())
         began = boot_clock()
         memory.set_thresholds({NODE: GI})
         waited = waiter.wait(began + 60 * SECOND)
     assert waited.cause is Woken.MEMORY
     assert waited.crossed_at is not None
     assert began <= waited.crossed_at <= boot_clock()
-    assert board.alive_at >= began
+    assert published.alive_at >= began
 
 
 def test_a_thread_that_calls_ends_the_wait_without_a_signal() -> None:

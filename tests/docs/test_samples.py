@@ -246,8 +246,8 @@ def test_the_run_book_names_a_level_at_which_the_daemon_logs() -> None:
     """It sent the reader to the level `error`, at which there is no line."""
     book = runbooks((ROOT / "docs" / "alerts.md").read_text(encoding="utf-8"))["EvictdCannotPerform"]
     levels: list[str] = []
-    log, board = Logger(lambda level, _event, _fields: levels.append(level)), LatestSnapshot()
-    Telemetry(log, Metrics(board), board, lambda: 0).report_error("perform", "no answer")
+    log, published = Logger(lambda level, _event, _fields: levels.append(level)), LatestSnapshot()
+    Telemetry(log, Metrics(published), published, lambda: 0).report_error("perform", "no answer")
     (level,) = levels
     assert f"at level `{level}`" in book
 

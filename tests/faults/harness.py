@@ -120,9 +120,9 @@ class Run:
     def _start(self) -> None:
         configuration = Configuration(load(self.config), lambda: load(self.config))
         settings, folder, stack = configuration.settings, self.node.folder, self._stack
-        board = LatestSnapshot()
-        metrics = Metrics(board)
-        telemetry = Telemetry(Logger(self._keep), metrics, board, lambda: 0)
+        published = LatestSnapshot()
+        metrics = Metrics(published)
+        telemetry = Telemetry(Logger(self._keep), metrics, published, lambda: 0)
         lock_directory(settings.evictd.state_directory, folder / "run", stack, telemetry)
         roots = Roots(
             proc=folder / "proc",
@@ -130,11 +130,11 @@ class Run:
             kubelet_dir=settings.evictd.root_dir,
             pod_logs_dir=settings.kubelet.logs_dir,
         )
-        liveness = Liveness(SdNotifier(), board)
+        liveness = Liveness(SdNotifier(), published)
         parts = Assembly(settings, roots, telemetry, stack, liveness)
         self.wake = parts.wake
         parts.watch.memory._others = parts.watch.memory._others[2:]  # where memory is watched: without PSI triggers
-        server = StatusServer(self._health, Pages(board, metrics, configuration, boot_clock).health(), telemetry)
+        server = StatusServer(self._health, Pages(published, metrics, configuration, boot_clock).health(), telemetry)
         stack.callback(server.close)
         server.listen()
         reloader = Reloader(configuration, parts.node, server, telemetry)

@@ -141,11 +141,11 @@ def crowded() -> Snapshot:
 
 
 def pages(snapshot: Snapshot, later: int = 2 * SECOND) -> dict[str, Callable[[], object]]:
-    board = LatestSnapshot()
-    board.latest = snapshot
+    published = LatestSnapshot()
+    published.latest = snapshot
     settings = Settings(eviction=CONFIG)
     configuration = Configuration(settings, lambda: settings)
-    made = Pages(board, Metrics(board), configuration, lambda: snapshot.at + later, may_kill=lambda: True)
+    made = Pages(published, Metrics(published), configuration, lambda: snapshot.at + later, may_kill=lambda: True)
     return dict(made.by_path())
 
 

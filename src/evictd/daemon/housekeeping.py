@@ -209,8 +209,8 @@ class Housekeeping:
             self.state.activity.value,
             ", ".join(condition.value for condition in self.state.node_conditions) or "no pressure",
             self._node.effects.label,
-            self._telemetry.board.reload_fault,
-            self._guard.failure("cycle") or self._telemetry.board.blind,
+            self._telemetry.published.reload_fault,
+            self._guard.failure("cycle") or self._telemetry.published.blind,
             *(f"{problem.source}: {problem.detail}" for problem in self._recorder.problems()[:1]),
         )
         return "; ".join(filter(None, parts))

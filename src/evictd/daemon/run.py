@@ -105,20 +105,20 @@ class Daemon:
         settings = configuration.settings
         self._settings = settings
         self._log = logger
-        board = LatestSnapshot()
-        self.metrics = Metrics(board)
-        self.telemetry = Telemetry(self._log, self.metrics, board, wall_clock)
+        published = LatestSnapshot()
+        self.metrics = Metrics(published)
+        self.telemetry = Telemetry(self._log, self.metrics, published, wall_clock)
         lock_directory(settings.evictd.state_directory, runtime_directory(os.environ), stack, self.telemetry)
         self._stack = stack
         may_kill = partial(may_kill_pods, roots.cgroup, settings.kubelet.parent_cgroup)
-        self._pages = Pages(board, self.metrics, configuration, boot_clock, may_kill=may_kill)
+        self._pages = Pages(published, self.metrics, configuration, boot_clock, may_kill=may_kill)
         server = StatusServer(settings.evictd.listen_address, self._pages.by_path(), self.telemetry)
         stack.callback(server.close)
         server.listen()
         self._served_at = server.served_at
         notifier = SdNotifier.from_environment(os.environ)
         stack.callback(notifier.close)
-        liveness = Liveness(notifier, board)
+        liveness = Liveness(notifier, published)
         parts = Assembly(settings, roots, self.telemetry, stack, liveness)
         parts.wake.listen(SIGNALS)
         reloader = Reloader(configuration, parts.node, server, self.telemetry)

@@ -18,9 +18,9 @@ Series = Mapping[tuple[str, ...], float]
 
 
 def gauge(name: str, shown: Snapshot | None, *, configured_at: int = 0) -> Series:
-    board = LatestSnapshot()
-    board.latest, board.configured_at = shown, configured_at
-    (family,) = (each for each in gauges(board) if each.name == name)
+    published = LatestSnapshot()
+    published.latest, published.configured_at = shown, configured_at
+    (family,) = (each for each in gauges(published) if each.name == name)
     return family.samples
 
 

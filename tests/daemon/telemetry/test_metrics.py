@@ -30,9 +30,9 @@ def value(found: Samples, name: str, **labels: str) -> float | None:
 
 
 def page(available: int) -> Samples:
-    board = LatestSnapshot()
-    board.latest = snapshot(available)
-    return samples(Metrics(board))
+    published = LatestSnapshot()
+    published.latest = snapshot(available)
+    return samples(Metrics(published))
 
 
 def test_every_observed_signal_shows_what_is_left_of_what() -> None:
@@ -166,11 +166,11 @@ def counted(metrics: Metrics) -> list[tuple[str, dict[str, str], float]]:
 
 
 def test_a_reload_that_was_refused_is_a_metric_until_the_next_good_one() -> None:
-    board = LatestSnapshot()
-    metrics = Metrics(board)
+    published = LatestSnapshot()
+    metrics = Metrics(published)
     seen = []
     for fault in ("", "nothing is changed", ""):
-        board.reload_fault = fault
+        published.reload_fault = fault
         seen.append(value(samples(metrics), "evictd_config_last_reload_successful"))
     assert seen == [1, 0, 1]
 

@@ -21,14 +21,14 @@ from tests.settings import settings_with
 
 
 class Served:
-    """The pages over one board, at a time of the test's choice."""
+    """The pages over one snapshot, at a time of the test's choice."""
 
     def __init__(self) -> None:
-        self.board = LatestSnapshot()
+        self.published = LatestSnapshot()
         self.now = NOW
         self.settings = settings_with(eviction=CONFIG, housekeeping_interval=Duration(10 * SECOND))
         configuration = Configuration(self.settings, lambda: self.settings, ["--node-name=n1"])
-        made = Pages(self.board, Metrics(self.board), configuration, lambda: self.now)
+        made = Pages(self.published, Metrics(self.published), configuration, lambda: self.now)
         self.pages, self.health = made.by_path(), made.health()
 
     def get(self, path: str) -> Page:
@@ -58,7 +58,7 @@ def test_before_the_first_cycle_nothing_is_ready() -> None:
 
 def test_a_loop_that_goes_round_is_healthy_and_one_that_does_not_is_stuck() -> None:
     served = Served()
-    served.board.latest = snapshot(4 * GI)
+    served.published.latest = snapshot(4 * GI)
     assert served.get("/healthz").body == b"ok\n"
     served.now = NOW + MINUTE
     assert served.get("/healthz").status == 503
@@ -67,9 +67,9 @@ def test_a_loop_that_goes_round_is_healthy_and_one_that_does_not_is_stuck() -> N
 
 def test_a_long_cycle_that_goes_on_step_by_step_is_not_stuck() -> None:
     served = Served()
-    served.board.latest = snapshot(4 * GI)
+    served.published.latest = snapshot(4 * GI)
     served.now = NOW + MINUTE
-    served.board.alive_at = NOW + 50 * SECOND
+    served.published.alive_at = NOW + 50 * SECOND
     assert served.get("/healthz").body == b"ok\n"
 
 
@@ -79,7 +79,7 @@ def test_a_daemon_that_does_not_see_its_pods_is_healthy_but_not_ready() -> None:
     observation = seen.observation
     problem = Problem(source=RUNTIME, detail="refused")
     object.__setattr__(seen, "observation", type(observation)(node=observation.node, problems=(problem,)))
-    served.board.latest = seen
+    served.published.latest = seen
     assert served.get("/healthz").status == 200
     assert served.get("/readyz").body == b"refused\n"
     (fault,) = json.loads(served.get("/statusz").body)["faults"]
@@ -92,7 +92,7 @@ def test_with_rejected_credentials_the_daemon_is_alive_and_not_ready() -> None:
     seen = snapshot(4 * GI)
     problem = Problem(source=CREDENTIALS_SOURCE, detail="the API server rejects evictd's credentials")
     object.__setattr__(seen, "observation", replace(seen.observation, problems=(problem,)))
-    served.board.latest = seen
+    served.published.latest = seen
     assert served.get("/healthz").status == 200
     assert served.get("/readyz").body == b"the API server rejects evictd's credentials\n"
     assert b"evictd_credentials_rejected 1.0" in served.get("/metrics").body
@@ -100,7 +100,7 @@ def test_with_rejected_credentials_the_daemon_is_alive_and_not_ready() -> None:
 
 def test_the_documents_are_json() -> None:
     served = Served()
-    served.board.latest = snapshot(4 * GI)
+    served.published.latest = snapshot(4 * GI)
     assert json.loads(served.get("/statusz").body)["kind"] == "Status"
     assert json.loads(served.get("/explainz").body)["queues"][0]["next"] == "default/hog"
     assert json.loads(served.get("/configz").body) == {
@@ -116,7 +116,7 @@ def test_the_health_pages_for_other_hosts_have_no_reasons() -> None:
     served = Served()
     page = served.health["/readyz"]()
     assert (page.status, page.body) == (503, b"unavailable\n")
-    served.board.latest = snapshot(4 * GI)
+    served.published.latest = snapshot(4 * GI)
     assert {path: page().body for path, page in served.health.items()} == {
         "/startz": b"ok\n",
         "/healthz": b"ok\n",
@@ -126,7 +126,7 @@ def test_the_health_pages_for_other_hosts_have_no_reasons() -> None:
 
 def test_the_page_allows_nothing_of_other_hosts_and_no_inline_code() -> None:
     served = Served()
-    served.board.latest = snapshot(4 * GI)
+    served.published.latest = snapshot(4 * GI)
     page = served.get("/")
     assert page.content_type == "text/html; charset=utf-8"
     policy = page.headers["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""The board holds the latest snapshot, or none."""
+"""What is published is the latest snapshot, or none."""
 
 from dataclasses import replace
 
@@ -10,10 +10,10 @@ from tests.daemon.world import GI, snapshot
 
 
 def test_the_board_is_empty_before_the_first_cycle_and_then_holds_the_latest() -> None:
-    board = LatestSnapshot()
-    assert board.latest is None
-    board.latest = snapshot(GI)
-    assert board.latest.version == "1.2.3"
+    published = LatestSnapshot()
+    assert published.latest is None
+    published.latest = snapshot(GI)
+    assert published.latest.version == "1.2.3"
 
 
 def test_a_snapshot_names_what_could_not_be_observed() -> None:

@@ -130,7 +130,7 @@ def test_an_error_that_repeats_is_counted_each_time_and_logged_once(ours: LoopOn
 
 def test_an_error_that_lasts_is_logged_again_after_a_while(ours: LoopOnScript) -> None:
     now = [WALL]
-    telemetry = Telemetry(ours.telemetry._log, ours.metrics, ours.board, lambda: now[0])
+    telemetry = Telemetry(ours.telemetry._log, ours.metrics, ours.published, lambda: now[0])
     for _ in range(3):
         telemetry.report_error("journal", "no space left on device")
         now[0] += REPEAT_AFTER
@@ -154,7 +154,7 @@ def test_the_snapshot_says_when_the_pods_were_read(ours: LoopOnScript) -> None:
         seen = replace(observe(4 * GI, at), pods_read=read)
         done = step(4 * GI, at=at)
         ours.telemetry.publish(Cycle(now=at, wall=WALL, before=State(), observation=seen, config=CONFIG, step=done))
-        latest = ours.board.latest
+        latest = ours.published.latest
         assert latest is not None
         before = 0 if read else at - NOW
         assert (latest.pods_before, latest.node_name) == (before, "node-1")

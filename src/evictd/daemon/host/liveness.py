@@ -87,9 +87,9 @@ def _status(status: str) -> tuple[str, ...]:
 class Liveness:
     """Notifies the service manager, and keeps the time of the last sign of life in the snapshot."""
 
-    def __init__(self, notifier: SdNotifier, board: LatestSnapshot) -> None:
+    def __init__(self, notifier: SdNotifier, published: LatestSnapshot) -> None:
         self._notifier = notifier
-        self._board = board
+        self._published = published
         self._status: str | None = None
         self._due = 0
 
@@ -107,7 +107,7 @@ class Liveness:
         A runtime that needs its whole timeout for each call makes one observation longer than the watchdog interval, and a
         restart would only begin it again.
         """
-        now = self._board.alive_at = boot_clock()
+        now = self._published.alive_at = boot_clock()
         interval = self._notifier.watchdog_interval
         if interval is not None and now >= self._due:
             self._due = now + interval // SIGNS_OF_LIFE

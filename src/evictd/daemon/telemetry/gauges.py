@@ -21,15 +21,15 @@ from evictd.errors import source_kind
 _OF_SIGNAL = ["eviction_signal"]
 
 
-def gauges(board: LatestSnapshot) -> Iterator[Gauge]:
+def gauges(published: LatestSnapshot) -> Iterator[Gauge]:
     """Make every gauge of the latest snapshot."""
-    snapshot = board.latest
+    snapshot = published.latest
     reloaded = "1 if the last reload of the configuration succeeded, or there was none; 0 until the next good one"
-    yield Gauge("evictd_config_last_reload_successful", reloaded, value=not board.reload_fault)
+    yield Gauge("evictd_config_last_reload_successful", reloaded, value=not published.reload_fault)
     versions = {(__version__, platform.python_version()): 1}
     yield Gauge("evictd_build_info", "1, with the version of evictd and of Python", ["version", "python"], versions)
     text = "When the configuration in force was read, Unix time"
-    read_at = board.configured_at / SECOND if board.configured_at else None
+    read_at = published.configured_at / SECOND if published.configured_at else None
     yield Gauge("evictd_config_last_reload_success_timestamp_seconds", text, value=read_at)
     if snapshot is not None:
         yield from _signals(snapshot)

@@ -36,8 +36,8 @@ _REACTION_TEXT = "Time from noticing that a threshold is due to the first action
 class Metrics:
     """Counters and histograms fed by the loop, and gauges read from the latest snapshot. Times are given in nanoseconds."""
 
-    def __init__(self, board: LatestSnapshot) -> None:
-        self._board = board
+    def __init__(self, published: LatestSnapshot) -> None:
+        self._published = published
         self._writer: LogWriter | None = None
         self.kept: list[Counter | Histogram] = []
         """Every counter and histogram."""
@@ -107,7 +107,7 @@ class Metrics:
 
     def render(self) -> bytes:
         """Return the page in Prometheus' text format."""
-        families = chain(gauges(self._board), process_metrics(), self.kept, self._dropped_lines())
+        families = chain(gauges(self._published), process_metrics(), self.kept, self._dropped_lines())
         return "".join(line for family in families for line in family.lines()).encode()
 
     def _dropped_lines(self) -> Iterator[Counter]:

@@ -32,14 +32,14 @@ class Pages:
 
     def __init__(
         self,
-        board: LatestSnapshot,
+        published: LatestSnapshot,
         metrics: Metrics,
         configuration: Configuration,
         clock: Callable[[], int],
         *,
         may_kill: Callable[[], bool | None] = lambda: None,
     ) -> None:
-        self._board = board
+        self._published = published
         self._metrics = metrics
         self._configuration = configuration
         self._clock = clock
@@ -49,7 +49,7 @@ class Pages:
         """Return every page by its path."""
         return {
             "/healthz": lambda: _verdict(self.stuck()),
-            "/readyz": lambda: _verdict(self.stuck() or self._board.unready),
+            "/readyz": lambda: _verdict(self.stuck() or self._published.unready),
             "/metrics": lambda: Page(body=self._metrics.render(), content_type=metrics.CONTENT_TYPE),
             "/configz": lambda: json_page(self._config()),
             "/statusz": self._status,
@@ -69,16 +69,16 @@ class Pages:
         return {
             "/startz": lambda: Page(body=b"ok\n"),
             "/healthz": lambda: _verdict("unavailable" if self.stuck() else ""),
-            "/readyz": lambda: _verdict("unavailable" if self.stuck() or self._board.unready else ""),
+            "/readyz": lambda: _verdict("unavailable" if self.stuck() or self._published.unready else ""),
         }
 
     def stuck(self) -> str:
         """Why the loop counts as stuck; empty while it runs."""
-        snapshot = self._board.latest
+        snapshot = self._published.latest
         if snapshot is None:
             return NOTHING_YET
         # A slow runtime makes a cycle long, and such a loop is not stuck.
-        age = self._clock() - max(snapshot.at, self._board.alive_at)
+        age = self._clock() - max(snapshot.at, self._published.alive_at)
         if age <= self._configuration.settings.evictd.housekeeping_interval + _STUCK_AFTER:
             return ""
         return f"the loop has given no sign of life for {format_duration(age)}"
@@ -93,24 +93,24 @@ class Pages:
         }
 
     def _status(self) -> Page:
-        if self._board.latest is None:
+        if self._published.latest is None:
             return _unavailable(NOTHING_YET)
-        snapshot = self._board.latest
+        snapshot = self._published.latest
         document = self._status_document(snapshot, snapshot_view(snapshot))
         return json_page({**document, "faults": [each.kind.value for each in self._faults(snapshot)]})
 
     def _status_document(self, snapshot: Snapshot, view: NodeView) -> dict[str, object]:
-        fault = self._board.reload_fault
+        fault = self._published.reload_fault
         return status_document(view, snapshot, self._clock(), reload_fault=fault)
 
     def _explain(self) -> Page:
-        if self._board.latest is None:
+        if self._published.latest is None:
             return _unavailable(NOTHING_YET)
-        return json_page(explanation_document(snapshot_view(self._board.latest), rows=None))
+        return json_page(explanation_document(snapshot_view(self._published.latest), rows=None))
 
     def _node(self) -> Page:
         """Make the page for people. The pods are ranked once, with the numbers of the last cycle."""
-        snapshot = self._board.latest
+        snapshot = self._published.latest
         if snapshot is None:
             return _unavailable(NOTHING_YET)
         view = snapshot_view(snapshot)
@@ -132,7 +132,7 @@ class Pages:
         unseen = (
             OwnFaultKind.NODE if seen.node is None else OwnFaultKind.LISTED_PODS if seen.pods else OwnFaultKind.PODS
         )
-        alive = snapshot.wall + max(self._board.alive_at - snapshot.at, 0)
+        alive = snapshot.wall + max(self._published.alive_at - snapshot.at, 0)
         found = (
             (OwnFaultKind.STUCK, self.stuck(), alive),
             (unseen, snapshot.blind, snapshot.blind_since),

@@ -54,9 +54,9 @@ _MOST_CHOSEN = 1000
 class Telemetry:
     """Writes to the log, the metrics and the snapshot. `wall` returns the wall clock in nanoseconds."""
 
-    def __init__(self, log: Logger, metrics: Metrics, board: LatestSnapshot, wall: Callable[[], int]) -> None:
-        self.board = board
-        board.configured_at = wall()
+    def __init__(self, log: Logger, metrics: Metrics, published: LatestSnapshot, wall: Callable[[], int]) -> None:
+        self.published = published
+        published.configured_at = wall()
         self._log = log
         self._metrics = metrics
         self._wall = wall
@@ -237,8 +237,8 @@ class Telemetry:
 
     def reloaded(self, found: Sequence[Difference], warnings: Iterable[str] = ()) -> None:
         """Log what a reload changed, and the warnings about the new files."""
-        self.board.reload_fault = ""
-        self.board.configured_at = self._wall()
+        self.published.reload_fault = ""
+        self.published.configured_at = self._wall()
         for each in found:
             when = "now" if each.live else "at the next start"
             write = self._log.warning if each.explicit else self._log.info
@@ -250,24 +250,24 @@ class Telemetry:
 
     def reload_failed(self, detail: str) -> None:
         """Report a reload that changed nothing."""
-        self.board.reload_fault = f"the configuration was not reloaded, nothing is changed: {detail}"
-        self.report_error("reload", self.board.reload_fault)
+        self.published.reload_fault = f"the configuration was not reloaded, nothing is changed: {detail}"
+        self.report_error("reload", self.published.reload_fault)
 
     def readings(self, cycle: Cycle) -> dict[str, list[tuple[float, int]]]:
         """Return the readings before a cycle of the supplies that its evictions, victims and conditions concern."""
-        latest, wanted = self.board.latest, recorded_signals(cycle.before, cycle.step)
+        latest, wanted = self.published.latest, recorded_signals(cycle.before, cycle.step)
         if latest is None or not wanted:
             return {}
         return recent_readings(latest.trends, wanted, now=cycle.now, within=RECORDED)
 
     def publish(self, cycle: Cycle) -> None:
         """Replace the snapshot that pages and metrics show."""
-        latest, node, state = self.board.latest, cycle.observation.node, cycle.step.state
+        latest, node, state = self.published.latest, cycle.observation.node, cycle.step.state
         seen = {} if node is None else signal_observations(node)
         self._recent.measured(seen, cycle.wall)
         trends = NO_TRENDS if latest is None else latest.trends
         usage = usage_recorded(trends.usage, state.holdings, cycle.observation.pods)
-        self.board.latest = Snapshot(
+        self.published.latest = Snapshot(
             at=cycle.now,
             wall=cycle.wall,
             config=cycle.config,
