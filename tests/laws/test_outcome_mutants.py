@@ -233,7 +233,7 @@ FAULTS = [
     ),
     Fault(
         what="bytes of a victim that left the ledger are counted as another's",
-        places={(ledger, "_beside"): lambda _: lambda victim, *_: victim},
+        places={(ledger, "_after_others"): lambda _: lambda victim, *_: victim},
         shown_by=two_victims_that_end_together,
     ),
     Fault(

@@ -65,7 +65,7 @@ def choose_victim(
     rows = ranked(threshold.signal, observation, layout, config, state, now=now)
     ranking = Ranking(signal=threshold.signal, resource=SIGNALS[threshold.signal].resource, rows=rows, due=due)
     if config.policy is Policy.KUBELET:
-        return _first(ranking, seen, observation, state, config, now=now)
+        return _kubelet_choice(ranking, seen, observation, state, config, now=now)
     stop = protected_culprit(rows, threshold, seen, state, config, layout=layout, now=now)
     if stop is not None:
         choice = Choice(eviction=None, findings=(ranking, stop))
@@ -93,7 +93,7 @@ def ranked(
     )
 
 
-def _first(
+def _kubelet_choice(
     ranking: Ranking,
     seen: SignalObservation,
     observation: Observation,

@@ -303,7 +303,7 @@ def open_victims(
     back = [(victim, _given_back(victim, owing, found)) for victim in victims]
     gone = [(victim, given_back) for victim, given_back in back if victim.gone_at is not None]
     return tuple(
-        _without(_beside(victim, gone, available), given_back)
+        _with_none_owed(_after_others(victim, gone, available), given_back)
         for victim, given_back in back
         if (victim.uid in owing if victim.gone_at is not None else now < victim.until or victim.uid in active)
     )
@@ -319,11 +319,12 @@ def _given_back(
     return [supply for supply in victim.owed if not owes or (supply in found and found[supply][victim.uid] == 0)]
 
 
-def _without(victim: Victim, given_back: Collection[Signal]) -> Victim:
+def _with_none_owed(victim: Victim, given_back: Collection[Signal]) -> Victim:
+    """Return a victim that owes nothing more of these supplies."""
     return replace(victim, owed={**victim.owed, **dict.fromkeys(given_back, 0)}) if given_back else victim
 
 
-def _beside(victim: Victim, gone: Iterable[tuple[Victim, Collection[Signal]]], available: Amounts) -> Victim:
+def _after_others(victim: Victim, gone: Iterable[tuple[Victim, Collection[Signal]]], available: Amounts) -> Victim:
     """Return a victim whose available amounts before its end include what the others that are `gone` have given back.
 
     Else these bytes would be counted as its own from now on, and a third pod would go for those that it still owes.
