@@ -13,7 +13,7 @@ from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 from tests.playbook import config, pod
-from tests.render.snapshots import snapshot_at
+from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import MI, world
 
 
@@ -85,3 +85,12 @@ def test_the_rate_of_a_minute_that_has_passed_is_no_present_rate() -> None:
     assert None not in times(status_of(seen, NOW + MINUTE)["signals"][0])
     late = status_of(seen, NOW + MINUTE + SECOND)["signals"][0]
     assert (late["fillRate"], times(late)) == (None, [None, None])
+
+
+def test_a_steep_last_fall_is_over_where_its_crossing_would_have_been_noticed() -> None:
+    """`At any moment` stood there for 8 s after a burst of half a second, until the next reading of memory."""
+    burst = incident_snapshot("34-control-burst-within-grace", 364.6)
+    ages = (0, 2, 3, 4, 8)
+    entries = [status_of(burst, burst.at + age * SECOND)["signals"][0]["thresholds"][0] for age in ages]
+    assert [each["secondsAtLastFall"] for each in entries] == [2.6, 0.6, 0.0, None, None]
+    assert [each["secondsToThreshold"] for each in entries] == [15.8, 13.8, 12.8, 11.8, 7.8]

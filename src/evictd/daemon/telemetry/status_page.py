@@ -15,7 +15,7 @@ from evictd.core.model.config import EvictionMethod
 from evictd.core.model.finding import KeptAway, ThresholdFinding, WaitingForMeasurement
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.resources import VolumeKind
-from evictd.core.model.signal import DISKS, STALLS, NodeCondition, Signal
+from evictd.core.model.signal import DISKS, MEMORY_SIGNALS, STALLS, NodeCondition, Signal
 from evictd.core.model.state import Reclaiming
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.goes_then import goes_if_growth_ended, goes_if_growth_lasts
@@ -35,6 +35,9 @@ from evictd.render.documents import API_VERSION
 from evictd.render.node_view import NodeView, next_reasons, node_view
 from evictd.render.sentences import kept_away_text
 from evictd.render.text import incident_id
+
+_WATCHED = MEMORY_SIGNALS | {Signal.PID_AVAILABLE}
+"""The signals that `observe.threshold_watch.memory_watch` reads between two cycles."""
 
 
 def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
@@ -179,7 +182,9 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "observed": True,
                 "available": seen[signal].available.value(),
                 "capacity": seen[signal].capacity.value(),
-                **stated_rate(thresholds, snapshot.trends.signals.get(signal, Trend()), now),
+                **stated_rate(
+                    thresholds, snapshot.trends.signals.get(signal, Trend()), now, watched=signal in _WATCHED
+                ),
             }
         else:
             continue
