@@ -2,14 +2,24 @@
 
 from dataclasses import replace
 
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.finding import SkipReason
+from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.render.deciding import PASSED_OVER
+from evictd.render.history.standing import standing_lines
 from evictd.render.history.why import PodWhy
 from evictd.render.node_view import explanation_document
+from evictd.world.behaviours import Grow, Hold, Usage
+from evictd.world.loop import play
+from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, HOG, NOW, observe, pod, snapshot, uses
+from tests.playbook import config
 from tests.render.history.test_why import ask, text
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import world
 
 
 def of_snapshot(seen: Snapshot, pod: str) -> str:
@@ -100,3 +110,33 @@ def test_below_a_threshold_a_pod_stays_until_the_pods_are_measured() -> None:
     said = of_snapshot(incident_snapshot("12-container-log", 466), "default/chatty")
     assert "to be evicted: nodefs.available is already below its hard threshold 10Gi\n" in said
     assert "  evictd decides once the pods are measured (in 26s at most)\n" in said
+
+
+def test_a_pod_that_goes_instead_if_it_grows_on_stands_beside_those_before_it() -> None:
+    """Two pods were said to go before a pod that grew past them until the threshold, and was the one evicted."""
+    old = WorldPod(pod=pod("old", request=GI // 10), behaviours=(Hold(of=Usage.MEMORY, amount=3 * GI // 2),))
+    grows = WorldPod(pod=pod("grows", request=GI), behaviours=(Grow(of=Usage.MEMORY, rate=10 << 20),))
+    run = play(world(old, grows, memory=8 * GI, duration=12 * MINUTE), config(hard={"memory.available": "500Mi"}))
+    seen = snapshot_at(run, 90)
+    instead = "; at the threshold default/grows goes instead if it grows on\n"
+    assert f"by the order of now default/old would have to go first, or be skipped{instead}" in of_snapshot(
+        seen, "default/grows"
+    )
+    assert f" to its hard threshold 500Mi{instead}" in of_snapshot(seen, "default/old")
+    chosen = [each.pod.name for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod)]
+    assert chosen[0] == "grows"
+
+
+def test_no_priority_is_proposed_to_a_pod_that_is_passed_over_at_each_place() -> None:
+    """A priority was proposed to a pod whose end would free too little: it went first by rank, and was passed over."""
+    seen = incident_snapshot("02-host-path-writer", 500)
+    place = PodWhy(pod="default/writer", explained=explanation_document(snapshot_view(seen), rows=None)).places[0]
+    status = status_of(seen, seen.at)
+    passed = PASSED_OVER[SkipReason.UNNECESSARY], PASSED_OVER[SkipReason.BUDGET]
+    few, held = (
+        "\n".join(standing_lines((replace(place, row={**place.row, "usage": GI, "passedOver": why}),), status))
+        for why in passed
+    )
+    assert "passed over: its end would free too little" in few
+    assert "move back" not in few
+    assert "to move back in the order: " in held

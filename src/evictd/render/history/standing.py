@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from evictd.core.frozen import frozen
-from evictd.core.model.finding import NoActionReason
+from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
+from evictd.render.deciding import PASSED_OVER
 from evictd.render.status.depletion import depletions
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
+from evictd.render.status.next_pod import goes_if_it_grows
 from evictd.render.status.page_leaving import leaving_rows
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import goes_then, paused_until
@@ -71,12 +73,13 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
         short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
         yield from (f"  {text}" for text in leaving if short)
+        entries_here = [own[name] for name in place.queue["signals"] if name in own]
+        instead = next(filter(None, map(goes_if_it_grows, entries_here)), "")
         if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
-            yield f"  to be evicted: {needed}"
-        entries_here = (own[name] for name in place.queue["signals"] if name in own)
+            yield f"  to be evicted: {needed}{instead}"
         if decides := next(filter(None, map(decides_once_measured, entries_here)), ""):
             yield f"  {decides}"
-        if later := _KEPT if _is_first_alone(place) else _to_move_back(place):
+        if later := _KEPT if _is_first_alone(place) else "" if _stays_passed_over(place) else _to_move_back(place):
             yield f"  {later}"
     if far := [signal for place in every if place not in told for signal in place.queue["signals"]]:
         yield f"far from every threshold: {', '.join(far)}"
@@ -104,6 +107,12 @@ def _is_first_alone(place: Place) -> bool:
     return place.is_next and passed and all(row["protected"] or row["usage"] == 0 for row in after)
 
 
+def _stays_passed_over(place: Place) -> bool:
+    """Whether it is passed over at each place of the order: a budget refuses its eviction only for a time."""
+    passed = place.row.get("passedOver")
+    return bool(passed) and passed != PASSED_OVER[SkipReason.BUDGET]
+
+
 def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
     """Whether pods are not measured, because no threshold of the disk is near."""
     names, reason = place.queue["signals"], NoActionReason.NO_POD_MEASURED.value
@@ -124,7 +133,8 @@ def _needed(place: Place, entries: Mapping[str, Plain], only: str) -> Iterator[s
         before = [*filter(None, (place.queue["next"] or (then and then["pod"]),))]
     if before and not place.is_next:
         names = first_of([clean(name) for name in before], 3)
-        yield f"{names} would have to go first, or be skipped"
+        now = "by the order of now " if any(map(goes_if_it_grows, short)) else ""
+        yield f"{now}{names} would have to go first, or be skipped"
 
 
 def _leaving(row: Plain) -> str:
