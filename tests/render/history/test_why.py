@@ -242,6 +242,18 @@ def test_events_of_the_pod_and_evictions_of_others_are_in_the_order_of_time() ->
     assert "killed" in killed
 
 
+def test_an_eviction_of_its_owner_is_told_once_with_its_place_at_it() -> None:
+    """The eviction of the first of two pods stood before and after that of the second one (world 44)."""
+    at, owner = "2026-01-01T00:01:00Z", "ReplicaSet/web"
+    place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
+    first = HistoryEvent(at=at, kind=EventKind.EVICTED, pod="a/y", owner=owner, text="evict a/y")
+    own = HistoryEvent(at="2026-01-01T00:02:00Z", kind=EventKind.EVICTED, pod="a/x", owner=owner, text="evict a/x")
+    why = PodWhy(pod="a/x", events=(own,), evicted=(first, own), passed=((at, place),))
+    (told,) = (line for line in why_lines(why) if "a/y" in line)
+    assert told.endswith("this pod was at place 2 of 3; ReplicaSet/web owns both")
+    assert "evict a/y; ReplicaSet/web owns this pod and a/x" in text(replace(why, passed=()))
+
+
 def test_what_to_do_about_its_growth_is_said_while_the_pod_is_there() -> None:
     place = PlaceThen(victim="a/y", signal="memory.available", number=2, pods=3, dry_run=False, why="why")
     known = PodWhy(pod="a/x", passed=(("2026-01-01T00:01:00Z", place),), growing="limit a/x")

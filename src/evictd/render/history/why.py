@@ -98,7 +98,20 @@ class PodWhy:
 
     @property
     def replaced(self) -> tuple[HistoryEvent, ...]:
-        """Evictions of other pods of its owner: it replaces them, or they were its neighbours."""
+        """Evictions of other pods of its owner: it replaces them, or they were its neighbours.
+
+        Without those that are shown with its place at them.
+        """
+        told = {(at, place.victim) for at, place in self.passed[-_SHOWN:]}
+        return tuple(event for event in self._of_kin if (event.at, event.pod) not in told)
+
+    @property
+    def kin(self) -> frozenset[str]:
+        """The other evicted pods of its owner, by `namespace/name`."""
+        return frozenset(event.pod for event in self._of_kin)
+
+    @property
+    def _of_kin(self) -> tuple[HistoryEvent, ...]:
         return tuple(event for event in self.evicted if event.pod != self.pod and self._is_kin(event.owner, event.pod))
 
     @property
@@ -240,7 +253,8 @@ def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
     for at, place in why.passed[-_SHOWN:]:
         evicted = "would have been evicted" if place.dry_run else "was evicted"
         ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
-        place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}"
+        owner = f"; {why.owner} owns both" if place.victim in why.kin else ""
+        place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}{owner}"
         first = (f"  to be evicted: {first_of(place.first, 3)} would have had to go first, or be skipped",)
         yield at, (place_text, f"  {place.why}", *(first if place.first and place.number else ()))
 
