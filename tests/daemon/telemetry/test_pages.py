@@ -1,5 +1,6 @@
 """What each path answers."""
 
+import html
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from dataclasses import replace
 
 from evictd.codec.config.eviction_config import encode_eviction_config
 from evictd.codec.strict import Duration
-from evictd.core.model.observation import Problem
+from evictd.core.model.observation import Observation, Problem
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.telemetry.http import Page
@@ -16,7 +17,7 @@ from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.errors import CREDENTIALS_SOURCE
 from evictd.observe.reading.observer import RUNTIME
-from tests.daemon.world import CONFIG, GI, NOW, snapshot
+from tests.daemon.world import CONFIG, GI, NOW, WALL, snapshot
 from tests.settings import settings_with
 
 
@@ -82,8 +83,21 @@ def test_a_daemon_that_does_not_see_its_pods_is_healthy_but_not_ready() -> None:
     served.published.latest = seen
     assert served.get("/healthz").status == 200
     assert served.get("/readyz").body == b"refused\n"
-    (fault,) = json.loads(served.get("/statusz").body)["faults"]
+    document = json.loads(served.get("/statusz").body)
+    (fault,), said = document["faults"], document["headline"]
     assert fault.startswith("evictd cannot see the pods: the container runtime does not answer. Thresholds on disks ")
+    assert said["level"] == "blind"
+    assert said["text"].startswith("evictd cannot see the pods: the container runtime does not answer")
+    assert said["text"] in html.unescape(served.get("/").body.decode())
+
+
+def test_the_status_has_the_sentence_of_the_page_and_since_when_readings_are_missing() -> None:
+    """`evictd status` said that the numbers cannot be read, and not since when."""
+    served = Served()
+    seen = replace(snapshot(4 * GI), observation=Observation(node=None), blind_since=WALL - 5 * MINUTE)
+    served.board.latest = seen
+    said = json.loads(served.get("/statusz").body)["headline"]["text"]
+    assert "so no threshold is tested and no pod is evicted (for 5m0s, since 22:08:20 UTC)." in said
 
 
 def test_with_rejected_credentials_the_daemon_is_alive_and_not_ready() -> None:

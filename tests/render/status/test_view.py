@@ -12,6 +12,7 @@ from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import STALLS, Signal
 from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.render.status.headline import OwnFault, headline
 from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
@@ -270,3 +271,32 @@ def test_what_to_do_stands_in_one_place_also_while_a_pod_leaves() -> None:
     )
     said = shown(status_of(paused, paused.at))
     assert said.index("next for nodefs.inodesFree") < said.index("what you can do: ") < said.index("last decisions")
+
+
+def test_the_first_line_is_the_state_in_one_sentence_which_no_other_line_repeats() -> None:
+    """Whether the node is calm, or what happens when, had to be read from the table of signals."""
+    for seen, level in ((calm(), "calm"), (approaching(), "soft"), (pressed(), "hard")):
+        status = status_of(seen, seen.at)
+        said = headline(status)
+        text = " ".join(shown({**status, "headline": {"text": said.text, "level": said.level}}, width=200).split())
+        assert said.level == level
+        assert text.startswith(said.text)
+        assert text.count(said.text.partition(". ")[0]) == 1
+    old = status_of(snapshot(4 * GI), NOW)
+    assert shown(old).startswith("evictd 1.2.3 on node-1"), "of an older daemon"
+
+
+def test_a_fault_that_the_first_line_says_is_not_repeated_below_it() -> None:
+    status, kind = status_of(snapshot(4 * GI), NOW), OwnFaultKind.CREDENTIALS
+    said = headline(status, (OwnFault(kind, "Unauthorized", status["at"]),))
+    text = shown({**status, "faults": [kind.value], "headline": {"text": said.text, "level": said.level}}, width=200)
+    assert text.startswith("The API server rejects evictd's credentials: ")
+    assert text.count("rejects evictd's credentials") == 1
+    assert "\n! Hard thresholds still stop pods\n" in text
+
+
+def test_a_long_first_line_leaves_room_on_the_smallest_terminal() -> None:
+    document = {**busy(), "headline": {"text": "memory.available is below its threshold " * 20, "level": "hard"}}
+    lines = shown(document, 80, 24).splitlines()
+    assert len(lines) <= 24
+    assert "last decisions" in "\n".join(lines)

@@ -19,9 +19,10 @@ from evictd.daemon.telemetry.status_page import snapshot_view, status_document
 from evictd.daemon.telemetry.trends import recent_readings
 from evictd.errors import NOTHING_YET
 from evictd.render.node_view import NodeView, explanation_document
-from evictd.render.status.headline import OwnFault
+from evictd.render.status.depletion import depletions
+from evictd.render.status.headline import OwnFault, headline
 from evictd.render.status.node_page import CONTENT_SECURITY_POLICY, asset, node_page
-from evictd.render.status.own_faults import OwnFaultKind
+from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 
 _STUCK_AFTER = 30 * SECOND
 """Time beyond the housekeeping interval without a sign of life after which the loop counts as stuck."""
@@ -96,8 +97,16 @@ class Pages:
         if self._published.latest is None:
             return _unavailable(NOTHING_YET)
         snapshot = self._published.latest
-        document = self._status_document(snapshot, snapshot_view(snapshot))
-        return json_page({**document, "faults": [each.kind.value for each in self._faults(snapshot)]})
+        document, faults = self._status_document(snapshot, snapshot_view(snapshot)), self._faults(snapshot)
+        falls = depletions(document) if tests_thresholds(each.kind for each in faults) else {}
+        said = headline(document, faults, falls)
+        return json_page(
+            {
+                **document,
+                "headline": {"text": said.text, "level": said.level},
+                "faults": [each.kind.value for each in faults],
+            }
+        )
 
     def _status_document(self, snapshot: Snapshot, view: NodeView) -> dict[str, object]:
         fault = self._published.reload_fault

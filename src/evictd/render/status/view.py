@@ -4,8 +4,9 @@ Conditions and how long they stay, signals with a bar of what is left and the th
 each signal, pods being evicted, problems, and as many of the last decisions as there are lines left.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
+from itertools import chain
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -50,9 +51,13 @@ _AMOUNT, _GAP = 6, 2
 """Columns of an amount, and between two columns of a table."""
 _MARK, _AT = 2, 12
 """Columns of the mark before a problem, and of the time before a decision."""
+_LOST = 10
+"""Columns that a line loses at most where it ends between two words."""
 _SHOWN_DECISIONS = 8
 _SHOWN_LINES = 3
 """Lines of a list of pods or problems that a full page shows."""
+_LEVEL = {"calm": "bold green", "soft": "bold yellow", "hard": "bold red", "blind": "bold red"}
+"""The style of the first line by how grave it is."""
 _TICK = {"hard": "┃", "soft": "╎"}
 
 
@@ -68,6 +73,9 @@ def status_view(document: Document, *, width: int = 100, height: int | None = No
         _listed(_remedy(document), listed, width),
     ]
     sections = [section for section in sections if section]
+    sections[0][:0] = _headline(
+        document, None if height is None else width, (height or 0) - _lines(chain(*sections), width)
+    )
     spaced = [part for section in sections for part in (*section, Text())]
     if height is None:
         return Group(*spaced, *_hanging(_decisions(document)[: _SHOWN_DECISIONS + 1], _AT))
@@ -89,9 +97,14 @@ def _times(document: Document) -> Iterator[Text]:
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
     lines = tuple(time_lines(document, acts=True))
-    yield from (Text(line, style="yellow") for line in lines)
+    said = _said(document)
+    yield from (Text(line, style="yellow") for line in lines if not all(part in said for part in line.split(_ACTS)))
     if tested and not lines and (later := nearest_by_time(document)):
         yield Text(later, style="dim")
+
+
+_ACTS = ", and acts "
+"""Before the time at which a threshold acts; the headline says that time of the pod that goes."""
 
 
 def _tested(document: Document) -> bool:
@@ -100,7 +113,7 @@ def _tested(document: Document) -> bool:
     return tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds)
 
 
-def _lines(parts: Sequence[RenderableType], width: int) -> int:
+def _lines(parts: Iterable[RenderableType], width: int) -> int:
     console = Console(file=StringIO(), width=width)
     return sum(len(console.render_lines(part)) for part in parts)
 
@@ -129,6 +142,20 @@ def _shortened(lines: Iterable[Text], width: int) -> Iterator[Text]:
     for line in lines:
         line.truncate(width, overflow="ellipsis")
         yield line
+
+
+def _said(document: Document) -> str:
+    """Return the state of the node in one sentence, as the page says it."""
+    return clean(document.get("headline", {}).get("text", ""))  # an older daemon does not say it
+
+
+def _headline(document: Document, width: int | None, left: int) -> Iterator[Text]:
+    """Write the state of the node in one sentence; with a width in as many lines as a page leaves that has so many lines left."""
+    if text := Text(_said(document), style=_LEVEL.get(document.get("headline", {}).get("level", ""), "bold")):
+        if width is not None:
+            lines = max(1, min(left - _SHOWN_LINES, _SHOWN_LINES))
+            text.truncate(lines * width - _LOST * (lines - 1), overflow="ellipsis")
+        yield text
 
 
 def _head(document: Document) -> Iterator[Text]:
@@ -340,9 +367,15 @@ def _leaving(document: Document) -> Iterator[Text]:
 
 
 def _faults(document: Document) -> Iterator[Text]:
-    """Write the faults of evictd's own: with one, what is below it may be of an earlier time."""
+    """Write the faults of evictd's own: with one, what is below it may be of an earlier time.
+
+    Of the one that the headline says only what evictd still does.
+    """
+    said = _said(document)
     for fault in document.get("faults", ()):  # an older daemon does not say it
-        yield Text(f"! {clean(fault)}", style="bold red")
+        wrong, _, still = fault.partition(". ")
+        if left := still if wrong in said else fault:
+            yield Text(f"! {clean(left)}", style="bold red")
 
 
 def _problems(document: Document) -> Iterator[Text]:
