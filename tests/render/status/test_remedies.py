@@ -80,7 +80,7 @@ def test_each_state_but_calm_has_a_next_step() -> None:
     grew = f"{OUTSIDE}: what grew belongs to no pod"
     enable = (
         "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
-        "`--set evictd.dryRun=false`): that can evict default/hog at once"
+        "in the values file, then upgrade): that can evict default/hog at once"
     )
     assert states == {"calm": [], "pressed": [grew], "rehearsed": [grew, enable]}
 

@@ -60,7 +60,7 @@ _NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
 _MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
 _END_DRY_RUN = (
     "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
-    "`--set evictd.dryRun=false`)"
+    "in the values file, then upgrade)"
 )
 
 
