@@ -6,6 +6,7 @@ from typing import Any
 from evictd.act.dry_run import DryRunActuator
 from evictd.core.model.state import State
 from evictd.daemon.effects import Effects, effects_of
+from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind
 
 NOTHING: Any = object()
 LIVE = Effects(actuator=NOTHING, oom_scores=NOTHING, checkpoints=NOTHING, reactions=NOTHING, hooks=print)
@@ -29,6 +30,9 @@ def test_a_reload_keeps_a_dry_run_as_it_is_and_ends_it_with_the_live_parts() -> 
 
 def test_the_pages_that_promise_what_a_restart_keeps_leave_out_a_dry_run() -> None:
     """They said that a restart loses no state; a dry run saves none, so its grace periods begin anew."""
+    assert FAULT_REMEDIES[OwnFaultKind.STUCK].endswith("a restart loses no state, except a dry run's"), (
+        "of `evictd status`"
+    )
     docs = Path(__file__).parents[2] / "docs"
     for name, promise in (
         ("alerts.md", "A restart loses no state, except a dry run's."),

@@ -24,7 +24,7 @@ class OwnFaultKind(Enum):
 
 
 FAULT_REMEDIES: Mapping[OwnFaultKind, str] = {
-    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state",
+    OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state, except a dry run's",
     OwnFaultKind.NODE: "restore the readings that are named under Health",
     **dict.fromkeys(
         (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS),
