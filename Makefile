@@ -57,7 +57,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 # The demo needs a fifth of what the tests need; the whole set-up serves too.
 demo: $(if $(wildcard $(VENV)/.ready),setup,$(VENV)/.demo)
-	$(BIN)/evictd demo $(ARGS)
+	@$(BIN)/evictd demo $(ARGS)
 
 $(VENV)/.demo: pyproject.toml requirements.txt requirements-plot.txt
 	@echo 'Installing evictd into $(VENV): one to two minutes.'

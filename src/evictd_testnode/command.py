@@ -48,7 +48,7 @@ _CALM_SECONDS = 2.0
 def reason_against() -> str:
     """Return why this machine cannot have the node; empty if it can."""
     if os.geteuid() != 0:
-        return "a real node needs root for mounts, cgroups and a container runtime"
+        return "a real one needs root: mounts, cgroups, a runtime"
     if "\toverlay\n" not in Path("/proc/filesystems").read_text(encoding="ascii"):
         return "this kernel has no overlayfs"
     try:

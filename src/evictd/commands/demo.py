@@ -6,6 +6,7 @@ package is not installed the command simulates a node that runs out of memory in
 
 import argparse
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -21,17 +22,19 @@ WORLD = "job-beside-a-database.yaml"
 """The world that is simulated where no node can be made."""
 RESULT = (
     "Result: evictd evicted default/job at 53.3s, before memory ran out. Without evictd the kernel would have killed "
-    "default/database at 1m13.3s. `evictd demo` as root shows a real node."
+    "default/database at 1m13.3s."
 )
 """What came of that world."""
 NEXT = (
-    (f"evictd simulate config/worlds/{WORLD}", "memory ends, with evictd and without it"),
-    ("evictd simulate config/scenarios/ten-minutes.yaml", "a disk and memory: ten minutes in a second"),
-    ("evictd check config/evictd.yaml", "what a configuration means on this machine"),
-    ("evictd explain", "where a container runtime is: which pod would go first, and why; changes nothing"),
+    (f"evictd simulate config/worlds/{WORLD}", "memory ends"),
+    ("evictd simulate config/scenarios/ten-minutes.yaml", "disk and memory"),
+    ("evictd check config/evictd.yaml", "a configuration on this machine"),
+    ("evictd explain", "which pod would go first, and why; needs a runtime"),
     ("docs/getting-started.md", "from a dry run on your node to evictions, and back"),
 )
 """Commands and pages to try after the demonstration, with what each shows."""
+_NOT_AFTER_A_SIMULATION = (NEXT[0][0], "evictd explain")
+"""The first one's output has just been shown; the second needs the runtime that is mostly missing."""
 _PLOT, _SIMULATED_PLOT = Path("build/demo.svg"), Path("build/demo-simulated.svg")
 """Two files: a simulation does not draw over the plot of a real run."""
 _NOT_INSTALLED = "this installation is without evictd_testnode, which a checkout, the wheel and the Debian package have"
@@ -66,9 +69,10 @@ def run(args: argparse.Namespace) -> ExitCode:
             _print_next_steps((*(_of_journal(journal) if journal.exists() else ()), *NEXT), margin=" ")
             print(*conclusion, sep="\n", flush=True)  # noqa: T201 - a command's output
             return code
-    print(f"This is the simulated node ({reason}).\n", flush=True)  # noqa: T201 - a command's output
+    introduction = textwrap.wrap(f"This is the simulated node ({reason}).", _columns())
+    print(*introduction, sep="\n", flush=True)  # noqa: T201 - a command's output
     code = _simulate(args.plot or _SIMULATED_PLOT)
-    _print_next_steps(NEXT[1:])  # the first one's output has just been shown
+    _print_next_steps([each for each in NEXT if each[0] not in _NOT_AFTER_A_SIMULATION])
     if code is ExitCode.DONE:
         print("", *textwrap.wrap(RESULT, _columns()), sep="\n", flush=True)  # noqa: T201 - a command's output
     return code
@@ -77,17 +81,20 @@ def run(args: argparse.Namespace) -> ExitCode:
 def next_steps(
     columns: int, margin: str = "", program: str = PROGRAM, steps: Sequence[tuple[str, str]] = NEXT
 ) -> list[str]:
-    """Return the lines of the commands to try next, each with its purpose, wrapped to the terminal's columns.
+    """Return the lines of the commands to try next, each with its purpose beside it, or below it where the columns are too few.
 
     `program` is what to type for evictd.
     """
     lines = [f"{margin}What to try next:"]
     for name, shows in steps:
+        command = (
+            f"{margin}  {program}{name.removeprefix(PROGRAM)}" if name.startswith(PROGRAM) else f"{margin}  {name}"
+        )
+        if len(beside := f"{command}  {shows}") <= columns:
+            lines.append(beside)
+            continue
         indent = f"{margin}      "
-        lines += [
-            f"{margin}  {program}{name.removeprefix(PROGRAM)}" if name.startswith(PROGRAM) else f"{margin}  {name}",
-            *textwrap.wrap(shows, columns, initial_indent=indent, subsequent_indent=indent),
-        ]
+        lines += [command, *textwrap.wrap(shows, columns, initial_indent=indent, subsequent_indent=indent)]
     return lines
 
 
@@ -119,7 +126,19 @@ def _simulate(plot_file: Path) -> ExitCode:
     if importlib.util.find_spec("matplotlib") is not None:  # an optional extra
         plot_file.parent.mkdir(parents=True, exist_ok=True)
         argv += ["--plot", str(plot_file)]
-    return ExitCode(subprocess.run(argv, check=False).returncode)  # noqa: S603 - a fixed argument list, no shell
+    environment = {**os.environ, "COLUMNS": str(_columns())}
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=False, env=environment)  # noqa: S603 - no shell
+    print(story(done.stdout), flush=True)  # noqa: T201 - a command's output
+    return ExitCode(done.returncode)
+
+
+def story(simulated: str) -> str:
+    """Return what `evictd simulate` printed without its title and conclusion: a screen has no more lines.
+
+    The number of cycles in which nothing changes, its last line, is left out as well.
+    """
+    lines = simulated.partition("\n\n")[0].rstrip("\n").split("\n")[1:]
+    return "\n".join(lines[:-1] if lines and lines[-1].endswith("nothing changes") else lines)
 
 
 def _world() -> Path:
