@@ -1,10 +1,15 @@
 """docs/cluster.md: what it says of rights and budgets is what the chart and evictd do."""
 
+import json
 import re
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from evictd.act.cluster.conditions import TAINTS
 from evictd.commands.source import own_config
@@ -40,6 +45,41 @@ def test_the_value_that_removes_a_rule_leaves_the_configuration_and_the_page_say
         in rights
     )
     assert "Soft evictions then ignore budgets." in rights
+
+
+def rights(*operations: str) -> list[Any]:
+    """Return the rules of the role after operations of the page's patch."""
+    (role,) = (each for each in documents(DEPLOY / "base/rbac.yaml") if each["kind"] == "ClusterRole")
+    rules: list[Any] = role["rules"]
+    for operation in map(json.loads, operations):
+        _, _, number, *below = operation["path"].split("/")
+        match operation["op"]:
+            case "test":
+                assert rules[int(number)][below[0]] == operation["value"]
+            case "remove":
+                del rules[int(number)]
+            case "replace":
+                rules[int(number)][below[0]] = operation["value"]
+    return rules
+
+
+def test_the_page_has_the_patches_that_take_the_rights_to_evict_and_to_delete() -> None:
+    """Only Helm had a way to remove `pods/eviction`, and no page one to remove the deletion of pods."""
+    section = (DOCS / "cluster.md").read_text(encoding="utf-8").partition("\n## Rights\n")[2].partition("\n## ")[0]
+    operations = re.findall(r'\{"op": .*?\}', section)
+    assert len(operations) == 4
+    asked = [rule["resources"] for rule in rights(*operations[:2])]
+    assert ["pods/eviction"] not in asked
+    assert len(asked) == len(rights()) - 1
+    left = rights(*operations)
+    assert left[0] == {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}
+    (command,) = re.findall(r"^    (sed '.*') deploy/base/rbac.yaml \| kubectl apply -f -$", section, re.MULTILINE)
+    made = subprocess.run(
+        [*shlex.split(command), str(DEPLOY / "base/rbac.yaml")], capture_output=True, text=True, check=True
+    ).stdout
+    before, after = documents(DEPLOY / "base/rbac.yaml"), list(yaml.safe_load_all(made))
+    assert after[0]["rules"] == left
+    assert after[1:] == before[1:]
 
 
 @pytest.mark.parametrize(
