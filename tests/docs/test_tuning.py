@@ -13,6 +13,7 @@ import yaml
 
 from evictd.cli import main
 from evictd.config.file import load
+from evictd.config.kernel_share import kernel_share
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.core.units.quantity import parse_quantity
@@ -148,6 +149,15 @@ def test_a_node_below_1_gib_keeps_the_amounts_of_the_samples(
     (path := tmp_path / "config.yaml").write_text(text.replace('"200Mi"', f'"{soft}"'))
     main(["check", str(path), "--memory-capacity", "512Mi", "--root", str(tmp_path)])
     assert ("AboveHalfOfCapacity" in "".join(capsys.readouterr())) == too_high
+
+
+def test_the_page_says_why_the_soft_threshold_is_1gi_at_4_gib() -> None:
+    """The table had the amount, a quarter of such a node, and no reason."""
+    share = kernel_share(4 << 30)
+    assert share is not None
+    busy = share.busy >> 20
+    assert f"So 1Gi at 4 GiB: 500Mi and {busy} MiB are {500 + busy} MiB" in PAGE
+    assert 500 + busy < 768
 
 
 def test_no_setting_excludes_a_pod_from_eviction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
