@@ -72,6 +72,20 @@ def test_a_unit_may_set_taints_before_the_kubelet_stops_to_reject_pods() -> None
     assert "`taints: true`" in promise
 
 
+def test_the_unit_takes_the_thresholds_of_the_overlay_by_a_command() -> None:
+    """The row named a file of the clone whose lines were to be copied, but for those on memory."""
+    section = PAGE.partition("## With the systemd unit")[2].partition("\n## ")[0]
+    (edit,) = re.findall(r"sudo sed -i '(.*)' /etc/evictd/config\.yaml", section)
+    text = (ROOT / "config/beside-a-kubelet.yaml").read_text(encoding="utf-8")
+    for old, new in re.findall(r"s/([^/]+)/([^/]+)/", edit):
+        text = text.replace(old, new)
+    hard = next(iter(yaml.safe_load_all(text)))["evictionHard"]
+    (wanted, _) = documents(DEPLOY / "overlays/instead-of-kubelet-eviction/config.yaml")
+    of_disks = {name: value for name, value in wanted["evictionHard"].items() if name != "memory.available"}
+    assert {name: value for name, value in hard.items() if "memory" not in name.lower()} == of_disks
+    assert section.index("systemctl restart kubelet") < section.index(edit), "else both may evict for one shortage"
+
+
 def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
     """The page removed the label alone: the pod's stop leaves condition and taint to a next start, which does not come."""
     (step,) = re.findall(r"^## 4\. .*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
