@@ -59,3 +59,10 @@ def test_each_part_of_a_run_book_is_a_paragraph() -> None:
     for name, book in runbooks(text_of("alerts.md")).items():
         begins = [paragraph.split(maxsplit=1)[0] for paragraph in book.split("\n\n")]
         assert [begin for begin in begins if begin in PARTS] == PARTS, name
+
+
+def test_the_run_book_says_what_went_before_the_alert() -> None:
+    """It fires a minute into the pause, and no alert says that two pods have gone in vain by then."""
+    book = runbooks(text_of("alerts.md"))["EvictdEvictionsDoNotHelp"]
+    assert "after 1m: two pods went before, and nothing may be left. Sooner: " in book
+    assert "#to-learn-of-each-eviction" in text_of("alerts.md").partition("## EvictdEvictionsDoNotHelp")[2]
