@@ -9,12 +9,16 @@ import subprocess
 import sys
 import time
 from ctypes.util import find_library
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evictd.config.file import load
+from evictd.daemon.run import low_memory_thresholds
 from evictd.errors import ExitCode
+from evictd.observe.reading.roots import Roots
 from tests.ports import free_ports
 
 KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
@@ -172,3 +176,17 @@ libc.fclose(file)
 def test_all_threads_allocate_from_one_arena() -> None:
     ended = subprocess.run([sys.executable, "-c", COUNT], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.count("<heap nr=") == 1
+
+
+def test_a_low_threshold_of_a_large_node_is_noted_at_the_start(tmp_path: Path) -> None:
+    """`check` noted the 150Mi of the sample on a large node, and a daemon that was started with it said nothing."""
+    thresholds = load(Path(__file__).parents[2] / "config/evictd.yaml").eviction.thresholds
+    roots = Roots(proc=tmp_path)
+    assert list(low_memory_thresholds(thresholds, roots)) == []
+    (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\n")
+    (note,) = low_memory_thresholds(thresholds, roots)
+    assert note.startswith("memory.available: this node has 16Gi, and 150Mi leave little time ")
+    assert note.endswith("; from 4 GiB on set 500Mi hard and 1Gi soft, which leave more (LittleMemoryLeft)")
+    assert list(low_memory_thresholds(thresholds, replace(roots, node_cgroup="/small"))) == []
+    (tmp_path / "meminfo").write_text("MemTotal: 2097152 kB\n")
+    assert list(low_memory_thresholds(thresholds, roots)) == []

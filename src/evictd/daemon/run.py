@@ -8,6 +8,7 @@ import argparse
 import ctypes
 import gc
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -17,7 +18,12 @@ from evictd import __version__
 from evictd.clock import boot_clock, wall_clock
 from evictd.config import flags
 from evictd.config.file import load
+from evictd.config.lint_model import Surroundings
+from evictd.config.little_left import little_left
 from evictd.config.settings import Settings
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold import Threshold
+from evictd.core.units.quantity import of_bytes
 from evictd.daemon.assemble import Assembly
 from evictd.daemon.configuration import Configuration
 from evictd.daemon.host.liveness import Liveness, SdNotifier
@@ -32,6 +38,7 @@ from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.daemon.waiter import SIGNALS, Waiter
 from evictd.errors import ExitCode, NodeError
 from evictd.observe.cgroups.cgroup import may_kill_pods
+from evictd.observe.cgroups.memory import parse_meminfo
 from evictd.observe.reading.roots import Roots
 from evictd.render.start import start_text
 
@@ -86,6 +93,19 @@ def roots_of(settings: Settings) -> Roots:
     return Roots(kubelet_dir=settings.evictd.root_dir, pod_logs_dir=settings.kubelet.logs_dir)
 
 
+def low_memory_thresholds(thresholds: Sequence[Threshold], roots: Roots) -> Iterator[str]:
+    """Yield what `evictd check` notes about thresholds that leave little time on this node; nothing for a cgroup as the node."""
+    try:
+        meminfo = parse_meminfo((roots.proc / "meminfo").read_bytes())
+    except OSError:  # the first reading reports it
+        return
+    if roots.node_cgroup != "/" or (total := meminfo.get("MemTotal")) is None:
+        return
+    around = Surroundings(capacities={Signal.MEMORY_AVAILABLE: of_bytes(total)})
+    for each in little_left(thresholds, around):
+        yield f"memory.available: {each.message}; {each.remedy} ({each.lint.value})"
+
+
 def keep_standard_descriptors() -> None:
     """Open /dev/null for each standard descriptor that is closed.
 
@@ -104,6 +124,7 @@ class Daemon:
     def __init__(self, configuration: Configuration, roots: Roots, stack: ExitStack, logger: log.Logger) -> None:
         settings = configuration.settings
         self._settings = settings
+        self._roots = roots
         self._log = logger
         published = LatestSnapshot()
         self.metrics = Metrics(published)
@@ -155,6 +176,8 @@ class Daemon:
             self._log.info(start_text(self._served_at, dry_run=dry_run, thresholds=bool(eviction.thresholds)))
         for warning in self._settings.warnings:
             self._log.warning(warning, source="configuration")
+        for note in low_memory_thresholds(eviction.thresholds, self._roots):
+            self._log.info(note, source="configuration")
         self.loop.run()
         self._log.info("stopped")
 
