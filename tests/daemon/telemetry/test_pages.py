@@ -95,7 +95,7 @@ def test_the_status_has_the_sentence_of_the_page_and_since_when_readings_are_mis
     """`evictd status` said that the numbers cannot be read, and not since when."""
     served = Served()
     seen = replace(snapshot(4 * GI), observation=Observation(node=None), blind_since=WALL - 5 * MINUTE)
-    served.board.latest = seen
+    served.published.latest = seen
     said = json.loads(served.get("/statusz").body)["headline"]["text"]
     assert "so no threshold is tested and no pod is evicted (for 5m0s, since 22:08:20 UTC)." in said
 

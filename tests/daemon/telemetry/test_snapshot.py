@@ -9,7 +9,7 @@ from evictd.observe.reading.observer import RUNTIME
 from tests.daemon.world import GI, snapshot
 
 
-def test_the_board_is_empty_before_the_first_cycle_and_then_holds_the_latest() -> None:
+def test_nothing_is_published_before_the_first_cycle_and_then_the_latest() -> None:
     published = LatestSnapshot()
     assert published.latest is None
     published.latest = snapshot(GI)
