@@ -39,7 +39,7 @@ from evictd.render.incident.incident_list import no_eviction_text
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.filled import fills_host, is_unknown
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
-from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
 from evictd.render.text import clean
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
@@ -87,7 +87,7 @@ def read_incident(
     found = incident_of(records, evictions_or_reason(records), wanted)
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is None:
-        return found
+        return replace(found, not_judged=NotJudged.NOT_KEPT) if STANDARD_INPUT in paths else found
     found = _decided_again(found, entry, oldest[found.event.at])
     end = last_entry(last)
     return replace(found, steady=steady_growers(end, found), grows_on=growth_on(end, found))
@@ -113,6 +113,7 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
     return replace(
         found,
         verdict=verdict,
+        not_judged=_not_judged(entry, state),
         host_filled=found.host_filled or (taken > 0 and fills_host(recorded_attribution(entry.findings), taken)),
         arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
         grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
@@ -171,6 +172,13 @@ def _verdict(
         return verdict_of(entry, state, found.signal, found.event.pod, past=past, again=again)
     except _DAMAGED:
         return None
+
+
+def _not_judged(entry: JournalEntry, state: State | None) -> NotJudged:
+    """Return why no verdict is known, where none is."""
+    if state is None:
+        return NotJudged.UNREADABLE
+    return NotJudged.UNMEASURED if is_unknown(recorded_attribution(entry.findings)) else NotJudged.NO_HOLDINGS
 
 
 def _evicts(entry: JournalEntry, uid: str) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.aftermath import MetAfter
 from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.earlier import Earlier
@@ -14,7 +15,6 @@ from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.relief.relief import relief_lines
 from evictd.render.incident.summary import filled_by_arrivals, summary_text
-from evictd.render.incident.view import verdict_text
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 

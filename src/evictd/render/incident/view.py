@@ -1,15 +1,13 @@
 """Shows one incident: as text with a chart of the signal, as a document, and as one HTML file to attach to a ticket."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from evictd.codec.times import rfc3339
-from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import SkipReason
-from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import of_count
 from evictd.render.attribution import clock_text
 from evictd.render.axis import axis_top
 from evictd.render.console import print_line
@@ -18,21 +16,19 @@ from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import event_line
 from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.cause.outside_pods import outside_pods_text
-from evictd.render.incident.cause.page_cache import formula_remedy
-from evictd.render.incident.cause.unknown_images import passed_over_with_image, unknown_images_text
+from evictd.render.incident.cause.unknown_images import passed_over_with_image
 from evictd.render.incident.events import dated_lines
 from evictd.render.incident.heading import heading_lines
 from evictd.render.incident.incident_list import event_row
+from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.aftermath import AFTER, time_of
 from evictd.render.incident.record.filled import filled_lines
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.record.verdict import NOT_NEEDED, Need
-from evictd.render.incident.relief.relief import relief_lines, went_for_reclaim
+from evictd.render.incident.relief.relief import relief_lines
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.now import left_to_do, now_text
-from evictd.render.incident.remedy.soft_threshold import above_hard_text, went_for_soft
-from evictd.render.incident.summary import summary_text, within_text
+from evictd.render.incident.summary import summary_text
 from evictd.render.status.node_page import asset, page_template
 from evictd.render.status.owners import AGAIN
 from evictd.render.status.page_chart import EvictionMark, page_chart
@@ -42,7 +38,6 @@ from evictd.render.text import (
     capital,
     clean,
     counted,
-    first_of,
     seconds_text,
     signal_amount,
     usage_text,
@@ -52,8 +47,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ROWS = 8
-_NAMED = 3
-"""How many pods are named that grew no more."""
 _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
 _SHOWN_EVENTS = 12
@@ -114,57 +107,6 @@ def next_reading_text(found: Incident) -> str:
 def after_lines(found: Incident) -> tuple[str, ...]:
     """Write what came back and whether the end of the pod was needed."""
     return (*relief_lines(found), *filter(None, (verdict_text(found), outside_pods_text(found))))
-
-
-def verdict_text(found: Incident) -> str:
-    """Write whether the end of the pod was needed; empty where that is not known."""
-    if found.verdict is None:
-        return ""
-    if found.verdict.need is Need.NEEDED and formula_remedy(found).by:
-        return "its end was needed only because memory.formula counts page cache, which the kernel can drop"
-    if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
-        needed = f"its end or that of {', '.join(found.verdict.fewest)} was needed, and it relieved the node"
-        return f"{needed}; {row.pod} grew {within_text(found)}"
-    if unknown := unknown_images_text(found):
-        return unknown
-    if found.held_unmeasured and found.signal is not None:
-        came_back = signal_amount(found.came_back or 0, found.signal)
-        return (
-            f"{found.event.pod} was not measured; up to {came_back} came back with its end, so it held what was missing"
-        )
-    too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
-    verdict = replace(found.verdict, need=found.need or found.verdict.need)
-    outside = ("the host", "a hostPath volume") if found.on_disk else ("the host",)
-    if verdict.need is Need.FOR_A_TIME:
-        cause = " or ".join(outside)
-    elif found.protected_grower:
-        cause = f"{found.protected_grower}, which is never evicted,"
-    else:
-        cause = f"{', '.join(outside)} or a protected pod"
-    text = verdict.text(
-        relieved=found.relieved,
-        too_little=too_little,
-        filled=not found.stands_still,
-        cause=cause,
-        for_reclaim=bool(went_for_reclaim(found)),
-        files_stay=bool(found.suspects) and found.host_filled,
-        for_soft=went_for_soft(found),
-    )
-    if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
-        return f"{text.removeprefix(NOT_NEEDED)}; {came}"
-    if verdict.need is Need.NEEDED:
-        return "; ".join(filter(None, (text, above_hard_text(found), _steady_text(found))))
-    return text
-
-
-def _steady_text(found: Incident) -> str:
-    """Write what was missing after its end where the others that grew do so no more; empty where one may, or nothing was."""
-    others = (each.pod for each in found.growers if each.pod != found.event.pod)
-    still = (found.missing or 0) - (found.came_back or 0)
-    if found.signal is None or not found.steady or not found.steady.issuperset(others) or still <= 0 or found.relieved:
-        return ""
-    missing = amount_with(of_count(still), SIGNALS[found.signal].resource, "was", "were")
-    return f"{first_of(sorted(found.steady), _NAMED)} grew no more afterwards, and {missing} missing then"
 
 
 def events_heading(found: Incident) -> str:

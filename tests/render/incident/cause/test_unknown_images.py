@@ -46,7 +46,8 @@ def test_the_end_of_a_pod_within_its_request_is_not_called_needed() -> None:
     assert passed_over_with_image(FOUND) == ("default/model",)
     then = "with its image deleted afterwards, is not known: the journal has no sizes of images"
     relieved = (
-        f"its end relieved the node; default/model ranks before it, and whether its end would have as well, {then}"
+        "whether its end was needed is not known: it relieved the node; default/model ranks before it, "
+        f"and whether its end would have as well, {then}"
     )
     assert unknown_images_text(FOUND) == relieved
     document = incident_document(FOUND)
@@ -66,7 +67,8 @@ def test_of_several_it_may_have_been_one() -> None:
         FOUND, ranking=(MODEL, replace(MODEL, number=2, pod="default/web"), replace(APP, number=3)), known_for=0.0
     )
     assert unknown_images_text(two).startswith(
-        "default/model, default/web rank before it, and whether the end of one of them would have relieved the node, with"
+        "whether its end was needed is not known: default/model, default/web rank before it, "
+        "and whether the end of one of them would have relieved the node, with"
     )
 
 

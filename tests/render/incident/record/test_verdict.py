@@ -21,11 +21,11 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
         (Need.NEEDED, ("a/x", "a/y"), (LEAK,), True, "its end was needed, and it relieved the node"),
         (
             Need.NEEDED, ("a/x", "a/y"), (LEAK,), False,
-            f"{GROWN}, the fewest pods whose end relieves the node are a/x, a/y",
+            f"its end was needed: {GROWN}, the fewest pods whose end relieves the node are a/x, a/y",
         ),
         (
             Need.ANOTHER_POD, ("a/y",), (LEAK,), True,
-            "its end relieved the node; that of a/y in its place would have relieved it as well",
+            "the end of a pod was needed, and its own relieved the node; that of a/y in its place would have relieved it as well",
         ),
         (
             Need.ANOTHER_POD, ("a/y",), (LEAK,), False,
@@ -36,12 +36,12 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
         (Need.NOTHING_SHORT, (), (), True, f"its end was not needed: {STAYED}, no threshold would have been met"),
         (
             Need.NO_POD_HELPS, (), (), True,
-            "its end relieved the node; by what was measured, no end of any pod would have",
+            "whether its end was needed is not known: it relieved the node; by what was measured, no end of any pod would have",
         ),
         # "although by the growth that was measured no end would have" was hard to read.
         (
             Need.NO_POD_HELPS, (), (HOST,), True,
-            f"its end relieved the node; {GROWN}, no end of any pod would have",
+            f"whether its end was needed is not known: it relieved the node; {GROWN}, no end of any pod would have",
         ),
         (
             Need.NO_POD_HELPS, (), (), False,
@@ -81,7 +81,7 @@ def test_what_came_back_is_beside_the_verdict() -> None:
     """A pod whose end gave nothing back was called needed, and a full disk one on which nothing grew."""
     alone = EvictionVerdict(need=Need.NEEDED, pod="a/x", fewest=("a/x",), played=MINUTE)
     assert alone.text(too_little=True) == (
-        "by what was measured its end alone would have relieved the node, and it did not"
+        "whether its end was needed is not known: by what was measured it alone would have relieved the node, and it did not"
     )
     assert (
         EvictionVerdict(need=Need.NO_POD_HELPS, pod="a/x", growers=(HOST,), played=MINUTE)
@@ -165,7 +165,7 @@ def test_the_end_of_one_that_grew_is_no_mistake_because_a_larger_one_did_not() -
     )
     assert verdict.only_larger
     assert verdict.text() == (
-        f"{GROWN}, its end alone would not have relieved the node; that of a/cache would have "
+        f"the end of a pod was needed: {GROWN}, its own alone would not have relieved the node; that of a/cache would have "
         "(a comparison, not advice: a/cache did not grow)"
     )
     assert not replace(verdict, fewest=("a/z",)).only_larger

@@ -7,6 +7,7 @@ import pytest
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.history import EventKind
+from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.soft_threshold import (
@@ -22,7 +23,6 @@ from evictd.render.incident.remedy.soft_threshold import (
     was_within_request,
     went_for_soft,
 )
-from evictd.render.incident.view import verdict_text
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 

@@ -3,7 +3,7 @@
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import Resource
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.record.verdict import Need
+from evictd.render.incident.record.verdict import UNKNOWN_NEED, Need
 from evictd.render.text import amount_text, first_of
 
 _NAMED = 3
@@ -32,10 +32,10 @@ def unknown_images_text(found: Incident) -> str:
         return ""
     one = len(pods) == 1
     whose = "ranks before it, and whether its end" if one else "rank before it, and whether the end of one of them"
-    relieved = "its end relieved the node; " if found.relieved else ""
+    relieved = "it relieved the node; " if found.relieved else ""
     then = "would have as well" if relieved else "would have relieved the node"
     image = f"{whose} {then}, with its image deleted afterwards, is not known: the journal has no sizes of images"
-    return f"{relieved}{first_of(pods, _NAMED)} {image}"
+    return f"{UNKNOWN_NEED}{relieved}{first_of(pods, _NAMED)} {image}"
 
 
 def images_remedy(found: Incident) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.readings import later_fall, recent_fall
-from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
 from evictd.render.text import incident_id
 
 DRAWN_BEFORE, DRAWN_AFTER = 300, 120
@@ -91,6 +91,8 @@ class Incident:
     """The minimum reclaim of the threshold: once met it stays met until so much more than its limit is available."""
     verdict: EvictionVerdict | None = None
     """Whether its end was needed; `None` where that is not known."""
+    not_judged: NotJudged = NotJudged.UNREADABLE
+    """Why not, where it is not known."""
     with_request: str | None = None
     """The pod that would have gone then had this one requested what it used, `namespace/name`; empty for none, `None` unknown."""
     with_owner_request: str | None = None

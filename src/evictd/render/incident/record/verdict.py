@@ -12,9 +12,12 @@ from evictd.core.units.duration import MINUTE, SECOND, format_duration
 
 NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
+UNKNOWN_NEED = "whether its end was needed is not known: "
+"""How it begins where that is not known."""
 _MUCH_MORE = 2
 """By how many times the growth of a pod has to exceed that of another one, or of the fastest in the minute, to be the cause."""
 _RELIEVED, _CLEARED = "relieved the node", "cleared the threshold, but not its minimum reclaim"
+_AN_END = "the end of a pod was needed"
 _ANY_POD, _POD_ALONE = "no end of any pod", "no end of a pod alone"
 
 
@@ -31,6 +34,19 @@ class Need(Enum):
     """No end of any pod relieves the node."""
     FOR_A_TIME = "ForATime"
     """What fills it belongs to no pod, so the end of pods relieves the node for a time only."""
+
+
+class NotJudged(Enum):
+    """Why it is not known whether the end of the pod was needed."""
+
+    UNREADABLE = "Unreadable"
+    """The record of the cycle is damaged or missing."""
+    NOT_KEPT = "NotKept"
+    """The journal came on standard input, of which no line is kept."""
+    UNMEASURED = "Unmeasured"
+    """Pods may have taken most of what filled the supply since they were read."""
+    NO_HOLDINGS = "NoHoldings"
+    """The record does not have who held what was short."""
 
 
 @frozen
@@ -174,24 +190,26 @@ class EvictionVerdict:
             case Need.NEEDED if relieved:
                 return f"{needed}, and it {relief}"  # what was foreseen after it did not come
             case Need.NEEDED if self.fewest == (self.pod,) and too_little:
-                return f"by what was measured its end alone would have {relief}, and it did not"
+                return f"{UNKNOWN_NEED}by what was measured it alone would have {relief}, and it did not"
             case Need.NEEDED if self.fewest == (self.pod,):
                 return f"{needed}: {grown}, its end alone would have {relief}"
             case Need.NEEDED:
-                return f"{grown}, the fewest pods whose end relieves the node are {names}{compared}"
+                return f"{needed}: {grown}, the fewest pods whose end relieves the node are {names}{compared}"
             case Need.ANOTHER_POD if relieved:
-                return f"its end {relief}; that of {names} in its place would have relieved it as well{compared}"
+                return f"{_AN_END}, and its own {relief}; that of {names} in its place would have relieved it as well{compared}"
             case Need.ANOTHER_POD if self.only_larger:
-                return f"{grown}, its end alone would not have {relief}; that of {names} would have{compared}"
+                return (
+                    f"{_AN_END}: {grown}, its own alone would not have {relief}; that of {names} would have{compared}"
+                )
             case Need.ANOTHER_POD:
                 return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}{compared}"
             case Need.NOTHING_SHORT:
                 return f"{NOT_NEEDED}{grown}, no threshold would have been met"
             case Need.FOR_A_TIME:
-                return f"{cause} filled it, so the end of pods relieves the node for a time only"
+                return f"{_AN_END}: {cause} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
                 grown = "by what was measured" if not self.growers else grown
-                return f"its end {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
+                return f"{UNKNOWN_NEED}it {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
             case Need.NO_POD_HELPS:
                 return self._of_no_pod(no_end, cause, filled=filled, files_stay=files_stay)
 
