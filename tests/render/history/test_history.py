@@ -1,6 +1,7 @@
 """Journal records as events."""
 
 import io
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -256,3 +257,15 @@ def test_of_what_the_kernel_killed_a_part_of_the_host_is_named_first() -> None:
     )
     host = HistoryEvent(at="", kind=EventKind.KERNEL, text="", evidence={"where": "daemon"})
     assert killed_of([pod, host, pod]) == ("daemon", "default/web")
+
+
+def test_a_reason_for_which_no_pod_is_evicted_has_its_code_behind_it() -> None:
+    """The documentation lists the codes, and only the JSON had them."""
+    event = HistoryEvent(
+        at="2026-01-01T00:00:00Z",
+        kind=EventKind.NO_ACTION,
+        text="No pod is evicted for memory.available: 1Gi is missing",
+        evidence={"reason": "EvictionsDoNotHelp"},
+    )
+    assert event_line(event) == "No pod is evicted for memory.available: 1Gi is missing (EvictionsDoNotHelp)"
+    assert event_line(replace(event, evidence={})) == event.text

@@ -43,7 +43,7 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
         evidence={"reason": "ProtectedCulprit"},
     )
     assert no_eviction_text([event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends")]) == (
-        f"the journal has no eviction. {AT}: {event.text}\n"
+        f"the journal has no eviction. {AT}: {event.text} (ProtectedCulprit)\n"
         "now: limit default/static or move it to another node (a static pod: change its manifest)"
     )
 
@@ -66,7 +66,7 @@ def test_a_host_that_is_the_cause_is_looked_at() -> None:
     )
     assert "\nnow: free disk space outside pods (" in no_eviction_text([event])
     newer = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="another reason", evidence={"reason": "OfANewerDaemon"})
-    assert no_eviction_text([newer]) == f"the journal has no eviction. {AT}: another reason"
+    assert no_eviction_text([newer]) == f"the journal has no eviction. {AT}: another reason (OfANewerDaemon)"
 
 
 def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
@@ -100,9 +100,14 @@ def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> No
     grew = "default/hog grew most before"
     assert no_eviction_text([kill], [grew]) == f"the journal has no eviction. {AT}: {kill.text}\n{grew}"
     paused = HistoryEvent(at=AT, kind=EventKind.NO_ACTION, text="a reason", evidence={"reason": "OfANewerDaemon"})
-    assert no_eviction_text([paused, kill], [grew]) == f"the journal has no eviction. {AT}: a reason; {AT}: {kill.text}"
+    assert (
+        no_eviction_text([paused, kill], [grew])
+        == f"the journal has no eviction. {AT}: a reason (OfANewerDaemon); {AT}: {kill.text}"
+    )
     twice = no_eviction_text([kill, paused, kill])
-    assert twice.endswith(f"a reason; {AT}, the last of 2 kills: {kill.text}"), "two kills were left out (world 15)"
+    assert twice.endswith(f"a reason (OfANewerDaemon); {AT}, the last of 2 kills: {kill.text}"), (
+        "two kills were left out (world 15)"
+    )
 
 
 def test_a_deletion_that_was_enough_is_told_with_what_grew() -> None:

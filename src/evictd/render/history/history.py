@@ -355,7 +355,12 @@ def _asked_only(events: list[HistoryEvent], place: int) -> set[str]:
 
 
 def event_line(event: HistoryEvent) -> str:
-    """Write an event without its time; in a dry run `would` comes first, and a condition is said not to be reported."""
+    """Write an event without its time; in a dry run `would` comes first, and a condition is said not to be reported.
+
+    A reason for which no pod is evicted has its code behind it, by which the documentation lists what to do.
+    """
+    if event.kind is EventKind.NO_ACTION and (reason := clean(str(event.evidence.get("reason", "")))):
+        return f"{event.text} ({reason})"
     if event.dry_run and event.kind is EventKind.CONDITIONS:
         return f"{event.text}; {NOT_REPORTED}"
     return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text

@@ -64,7 +64,7 @@ def no_eviction_text(
     killed = _killed_text([each for each in events if each.kind is EventKind.KERNEL])
     clear = "" if end is None else clear_text(end, signal_named(last.signal))
     now = "; ".join(filter(None, (clear, remedy)))
-    return f"the journal has no eviction. {last.at}: {last.text}{killed}" + (f"\nnow: {now}" if now else "")
+    return f"the journal has no eviction. {last.at}: {event_line(last)}{killed}" + (f"\nnow: {now}" if now else "")
 
 
 def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
