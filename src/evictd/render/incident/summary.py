@@ -14,7 +14,7 @@ from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.readings import BEFORE, still_for
 from evictd.render.incident.record.verdict import Need
-from evictd.render.incident.relief.relief import reclaim_short_text, unsettled_text
+from evictd.render.incident.relief.relief import killed_at_end_text, reclaim_short_text, unsettled_text
 from evictd.render.incident.remedy.held_back import held_back_text
 from evictd.render.status.owners import AGAIN, TWICE
 from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
@@ -46,6 +46,7 @@ def summary_text(found: Incident) -> str:
             _cause_text(found),
             _asked_text(found),
             _shortened_text(found),
+            "it ended only when it was killed" if killed_at_end_text(found) else "",
             _effect_text(found),
             _again_text(found) or _others_text(found),
         ),

@@ -12,6 +12,7 @@ from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.relief.relief import (
     cut_grace_lines,
+    killed_at_end_text,
     reclaim_short_text,
     relief_lines,
     unsettled_text,
@@ -177,3 +178,21 @@ def test_pods_that_went_for_the_minimum_reclaim_are_counted() -> None:
 )
 def test_other_evictions_do_not_count(found: Incident, count: int) -> None:
     assert went_for_reclaim(found) == count
+
+
+def test_a_pod_that_does_not_end_on_sigterm_is_named() -> None:
+    """It was killed at the end of its grace period, and only the seconds until its end were told (world 16)."""
+    event = replace(incident().event, evidence={**incident().event.evidence, "gracePeriodSeconds": 30})
+    found = replace(incident(), event=event, gone_after=30.0, after=())
+    killed = ": it had not ended on SIGTERM, and was killed at the end of its grace period"
+    assert killed_at_end_text(found) == killed
+    assert f"it had ended 30s later{killed}" in list(relief_lines(found))
+    assert "; it ended only when it was killed; " in summary_text(found)
+    assert killed_at_end_text(replace(found, gone_after=12.0)) == ""
+    assert killed_at_end_text(replace(found, gone_after=None)) == ""
+    at = "2026-01-01T00:00:46Z"
+    short = replace(event, kind=EventKind.SHORTENED, at=at, evidence={"gracePeriodSeconds": 1})
+    cut = replace(found, event=replace(event, evidence={"gracePeriodSeconds": 600}), after=(short,), gone_after=18.0)
+    assert killed_at_end_text(cut) == f"{killed}, shortened to 17s after the eviction"
+    brief = replace(event, evidence={"gracePeriodSeconds": 1})
+    assert killed_at_end_text(replace(found, event=brief)) == "", "a second is little for any pod"

@@ -8,7 +8,7 @@ from evictd.core.units.duration import SECOND, format_duration
 from evictd.core.units.quantity import of_count, parse_quantity
 from evictd.errors import EvictdError
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.record.aftermath import MetAfter
+from evictd.render.incident.record.aftermath import MetAfter, time_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.relief.back_alone import back_alone
 from evictd.render.text import amount_text, duration_text, signal_amount, usage_text
@@ -39,7 +39,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
         yield f"{missed}, the {kind} threshold{used}"
     yield from cut_grace_lines(found)
     if found.gone_after is not None:
-        yield f"it had ended {_later(found.gone_after)}"
+        yield f"it had ended {_later(found.gone_after)}{killed_at_end_text(found)}"
     if found.came_back is not None and found.gone_after is not None:
         enough = "" if found.missing is None else (": enough" if found.came_back >= found.missing else ": too little")
         bound = "at least" if found.was_clear and found.came_back == found.missing else "up to"
@@ -61,6 +61,28 @@ def relief_lines(found: Incident) -> Iterator[str]:
     if (back := back_alone(found)) is not None:
         yield back.text
     yield from _successors(found)
+
+
+def killed_at_end_text(found: Incident) -> str:
+    """Write that the pod had not ended on SIGTERM when its grace period was over, as a clause; empty where it had.
+
+    A grace period of a second or less says nothing of the pod.
+    """
+    given = [(0.0, found.event), *((_seconds_after(found, each), each) for each in _shortened(found))]
+    ends = [at + int(each.evidence.get("gracePeriodSeconds") or 0) for at, each in given]
+    end = min(ends)
+    if found.event.dry_run or found.gone_after is None or end <= 1 or found.gone_after < end:
+        return ""
+    short = f", shortened to {format_duration(round(end) * SECOND)} after the eviction" if len(given) > 1 else ""
+    return f": it had not ended on SIGTERM, and was killed at the end of its grace period{short}"
+
+
+def _shortened(found: Incident) -> list[HistoryEvent]:
+    return [each for each in found.after if each.kind is EventKind.SHORTENED and each.uid == found.event.uid]
+
+
+def _seconds_after(found: Incident, event: HistoryEvent) -> float:
+    return (time_of(event.at) - time_of(found.event.at)) / SECOND
 
 
 def cut_grace_lines(found: Incident) -> Iterator[str]:
