@@ -18,6 +18,7 @@ from evictd.render.incident.remedy.request_remedy import (
     in_its_place,
     no_pod_then,
     owner_request_text,
+    request_avoidance,
     requested_with,
     resize_in_vain,
     resize_remedy,
@@ -88,7 +89,7 @@ def test_a_pod_of_higher_priority_that_goes_instead_of_all_of_them_is_named() ->
     )
     (told,) = (each for each in avoidance(replace(found, ranking=rows)).not_by if "of the same owner" in each)
     assert instead + third() in told
-    assert told.endswith(", whose priority 1000 is higher")
+    assert ", whose priority 1000 is higher; computed from" in told
     verdict = EvictionVerdict(
         need=Need.ANOTHER_POD, pod=found.event.pod, growers=(Grower(pod=third(), rate=GI),), played=1
     )
@@ -104,12 +105,14 @@ def test_of_pods_that_grew_it_is_said_which_one_goes_first_with_requests_of_all_
     found = replace(with_owner_request(third()), verdict=verdict)
     (told,) = (each for each in avoidance(found).not_by if "request" in each)
     assert told.startswith(f"{EVERY}: {third()} (")
-    assert told.endswith("would have gone in its place then; had they grown on, the node would have been short again")
+    assert (
+        "would have gone in its place then; had they grown on, the node would have been short again; computed" in told
+    )
     none = avoidance(replace(found, with_owner_request="")).not_by
     assert any("default/web of the same owner would have gone" in each for each in none)
     rows = tuple(replace(row, priority=1000) if row.pod == third() else row for row in found.ranking)
     (higher,) = (each for each in avoidance(replace(found, ranking=rows)).not_by if "of the same owner" in each)
-    assert higher.endswith("whose priority 1000 is higher"), "it is no advice, and still said to go"
+    assert "whose priority 1000 is higher; computed from" in higher, "it is no advice, and still said to go"
 
 
 def test_requests_that_do_not_fit_on_the_node_are_the_schedulers() -> None:
@@ -326,3 +329,15 @@ def test_a_resize_to_less_than_it_used_is_in_vain() -> None:
 @pytest.mark.parametrize("found", [FOUND, replace(ASKING, ranking=())], ids=["no resize", "no ranking"])
 def test_else_nothing_is_said(found: Incident) -> None:
     assert (resize_remedy(found), resize_in_vain(found)) == ((), ())
+
+
+def test_a_request_of_an_owner_with_several_pods_says_that_those_elsewhere_are_not_counted() -> None:
+    """The journal has one node, and the advice was read as computed from all replicas."""
+    found = with_owner_request(third())
+    assert found.victim is not None
+    alone = "; computed from the pods of this node alone: those of ReplicaSet/hog elsewhere would have that request too"
+    said = request_avoidance(found, found.victim, Resource.MEMORY)
+    assert said.not_by
+    assert all(each.endswith(alone) for each in (said.by or said.not_by))
+    one = request_avoidance(replace(found, siblings=frozenset(), of_owner=1), found.victim, Resource.MEMORY)
+    assert not any(alone in each for each in (*one.by, *one.not_by))

@@ -22,6 +22,21 @@ _NO_OTHER = "no other pod exceeded its request"
 
 
 def request_avoidance(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say what a request of its usage would have done, and of an owner with several pods that others of it are not counted."""
+    said = _of_request(found, victim, resource)
+    if not (found.siblings or found.of_owner > 1):
+        return said
+    if not said.by:
+        return Avoidance(not_by=tuple(f"{each}{_this_node(found)}" for each in said.not_by))
+    return Avoidance(by=tuple(f"{each}{_this_node(found)}" for each in said.by), not_by=said.not_by)
+
+
+def _this_node(found: Incident) -> str:
+    """Write that the journal has the owner's pods of one node only: on another node the same request may do something else."""
+    return f"; computed from the pods of this node alone: those of {found.event.owner} elsewhere would have that request too"
+
+
+def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say what a request of its usage would have done, where the decision was made again with it."""
     if found.with_request is None or victim.usage is None:
         return Avoidance()
