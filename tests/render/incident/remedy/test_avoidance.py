@@ -420,14 +420,15 @@ def test_deleted_files_are_answered_with_neither_limit_nor_du() -> None:
 @pytest.mark.parametrize(
     ("signal", "by"),
     [
-        (Signal.PID_AVAILABLE, "a limit of the processes of each pod: podPidsLimit of the kubelet"),
-        (Signal.NODEFS_INODES_FREE, "fewer files of default/hog-old: no limit of a pod counts inodes"),
+        (Signal.PID_AVAILABLE, "podPidsLimit of the kubelet of at most "),
+        (Signal.NODEFS_INODES_FREE, "fewer files of default/hog-old, at most "),
     ],
 )
 def test_a_pod_that_grew_without_a_limit_that_counts_it(signal: Signal, by: str) -> None:
     """A priority was proposed against a fork bomb, with which a pod of 31 processes ranks first."""
     grown = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=500))
-    assert avoidance(replace(grown, signal=signal)).by == (by,)
+    (said,) = avoidance(replace(grown, signal=signal)).by
+    assert said.startswith(by)
 
 
 def test_a_minimum_reclaim_that_kept_the_threshold_met_is_named() -> None:

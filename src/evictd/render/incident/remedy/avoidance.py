@@ -20,6 +20,7 @@ from evictd.render.incident.cause.unknown_images import images_remedy
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.count_limit import inodes_text, pids_limit_text
 from evictd.render.incident.remedy.limit_remedy import (
     OUTSIDE_GREW,
     grower_limit,
@@ -116,18 +117,31 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     grower = found.grower
     if together := together_text(found):
         return Avoidance(by=(f"less growth of {together}",))
-    if grower is None or not grower.pod or grower.pod == found.event.pod:
+    if grower is None:
+        return _of_filler(found, resource)
+    if not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
     if later := brought_forward_remedy(found):
         return Avoidance(not_by=(later,))
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
-        return Avoidance() if found.within_request is not None else _of_growth(row, resource)
+        return Avoidance() if found.within_request is not None else _of_growth(found, row, resource)
     fast = grower_rate(found, grower)
     rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
     limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower)
-    less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by))
+    counted_by = (pids_limit_text(found, grower.pod),) if resource is Resource.PIDS else ()
+    less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by, *counted_by))
     return Avoidance(by=(*larger_culprit(found), less, *rotation), not_by=limit.not_by)
+
+
+def _of_filler(found: Incident, resource: Resource) -> Avoidance:
+    """Return another pod that filled the supply of processes before, and had ceased to grow when this one went."""
+    if resource is not Resource.PIDS or found.growers or not found.pods_filled:
+        return Avoidance()
+    if found.main_grower in {"", found.event.pod}:
+        return Avoidance()
+    limit = pids_limit_text(found, found.main_grower)
+    return Avoidance(by=(f"fewer processes of {found.main_grower}, which filled the PIDs before; {limit}",))
 
 
 def _less_growth(found: Incident, grower: Grower, fast: int, resource: Resource) -> str:
@@ -167,7 +181,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.pod_grew:
-        limit = _of_growth(victim, resource) + bounded
+        limit = _of_growth(found, victim, resource) + bounded
         if found.verdict is None or not found.verdict.grower_suffices:
             return limit
     priority, advised = priority_text(found, victim, resource)
@@ -176,12 +190,12 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     return limit + (Avoidance(by=(priority,)) if advised else Avoidance(not_by=(priority,)))
 
 
-def _of_growth(grower: IncidentRow, resource: Resource) -> Avoidance:
+def _of_growth(found: Incident, grower: IncidentRow, resource: Resource) -> Avoidance:
     """Say what bounds a pod that grew within its request, or where none counts what is short."""
     if resource is Resource.PIDS:
-        return Avoidance(by=("a limit of the processes of each pod: podPidsLimit of the kubelet",))
+        return Avoidance(by=(pids_limit_text(found, grower.pod),))
     if resource is Resource.INODES:
-        return Avoidance(by=(f"fewer files of {grower.pod}: no limit of a pod counts inodes",))
+        return Avoidance(by=(inodes_text(found, grower.pod),))
     return Avoidance(by=(f"less growth of {grower.pod}, or less use by others: it was within its request",))
 
 
