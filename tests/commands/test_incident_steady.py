@@ -8,7 +8,7 @@ import pytest
 
 from evictd.codec.journal import JournalEntry
 from evictd.codec.journal_record import decode_record
-from evictd.commands.incident_steady import growth_on, last_entry, steady_growers
+from evictd.commands.incident_steady import growth_on, is_quiet, last_entry, steady_growers
 from evictd.commands.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.attribution import clock_text
@@ -108,3 +108,14 @@ def test_what_belongs_to_no_pod_grows_on_and_a_slow_growth_is_none() -> None:
     assert growth_on(last, replace(found, verdict=replace(found.verdict, growers=(faster,)))) is None
     slow = replace(slab, behaviours=(Grow(of=Usage.MEMORY, rate=MI // 2),))
     assert growth_on(*last_incident(hog(name="fast", rate=25 * MI), host=(slow,), grew=[""])) is None, "hours later"
+
+
+def test_after_the_end_of_what_grew_the_node_is_quiet() -> None:
+    last, found = last_incident(hog(name="fast", rate=50 * MI), grew=["default/fast"])
+    assert is_quiet(last, found)
+    assert not is_quiet(last, replace(found, signal=None))
+    assert not is_quiet(last_entry(b"{}"), found)
+    evicted_now = replace(found, event=replace(found.event, at=last.wall))
+    assert not is_quiet(last, evicted_now), "its end is not a minute ago"
+    last, found = last_incident(hog(name="fast", rate=25 * MI), hog(name="slow", rate=6 * MI), grew=["default/fast"])
+    assert not is_quiet(last, found), "another pod grows"

@@ -12,7 +12,7 @@ from evictd.codec.journal import JournalEntry, decode_entry
 from evictd.codec.journal_record import JournalRecord, decode_record
 from evictd.commands.incident_holdings import filling_owner, growth_outside, holdings_of, with_arrivals_before
 from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
-from evictd.commands.incident_steady import growth_on, last_entry, steady_growers
+from evictd.commands.incident_steady import growth_on, is_quiet, last_entry, steady_growers
 from evictd.commands.journals import (
     read_lines,
     report_skipped,
@@ -90,7 +90,7 @@ def read_incident(
         return replace(found, not_judged=NotJudged.NOT_KEPT) if STANDARD_INPUT in paths else found
     found = _decided_again(found, entry, oldest[found.event.at])
     end = last_entry(last)
-    return replace(found, steady=steady_growers(end, found), grows_on=growth_on(end, found))
+    return replace(found, steady=steady_growers(end, found), quiet=is_quiet(end, found), grows_on=growth_on(end, found))
 
 
 def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEvent]:

@@ -51,6 +51,25 @@ def growth_on(last: JournalEntry | None, found: Incident) -> GrowsOn | None:
         return None
 
 
+def is_quiet(last: JournalEntry | None, found: Incident) -> bool:
+    """Whether nothing of what was short had grown for a minute or more at the end of the journal."""
+    try:
+        return last is not None and _is_quiet(last, found)
+    except _DAMAGED:
+        return False
+
+
+def _is_quiet(entry: JournalEntry, found: Incident) -> bool:
+    node, held = entry.observation.node, None if found.signal is None else holdings_of(entry.state, found.signal)
+    seen = None if node is None or found.signal is None else signal_observation(node, found.signal)
+    if seen is None or held is None or time_of(entry.wall) - time_of(found.event.at) < WINDOW + entry.now - held.at:
+        return False
+    rest = growth_outside(held)
+    grows = sum(each.rate for each in (*held.growing.values(), *(() if rest is None else (rest,))) if each.rate > 0)
+    before = max(found.rate or 0, sum(each.rate for each in found.growers))
+    return bool(max(grows, seen.fill_rate or 0) * _LITTLE < before)
+
+
 def _growth_on(entry: JournalEntry, found: Incident) -> GrowsOn | None:
     node, limit = entry.observation.node, max((each for _, each in found.levels), default=None)
     seen = None if node is None or found.signal is None else signal_observation(node, found.signal)

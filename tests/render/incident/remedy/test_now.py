@@ -449,3 +449,25 @@ def test_what_still_grows_is_named_with_the_time_at_which_the_node_is_short_agai
     assert f"limit or end it; {look}" in both
     short = replace(found, still_met=True)
     assert "short again" not in now_text(short)
+
+
+def test_after_the_growth_it_says_that_nothing_grows_and_what_makes_the_node_short_again() -> None:
+    """After a burst that had ended it said only to mend or limit the pod, as if something grew still."""
+    leak = Grower(pod="default/hog-old", rate=5 << 20, owner="ReplicaSet/hog")
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=(leak,), played=0)
+    found = replace(incident(), verdict=verdict, quiet=True, host_filled=False)
+    quiet = "nothing grew any more at the journal's last record"
+    assert now_text(found).startswith(
+        f"{quiet}: the node is short again if default/hog-old or its next pod grows as before; "
+    )
+    web = replace(verdict, growers=(Grower(pod="default/web", rate=5 << 20),))
+    again = f"{quiet}: the node is short again if default/web, which still runs, grows as before"
+    assert again in now_text(replace(found, verdict=web))
+    assert "default/hog-old, default/web grow as before" in now_text(
+        replace(found, verdict=replace(verdict, growers=(leak, *web.growers)))
+    )
+    bare = now_text(replace(found, host_filled=True))
+    assert quiet in bare
+    assert "grows as before" not in bare
+    assert quiet not in now_text(replace(found, quiet=False))
+    assert quiet not in now_text(replace(found, still_met=True))

@@ -143,6 +143,8 @@ class Incident:
     """`namespace/name` of the pods that ran at the end of the journal."""
     steady: frozenset[str] = frozenset()
     """Of the pods that grew before, those that ran at the end of the journal and had not grown in the minute before it."""
+    quiet: bool = False
+    """Whether nothing had grown for a minute or more at the end of the journal, though something did before."""
     grows_on: GrowsOn | None = None
     """What grew before and then; `None` where that does not make the node short soon (`growth_on`)."""
 

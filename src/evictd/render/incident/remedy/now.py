@@ -75,8 +75,24 @@ def now_text(found: Incident) -> str:
         to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
     elif not to_do and found.still_met:
         to_do = _see_last(found)
-    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, to_do)
+    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, _quiet_text(found), to_do)
     return "; ".join(filter(None, (*told, found.paused)))
+
+
+def _quiet_text(found: Incident) -> str:
+    """Write that nothing has grown since, and what makes the node short again; empty where something grows, or may."""
+    resource = found.resource
+    if not found.quiet or found.still_met or found.grows_on is not None or resource is None or found.event.dry_run:
+        return ""
+    grew = [each.pod for each in found.growers if each.pod]
+    quiet = "nothing grew any more at the journal's last record"
+    if not grew or found.host_filled or held_by_page_cache(found):
+        return quiet
+    if len(grew) > 1:
+        return f"{quiet}: the node is short again if {first_of(grew, _NAMED)} grow as before"
+    owner = next(each.owner for each in found.growers if each.pod)
+    which = ", which still runs," if grew[0] in found.running else " or its next pod" if owner else ""
+    return f"{quiet}: the node is short again if {grew[0]}{which} grows as before"
 
 
 def _see_last(found: Incident) -> str:
