@@ -27,28 +27,6 @@ def test_hard_thresholds_that_were_met_longer_are_told_and_equal_ones_are_not() 
     assert not list(shortage_texts([side, other])), "it has no hard threshold"
 
 
-def test_a_threshold_that_the_world_meets_at_its_start_is_said() -> None:
-    """9 evictions for a soft threshold above what is available at rest were only called `needed for relief`."""
-    side = played(world(hog(), *quiet(3)))
-
-    def with_soft(amount: str) -> PlayedWorld:
-        run = play(side.run.world, config(soft={"memory.available": (amount, "1s")}))
-        return PlayedWorld(name="soft.yaml", run=run, account=account_of(run))
-
-    def said_of(other: PlayedWorld) -> list[str]:
-        return [each for each in shortage_texts([side, other]) if "from the start" in each]
-
-    high = with_soft("7900Mi")
-    [said] = said_of(high)
-    start = (
-        "memory.available<7900Mi (soft, 1s) is met from the start of the world with soft.yaml, before anything grows: "
-    )
-    assert said.startswith(start)
-    assert said.endswith(" are for it.")
-    assert not said_of(with_soft("1Gi"))
-    assert not said_of(replace(high, before=("It was played on.",)))
-
-
 def test_a_pause_of_the_evictions_has_its_times() -> None:
     side = played(world(hog(), *quiet(3)))
     first, second, third, *_ = side.run.cycles

@@ -1,15 +1,13 @@
-"""Says of configurations in the same world for how long and from when their thresholds were met, and when evictions paused."""
+"""Says of configurations in the same world for how long their hard thresholds were met, and when evictions paused."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from evictd.core.model.config import own_thresholds
-from evictd.core.model.decision import begun_evictions
-from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Operator, Origin
 from evictd.render.simulation.world_outcome import PlayedWorld
-from evictd.render.text import clean, clock, counted, duration_text, threshold_text
+from evictd.render.text import clean, clock, counted, duration_text
 from evictd.world.loop import Run
 
 
@@ -27,22 +25,7 @@ def shortage_texts(sides: Sequence[PlayedWorld]) -> Iterator[str]:
         if len({met for met, _ in found}) > 1:
             yield f"Hard threshold met: {', '.join(text for _, text in found)}."
     for side in sides:
-        yield from _met_at_start(side)
         yield from _pause_texts(side)
-
-
-def _met_at_start(side: PlayedWorld) -> Iterator[str]:
-    """Write which thresholds the world meets before anything grows, where pods are evicted for them."""
-    evicted = Counter(
-        each.because.threshold for cycle in side.run.cycles for each in begun_evictions(cycle.step.decisions)
-    )
-    first = () if side.before or not side.run.cycles else side.run.cycles[0].step.findings
-    for each in first:
-        if isinstance(each, ThresholdFinding) and each.met and evicted[each.threshold]:
-            yield (
-                f"{threshold_text(each.threshold)} is met from the start of the world with {clean(side.name)}, before anything "
-                f"grows: {evicted[each.threshold]} of {counted(evicted.total(), 'eviction')} are for it."
-            )
 
 
 def _pause_texts(side: PlayedWorld) -> Iterator[str]:

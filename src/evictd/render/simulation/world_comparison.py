@@ -15,6 +15,7 @@ from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text
 from evictd.render.simulation.grace import graces_differ
+from evictd.render.simulation.met_at_start import evictions_met_at_start
 from evictd.render.simulation.outlook import played_on_text
 from evictd.render.simulation.shortages import shortage_texts
 from evictd.render.simulation.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
@@ -127,6 +128,8 @@ def _headline(side: PlayedWorld) -> str:
         lost += f", {in_vain} needed in vain" if in_vain else ""
         if leaving := verdicts.count(Verdict.LEAVING):
             lost += f", {leaving} being deleted already"
+    if at_start := 0 if side.before else evictions_met_at_start(side.run).total():
+        lost += f", {counted(at_start, 'eviction')} for a threshold met from the start"
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())
     return f"{lost}, short for {duration_text(account.short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
 

@@ -12,6 +12,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.past_budget import past_budget_text
 from evictd.render.simulation.grace import grace_texts
 from evictd.render.simulation.host_growth import host_growth_texts
+from evictd.render.simulation.met_at_start import met_at_start_texts
 from evictd.render.simulation.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.simulation.world_unattended import cost_texts, grows_on, unattended_texts, within_played
 from evictd.render.simulation.world_warnings import warnings_text
@@ -57,7 +58,10 @@ class PlayedWorld:
 
 def played_text(played: PlayedWorld) -> list[str]:
     """Write what came of a world, after what the readings had from which it was played on."""
-    return [*played.before, *outcome_text(played.run, played.account, played.unattended), *played.warnings]
+    outcome = outcome_text(played.run, played.account, played.unattended)
+    # Played on from a reading, the threshold was met on the node: that is no fault of the world's.
+    at_start = () if played.before else met_at_start_texts(played.run)
+    return [*played.before, *outcome, *at_start, *played.warnings]
 
 
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
