@@ -1,9 +1,10 @@
 """Writes what differs between two recorded values in words, of a map only the parts that differ."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
+from evictd.core.model.observation import Reclaim
 from evictd.render.text import clean, duration_text
 
 _NAMES = {
@@ -22,6 +23,12 @@ _NAMES = {
 """What the parts of a decision are called; others are named as in the journal."""
 _VALUE = frozenset({"quantity", "fraction"})
 """The fields of the value of a threshold, one of which is set."""
+_COLLECTED = {
+    Reclaim.CONTAINERS.value: "unused containers",
+    Reclaim.IMAGES.value: "unused images",
+    Reclaim.ROTATED_LOGS.value: "rotated logs",
+    Reclaim.PAGE_CACHE.value: "page cache",
+}
 
 
 def changed_values(then: object, now: object) -> Iterator[str]:
@@ -59,3 +66,11 @@ def _share(fraction: object) -> float:
         with suppress(ValueError, OverflowError):
             return float.fromhex(fraction)
     return fraction if isinstance(fraction, float) else 0.0
+
+
+def measured_text(then: Iterable[object], now: Iterable[object]) -> str:
+    """Return what another configuration does not measure any more, and what it measures as well."""
+    old, new = ([_COLLECTED.get(str(each), clean(str(each))) for each in side] for side in (then, now))
+    left, added = [each for each in old if each not in new], [each for each in new if each not in old]
+    parts = [f"{' and '.join(left)} would not be measured"] if left else []
+    return "; ".join([*parts, *([f"{' and '.join(added)} would be measured, not removed"] if added else [])])

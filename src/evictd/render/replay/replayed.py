@@ -14,13 +14,13 @@ from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait
 from evictd.core.model.holdings import SupplyHoldings
-from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import Step
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.replay.changed_values import changed_values
+from evictd.render.replay.changed_kind import changed_kinds
+from evictd.render.replay.changed_values import changed_values, measured_text
 from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.refusals import RecordedRefusals, recorded_refusals
 from evictd.render.replay.shown_evictions import shown_evictions
@@ -132,12 +132,6 @@ _MEASURED = "measured"
 """The field with what the configuration does not let evictd remove: it only measures how much that would free."""
 _REASONS = frozenset({_MEASURED, _THRESHOLD, "because", "condition", "annotations", "message"})
 """The fields that do not change what happens on the node: why it is done, and what is written about it."""
-_COLLECTED = {
-    Reclaim.CONTAINERS.value: "unused containers",
-    Reclaim.IMAGES.value: "unused images",
-    Reclaim.ROTATED_LOGS.value: "rotated logs",
-    Reclaim.PAGE_CACHE.value: "page cache",
-}
 
 
 def _changed_fields(one: Replayed) -> Iterator[str]:
@@ -147,19 +141,11 @@ def _changed_fields(one: Replayed) -> Iterator[str]:
             if _agree(now[name], then[name]):
                 continue
             if name == _MEASURED:
-                yield f"{recorded_text(then)}: {_measured_text(then[name], now[name])}"
+                yield f"{recorded_text(then)}: {measured_text(then[name], now[name])}"
             else:
                 values = ", ".join(changed_values(then[name], now[name]))
                 named = "" if name == _THRESHOLD else f"{_FIELDS.get(name, name)}: "  # each part of it says whose it is
                 yield f"{recorded_text(then)}: {named}{values}"
-
-
-def _measured_text(then: Iterable[object], now: Iterable[object]) -> str:
-    """Return what another configuration does not measure any more, and what it measures as well."""
-    old, new = ([_COLLECTED.get(str(each), clean(str(each))) for each in side] for side in (then, now))
-    left, added = [each for each in old if each not in new], [each for each in new if each not in old]
-    parts = [f"{' and '.join(left)} would not be measured"] if left else []
-    return "; ".join([*parts, *([f"{' and '.join(added)} would be measured, not removed"] if added else [])])
 
 
 def _only_measures_otherwise(one: Replayed) -> bool:
@@ -169,7 +155,12 @@ def _only_measures_otherwise(one: Replayed) -> bool:
 
 def _only_for_other_numbers(one: Replayed) -> bool:
     """Whether the decisions are the same but for the thresholds and amounts that are their reason."""
-    return not one.same and not _only_measures_otherwise(one) and _agree_without(one, _REASONS)
+    same = not one.same and not _only_measures_otherwise(one) and _agree_without(one, _REASONS)
+    return same and not any(_changed_kinds(one))
+
+
+def _changed_kinds(one: Replayed) -> Iterator[str]:
+    return changed_kinds(one.entry.decisions, plain_decisions(one.step))
 
 
 def _agree_without(one: Replayed, left_out: Collection[str]) -> bool:
@@ -313,6 +304,8 @@ def _print_difference(one: Replayed, to: "Console") -> None:
         print_line(to, "  + now:  ", text, "bold")
     if len(only_then) == len(only_now) == 1 and (words := _changed_words(only_then[0], only_now[0])):
         print_line(to, "  differs: ", words)
+    for text in _changed_kinds(one):
+        print_line(to, "  differs: ", text)
 
 
 def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
