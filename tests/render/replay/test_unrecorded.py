@@ -156,11 +156,14 @@ def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytes
     assert "simulate WORLD.yaml" not in out
 
 
-def test_a_disk_that_was_never_near_a_threshold_is_not_named() -> None:
+@pytest.mark.parametrize("signal", [Signal.NODEFS_AVAILABLE, Signal.PID_AVAILABLE], ids=["disk", "pids"])
+def test_a_disk_or_the_pids_that_were_never_near_a_threshold_are_not_named(signal: Signal) -> None:
     """`nodefs.inodesFree<7% can act sooner` was said of a disk with 65 million inodes free."""
     (one,) = replayed(OWN, OWN)
     (own,) = (each for each in one.step.findings if isinstance(each, ThresholdFinding))
-    disk = replace(RISEN, signal=Signal.NODEFS_AVAILABLE)
-    for left, named in ((65, ()), (4, ("nodefs.available<2Gi (hard)",))):
-        finding = replace(own, threshold=disk, available=of_bytes(left * GI), limit=of_bytes(2 * GI))
+    disk = replace(RISEN, signal=signal)
+    for left, named in ((65, ()), (4, (f"{signal.value}<2Gi (hard)",))):
+        finding = replace(
+            own, threshold=disk, available=of_bytes(left * GI), limit=of_bytes(2 * GI), capacity=of_bytes(100 * GI)
+        )
         assert unrecorded_thresholds([replace(one, step=replace(one.step, findings=(finding,)))]) == named

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evictd.codec.journal_record import recorded_evictions
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import SIGNALS
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.sooner import MINIMUM_RECLAIM
 from evictd.core.model.threshold import Origin
 from evictd.render.console import print_line
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _NEAR = 2
-"""A disk was near a threshold if at most this multiple of the threshold was available."""
+"""A disk was near a threshold if at most this multiple of the threshold was available; PIDs fill faster (`_near`)."""
 
 
 def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     """Return the thresholds that act sooner than all that were recorded of their signal, in order.
 
-    Those are left out that the readings before an eviction show as met earlier (`met_earlier`), and those of disks that were near
-    none.
+    Those are left out that the readings before an eviction show as met earlier (`met_earlier`), and those of disks and PIDs
+    that were near none.
     """
     found: dict[str, None] = {}
     near: set[str] = set()
@@ -47,11 +47,14 @@ def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
 
 
 def _near(one: Replayed, finding: ThresholdFinding) -> bool:
-    """Whether a disk was near a threshold at this record or before it; other signals can fall between any two records."""
+    """Whether it was near at this record or before it: disks, and PIDs, of which half are taken; others can fall unrecorded."""
     signal = finding.threshold.signal
     before = (left for _, left in readings_before(one.entry, signal.value))
     lowest = min((finding.available.value(), *before))
-    return SIGNALS[signal].filesystem is None or lowest <= _NEAR * finding.limit.value()
+    near = _NEAR * finding.limit.value()
+    if signal is Signal.PID_AVAILABLE:
+        return lowest <= max(near, finding.capacity.value() // 2)
+    return SIGNALS[signal].filesystem is None or lowest <= near
 
 
 def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
