@@ -52,7 +52,7 @@ from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.replay.readings_end import WhatIf, ends_document, print_readings_end
 from evictd.render.replay.replayed import Replayed, decided_alike, print_replayed, print_victims, replay_document
-from evictd.render.replay.unrecorded import may_act_unrecorded, print_unrecorded
+from evictd.render.replay.unrecorded import may_act_unrecorded, met_at_first_document, print_unrecorded
 from evictd.render.simulation.plot import draw
 from evictd.render.text import clean, counted, first_of
 from evictd.simulation import SimulatedCycle, Turn
@@ -90,7 +90,10 @@ def run(args: argparse.Namespace) -> ExitCode:
         if other:
             print_readings_end(replayed, what_if, console)
     else:
-        ends = {"readingsEnd": ends_document(replayed) if other else []}
+        ends = {
+            "metAtFirst": met_at_first_document(replayed) if other else [],
+            "readingsEnd": ends_document(replayed) if other else [],
+        }
         write_document({**replay_document(replayed, unrecorded), **ends}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
 

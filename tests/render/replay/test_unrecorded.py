@@ -25,6 +25,7 @@ from evictd.render.replay.replayed import Replayed
 from evictd.render.replay.unrecorded import (
     may_act_unrecorded,
     met_at_first,
+    met_at_first_document,
     print_unrecorded,
     unrecorded_texts,
     unrecorded_thresholds,
@@ -122,14 +123,18 @@ def test_a_threshold_that_no_reading_meets_is_not_said_to_act() -> None:
         assert said.startswith(f"memory.available<2Gi (hard) {acts} than what was recorded. ")
 
 
-def test_a_threshold_that_the_first_reading_meets_is_said() -> None:
+def test_a_threshold_that_the_first_reading_meets_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """13Gi was met from the first reading on, and the summary had only the last minutes before an eviction."""
     above, far = (replace(SOFT, value=replace(OWN.value, quantity=of_bytes(count * GI))) for count in (5, 6))
-    [said] = met_at_first(replayed(OWN, above))
-    assert said == (
+    found = replayed(OWN, above)
+    [finding] = met_at_first(found)
+    assert finding.threshold == above
+    print_unrecorded((), found, WhatIf(journals="", options=""), make_console(sys.stdout))
+    assert " ".join(capsys.readouterr().out.split()) == (
         "memory.available<5Gi (soft, 1m0s) is met already in the first reading, at , when no recorded threshold of "
         "memory.available was: 4Gi were available."
     )
+    assert met_at_first_document(found) == [{"threshold": "memory.available<5Gi (soft, 1m0s)", "available": "4Gi"}]
     assert not list(met_at_first(replayed(OWN, SOFT)))
     assert not list(met_at_first(replayed(far, above))), "a recorded one was met too"
 

@@ -13,6 +13,7 @@ from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.sooner import MINIMUM_RECLAIM
 from evictd.core.model.threshold import Origin
 from evictd.render.console import print_line
+from evictd.render.documents import Document
 from evictd.render.replay.met_earlier import met_earlier, readings_before, recorded_limits
 from evictd.render.replay.readings_end import WhatIf, readings_ends
 from evictd.render.replay.replayed import Replayed
@@ -84,21 +85,32 @@ def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options
     )
 
 
-def met_at_first(replayed: Sequence[Replayed]) -> Iterator[str]:
-    """Write which thresholds the first reading meets already, where it met no recorded one of the signal and evicted no pod."""
+def met_at_first(replayed: Sequence[Replayed]) -> Iterator[ThresholdFinding]:
+    """Yield what the first reading meets already, where it met no recorded threshold of the signal and evicted no pod."""
     first = replayed[0]
     recorded = {each.signal for each in recorded_limits(first.entry, met=True)}
     if any(recorded_evictions(first.entry.decisions)):
         return
-    for each in first.step.findings:
-        if isinstance(each, ThresholdFinding) and each.met and each.threshold.origin is not Origin.DERIVED:
-            signal = each.threshold.signal
-            left = signal_amount(each.available.value(), signal)
-            if signal.value not in recorded:
-                yield (
-                    f"{threshold_text(each.threshold)} is met already in the first reading, at {clean(first.entry.wall)}, when "
-                    f"no recorded threshold of {signal.value} was: {left} were available."
-                )
+    met = (each for each in first.step.findings if isinstance(each, ThresholdFinding) and each.met)
+    own = (each for each in met if each.threshold.origin is not Origin.DERIVED)
+    yield from (each for each in own if each.threshold.signal.value not in recorded)
+
+
+def met_at_first_document(replayed: Sequence[Replayed]) -> list[Document]:
+    """Return the same for a document: each threshold, and what was available."""
+    return [
+        {"threshold": threshold_text(each.threshold), "available": str(each.available)}
+        for each in met_at_first(replayed)
+    ]
+
+
+def _met_at_first_texts(replayed: Sequence[Replayed]) -> Iterator[str]:
+    for each in met_at_first(replayed):
+        signal = each.threshold.signal
+        yield (
+            f"{threshold_text(each.threshold)} is met already in the first reading, at {clean(replayed[0].entry.wall)}, when "
+            f"no recorded threshold of {signal.value} was: {signal_amount(each.available.value(), signal)} were available."
+        )
 
 
 def _met(replayed: Sequence[Replayed]) -> set[str]:
@@ -112,7 +124,7 @@ def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if
 
     It is without how to find out where the readings end at an eviction, which is said with what answers there.
     """
-    for text in met_at_first(replayed):
+    for text in _met_at_first_texts(replayed):
         print_line(to, "", text, "bold yellow")
     ends = any(not each.earlier for each in readings_ends(replayed))
     for line in unrecorded_texts(found, replayed, what_if.options)[: 1 if ends else None]:
