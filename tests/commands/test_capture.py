@@ -88,7 +88,9 @@ def test_pods_that_no_runtime_lists_are_unknown_in_the_scenario_too(
     capture = ["capture", "-o", str(path), "--container-runtime-endpoint", none, "--root-dir", str(tmp_path / "no")]
     assert main([*capture, "--eviction-hard", "nodefs.available<1Ki"]) == 0
     said = f"the pods are unknown, so the scenario has none: {none}: there is no such socket"
-    assert said in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert said in error
+    assert "so the scenario has one for all: if they are, set its `filesystems.dedicatedImageFs`" in error
     for command in ("simulate", "explain"):
         assert main([command, str(path)]) == 0
         text = capsys.readouterr().out

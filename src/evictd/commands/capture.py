@@ -53,6 +53,11 @@ from evictd.render.replay.replayed import recorded_victims
 from evictd.render.text import clean, duration_text, first_of
 from evictd.simulation import simulate
 
+_ONE_FILESYSTEM = (
+    "evictd: without the runtime it is unknown whether images are on a filesystem of their own, so the scenario has one for all: "
+    "if they are, set its `filesystems.dedicatedImageFs`\n"
+)
+
 
 @frozen
 class CapturedReading:
@@ -111,6 +116,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         if (last := readings[-1].observation).pods_unknown:
             why = "; ".join(each.detail for each in last.problems if each.source == RUNTIME)
             sys.stderr.write(f"evictd: the pods are unknown, so the scenario has none: {clean(why)}\n")
+        if all(each.observation.filesystems.dedicated_image_fs is None for each in readings):
+            sys.stderr.write(_ONE_FILESYSTEM)
     _write(encode_scenario(scenario), args.out)
     return ExitCode.DONE
 
