@@ -23,6 +23,7 @@ from evictd.commands.source import (
 from evictd.core.model.config import EvictionMethod, ImageReclaim, Policy
 from evictd.core.units.duration import SECOND
 from evictd.errors import ExitCode, InputError
+from evictd.world.behaviours import Grow, Usage
 from evictd.world.file import WorldFile
 from tests.commands.test_replay import journal_of
 from tests.stories import SCENARIOS, memory_step, memory_story
@@ -189,6 +190,27 @@ def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: s
         assert [world.api_server.termination for _, world, _ in world_sides(story, path, args)] == both
     by_policy = argparse.Namespace(config=file, policy=None, compare=Path("kubelet"))
     assert [world.api_server.termination for _, world, _ in world_sides(story, path, by_policy)] == [ended, ended]
+
+
+@pytest.mark.parametrize(
+    ("given", "bound"),
+    [("", 1023), ("podPidsLimit: 64\n", 63)],
+    ids=["of the world", "of the configuration"],
+)
+def test_the_pid_limit_of_the_kubelet_bounds_the_pods_of_a_world(tmp_path: Path, given: str, bound: int) -> None:
+    """A fork bomb took all PIDs of a world whose configuration had `podPidsLimit: 1024`, and evictd had to evict it."""
+    path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
+    path.write_text(
+        "kind: World\nconfig: {podPidsLimit: 1024}\npods: [{name: a, behaviours: [{grow: {of: processes, rate: 9}}]}]\n"
+    )
+    file.write_text(f"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n{given}")
+    story = read_story(path)
+    assert isinstance(story, WorldFile)
+    args = argparse.Namespace(config=None, policy=None, compare=file)
+    worlds = [world for _, world, _ in world_sides(story, path, args)]
+    assert [each.pods[0].behaviours for each in worlds] == [
+        (Grow(of=Usage.PROCESSES, rate=9, bound=each),) for each in (1023, bound)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from evictd.world.behaviours import (
     next_change,
     slope,
     within_limit,
+    within_pids,
 )
 
 MEMORY = Usage.MEMORY
@@ -68,6 +69,20 @@ def test_a_memory_limit_bounds_the_files_in_memory_of_a_pod() -> None:
     files, smaller = Grow(of=Usage.MEMORY_VOLUME, rate=10), Grow(of=Usage.MEMORY_VOLUME, rate=10, bound=3)
     assert within_limit((files, smaller, GROW), 5) == (replace(files, bound=5), smaller, GROW)
     assert within_limit((files,), None) == (files,)
+
+
+def test_a_pid_limit_bounds_the_processes_of_a_pod() -> None:
+    """The kubelet writes `podPidsLimit` to the pod's `pids.max`: one process of its own, what it holds, then the rest."""
+    pids = Usage.PROCESSES
+    fork, hold = Grow(of=pids, rate=5), Hold(of=pids, amount=10)
+    assert within_pids((fork, GROW, hold), 101) == (hold, replace(fork, bound=90), GROW)
+    assert within_pids((replace(fork, bound=7),), 101) == (replace(fork, bound=7),)
+    assert within_pids((hold, fork), 4) == (replace(hold, amount=3), replace(fork, bound=0))
+    saw = LeakAndRelease(of=pids, rate=5, low=10, peak=50)
+    assert within_pids((saw,), 51) == (saw,)
+    assert within_pids((saw,), 31) == (hold, replace(fork, bound=20)), "it never comes to the peak"
+    burst = Burst(of=pids, amount=60, start=0, duration=SECOND)
+    assert within_pids((burst, burst), 101) == (burst, replace(burst, amount=40))
 
 
 def test_the_most_that_is_ever_held() -> None:

@@ -45,7 +45,12 @@ from evictd.render.simulation.world_comparison import print_worlds, worlds_docum
 from evictd.render.simulation.world_head import head_texts
 from evictd.render.simulation.world_outcome import PlayedWorld
 from evictd.render.simulation.world_view import cycles_to_draw, print_world, world_document
-from evictd.render.simulation.world_warnings import dropped_texts, dry_run_texts, ownerless_texts
+from evictd.render.simulation.world_warnings import (
+    dropped_texts,
+    dry_run_texts,
+    ownerless_texts,
+    pids_limit_texts,
+)
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.expectation import expectations
@@ -59,7 +64,17 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     title = file.world.name or path.stem
     sides = [_played(name, play(world, config), file.expect) for name, world, config in world_sides(file, path, args)]
     own = scenario_config(file, path, argparse.Namespace(config=None, policy=None))
-    sides = [replace(side, warnings=(*ownerless_texts(side.run), *dropped_texts(own, side.run))) for side in sides]
+    sides = [
+        replace(
+            side,
+            warnings=(
+                *pids_limit_texts(file.world, side.run),
+                *ownerless_texts(side.run),
+                *dropped_texts(own, side.run),
+            ),
+        )
+        for side in sides
+    ]
     given = args.config is not None or args.policy is not None
     sides[0] = replace(sides[0], by_another=given and bool(file.config or file.evictd))
     if args.config is None:

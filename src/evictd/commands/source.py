@@ -16,7 +16,7 @@ from typing import Any
 
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.fields import with_documents
-from evictd.codec.config.kubelet_config import eviction_config
+from evictd.codec.config.kubelet_config import decode_kubelet, eviction_config
 from evictd.codec.journal import KIND as JOURNAL
 from evictd.codec.pod_fields import resource_problems, unknown_pod_fields
 from evictd.codec.scenario import KIND as SCENARIO
@@ -30,6 +30,7 @@ from evictd.config.settings import Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.errors import InputError, did_you_mean, missing_package
+from evictd.world.behaviours import within_pids
 from evictd.world.file import WorldFile, decode_world
 from evictd.world.model import World
 
@@ -291,11 +292,23 @@ def _compared_name(compare: Path) -> str:
 
 
 def world_under(file: WorldFile, settings: Settings | None) -> World:
-    """Return the world, in which pods are ended as these settings say; where they do not say it, as in `in_cluster_of`."""
+    """Return the world in which pods end, and have PIDs, as these settings say; where they do not, as in `in_cluster_of`."""
+    world = _with_pids_limit(file, settings)
     if settings is None or (settings.evictd.cluster.standalone and "podTermination" not in settings.written.cluster):
+        return world
+    api = replace(world.api_server, termination=settings.evictd.cluster.pod_termination)
+    return replace(world, api_server=api)
+
+
+def _with_pids_limit(file: WorldFile, settings: Settings | None) -> World:
+    """Return the world with the kubelet's `podPidsLimit`: of the settings, or where they have none of the file."""
+    limit = decode_kubelet(file.config)[0].pod_pids_limit
+    if settings is not None and settings.kubelet.pod_pids_limit > 0:
+        limit = settings.kubelet.pod_pids_limit
+    if limit <= 0:
         return file.world
-    api = replace(file.world.api_server, termination=settings.evictd.cluster.pod_termination)
-    return replace(file.world, api_server=api)
+    pods = (replace(each, behaviours=within_pids(each.behaviours, limit)) for each in file.world.pods)
+    return replace(file.world, pods=tuple(pods))
 
 
 def _kind(text: str, path: Path) -> object:

@@ -183,6 +183,37 @@ def within_limit(behaviours: Iterable[Behaviour], limit: int | None) -> tuple[Be
     )
 
 
+def within_pids(behaviours: Iterable[Behaviour], limit: int) -> tuple[Behaviour, ...]:
+    """Return the behaviours of a pod whose cgroup has this many PIDs: beyond them its forks fail (`podPidsLimit`).
+
+    The pod has one process at least. What it holds from its beginning comes first; the others share the rest in their order.
+    """
+    ordered = sorted(behaviours, key=lambda each: not isinstance(each, Hold))
+    free, bounded = max(limit - 1, 0), list[Behaviour]()
+    for each in ordered:
+        if isinstance(each, Taking) and each.of is Usage.PROCESSES:
+            found = _with_at_most(each, free)
+            free -= most(found, (Usage.PROCESSES,)) or 0
+            bounded += found
+        else:
+            bounded.append(each)
+    return tuple(bounded)
+
+
+def _with_at_most(behaviour: Taking, free: int) -> tuple[Taking, ...]:
+    match behaviour:
+        case Hold() | Burst():
+            return (replace(behaviour, amount=min(behaviour.amount, free)),)
+        case Grow():
+            return (replace(behaviour, bound=free if behaviour.bound is None else min(behaviour.bound, free)),)
+        case LeakAndRelease() if behaviour.peak > free:  # it never comes to the peak at which it gives back
+            low = min(behaviour.low, free)
+            rest = Grow(of=behaviour.of, rate=behaviour.rate, start=behaviour.start, bound=free - low)
+            return Hold(of=behaviour.of, amount=low), rest
+        case _:
+            return (behaviour,)
+
+
 def most(behaviours: Iterable[Behaviour], of: Iterable[Usage]) -> int | None:
     """Return an amount of these usages that is never exceeded; `None` where one grows without bound."""
     kinds, found = frozenset(of), 0

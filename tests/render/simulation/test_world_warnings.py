@@ -6,8 +6,14 @@ import pytest
 
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.signal import Signal
-from evictd.render.simulation.world_warnings import dropped_texts, dry_run_texts, ownerless_texts, warnings_text
-from evictd.world.behaviours import Usage
+from evictd.render.simulation.world_warnings import (
+    dropped_texts,
+    dry_run_texts,
+    ownerless_texts,
+    pids_limit_texts,
+    warnings_text,
+)
+from evictd.world.behaviours import Usage, within_pids
 from evictd.world.loop import play
 from evictd.world.model import NodeSpec, Owner
 from tests.playbook import config
@@ -106,6 +112,17 @@ def test_an_owner_that_is_not_declared_and_starts_no_pod_again_is_named() -> Non
     ]
     assert not list(ownerless_texts(play(replace(story, owners=(Owner(name="DaemonSet/hog"),)), settings)))
     assert not list(ownerless_texts(play(world(*quiet(2)), settings)))
+
+
+def test_the_pods_that_the_pid_limit_bounds_are_named() -> None:
+    bomb = hog(of=Usage.PROCESSES, rate=10)
+    story = world(bomb, *quiet(2))
+    bounded = replace(
+        story, pods=tuple(replace(each, behaviours=within_pids(each.behaviours, 64)) for each in story.pods)
+    )
+    run = play(bounded, config(hard={"pid.available": "10%"}))
+    assert list(pids_limit_texts(story, run)) == ["`podPidsLimit` is played: beyond it forks fail in default/hog."]
+    assert not list(pids_limit_texts(bounded, run))
 
 
 def test_a_dry_run_is_said_not_to_be_played() -> None:

@@ -14,13 +14,15 @@ from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import NANO, of_bytes
 from evictd.render.text import clean, counted, duration_text, first_of, signal_quantity
-from evictd.world.behaviours import Grow, Usage
+from evictd.world.behaviours import Grow, Usage, most
 from evictd.world.lifecycle import EndCause, PodEnd
 from evictd.world.loop import Run
+from evictd.world.model import World
 from evictd.world.process import Process
 
 _COUNTS = (Usage.PROCESSES, Usage.LAYER_INODES, Usage.VOLUME_INODES, Usage.HOST_PATH_INODES)
 """What is counted in numbers, not in bytes."""
+_PROCESSES = (Usage.PROCESSES,)
 _SLOW = 1024
 """Bytes a second: slower growth takes 12 days for 1Gi."""
 _REACTION = 464 * MILLISECOND
@@ -86,6 +88,18 @@ def ownerless_texts(run: Run) -> Iterator[str]:
         yield f"Warning: {clean(owner)} starts no pod again, as it is not in the world's `owners`."
 
 
+def pids_limit_texts(of_file: World, run: Run) -> Iterator[str]:
+    """Write which pods of the file take fewer processes here, because `podPidsLimit` bounds them."""
+    played = {each.pod.uid: each.behaviours for each in run.world.pods}
+    bounded = [
+        clean(each.pod.full_name)
+        for each in of_file.pods
+        if most(played[each.pod.uid], _PROCESSES) != most(each.behaviours, _PROCESSES)
+    ]
+    if bounded:
+        yield f"`podPidsLimit` is played: beyond it forks fail in {first_of(bounded)}."
+
+
 def dropped_texts(of_world: EvictionConfig, run: Run) -> Iterator[str]:
     """Write which thresholds of the world file were not played: a configuration replaces all, also those it does not name."""
     given = {(each.signal, each.hard) for each in own_thresholds(run.config)}
@@ -111,14 +125,14 @@ def dry_run_texts(*, dry_run: bool) -> Iterator[str]:
 def _too_large_texts(run: Run) -> Iterator[str]:
     """Write which pods hold from their start on what no process of the node can have."""
     node = run.world.node
-    most = node.memory - node.unusable_memory + node.swap
+    usable = node.memory - node.unusable_memory + node.swap
     for each in run.world.pods:
         held = Process(each.behaviours, each.start).held(each.start)
         amount = held.get(Usage.MEMORY, 0) + held.get(Usage.MEMORY_VOLUME, 0)
-        if amount > most:
+        if amount > usable:
             yield (
                 f"Warning: {clean(each.pod.full_name)} holds {bytes_text(amount)} of memory from its start on, more than the "
-                f"{bytes_text(most)} that processes can have on this node, so the kernel kills."
+                f"{bytes_text(usable)} that processes can have on this node, so the kernel kills."
             )
 
 
@@ -141,13 +155,13 @@ def _slow_texts(run: Run) -> Iterator[str]:
 
 def _request_texts(run: Run) -> Iterator[str]:
     """Write which pods request more memory than there is for pods: no real node of this size would have them."""
-    most = run.world.node.memory_of_pods
+    for_pods = run.world.node.memory_of_pods
     requests = ((each.pod.full_name, each.pod.resource_totals.memory_request // NANO) for each in run.world.pods)
-    found = [f"{clean(name)} ({bytes_text(amount)})" for name, amount in requests if amount > most]
+    found = [f"{clean(name)} ({bytes_text(amount)})" for name, amount in requests if amount > for_pods]
     if found:
         verb = "requests" if len(found) == 1 else "request"
         yield (
-            f"Warning: {first_of(found)} {verb} more memory than the {bytes_text(most)} that pods can have on this node; the "
+            f"Warning: {first_of(found)} {verb} more memory than the {bytes_text(for_pods)} that pods can have on this node; the "
             "scheduler places no such pod on it."
         )
 
