@@ -11,7 +11,7 @@ from evictd.render.simulation.world_comparison import print_worlds, worlds_docum
 from evictd.render.simulation.world_outcome import PlayedWorld
 from evictd.render.simulation.world_view import world_document
 from evictd.world.account import Verdict, account_of
-from evictd.world.behaviours import Grow, Usage
+from evictd.world.behaviours import Burst, Grow, Usage
 from evictd.world.loop import play
 from evictd.world.model import ApiServer, Disk, DisruptionBudget, HostUse, NodeSpec, Owner
 from evictd.world.next_eviction import PlayedOn
@@ -208,3 +208,17 @@ def test_that_a_kubelet_ignores_budgets_is_said_where_the_world_has_one() -> Non
         out = io.StringIO()
         print_worlds("w", [side, side], make_console(out))
         assert (text in " ".join(out.getvalue().split())) is said
+
+
+def test_the_headline_says_that_the_shortage_would_have_ended_by_itself() -> None:
+    """Beside 0 pods lost, `1 needed for relief` of a burst that ends in time looked like the better outcome."""
+    burst = Burst(of=Usage.MEMORY, amount=3 << 30, start=10 * SECOND, duration=MINUTE, rate=1 << 30)
+    spike = replace(holder("spike", 1 << 20), behaviours=(burst,))
+    story = world(spike, *quiet(3), duration=3 * MINUTE)
+    run = play(story, config(hard={"memory.available": "1500Mi"}))
+    side = PlayedWorld(name="high.yaml", run=run, account=account_of(run), unattended=play(story, config()))
+    said = ", the shortage would have ended by itself, short for "
+    for each, expected in ((side, True), (replace(side, unattended=None), False), (played(world(hog())), False)):
+        out = io.StringIO()
+        print_worlds("w", [each, each], make_console(out, 300))
+        assert (said in out.getvalue()) is expected

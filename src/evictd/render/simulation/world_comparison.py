@@ -14,6 +14,7 @@ from evictd.core.units.duration import MILLISECOND
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.sentences import brief_text
+from evictd.render.simulation.clear_again import clear_again_text
 from evictd.render.simulation.grace import graces_differ
 from evictd.render.simulation.met_at_start import evictions_met_at_start
 from evictd.render.simulation.outlook import played_on_text
@@ -130,8 +131,18 @@ def _headline(side: PlayedWorld) -> str:
             lost += f", {leaving} being deleted already"
     if at_start := 0 if side.before else evictions_met_at_start(side.run).total():
         lost += f", {counted(at_start, 'eviction')} for a threshold met from the start"
+    lost += ", the shortage would have ended by itself" if _ended_by_itself(side) else ""
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())
     return f"{lost}, short for {duration_text(account.short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
+
+
+def _ended_by_itself(side: PlayedWorld) -> bool:
+    """Whether all evictions were for memory, of which enough had been left again without them, and the kernel killed none."""
+    losses, without = side.account.losses, side.unattended
+    if without is None or without.kills or not losses:
+        return False
+    of_memory = {each.cause for each in losses} <= {signal.value for signal in MEMORY_SIGNALS}
+    return of_memory and bool(clear_again_text(side.run, without))
 
 
 def _by_time(run: Run, *, grace: bool) -> dict[int, list[str]]:
