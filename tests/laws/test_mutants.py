@@ -40,6 +40,7 @@ from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.signal import Filesystem, Resource, Signal
+from evictd.world.behaviours import Usage
 from tests.core.eviction import test_backoff as of_backoff
 from tests.core.eviction import test_effect as of_effect
 from tests.core.eviction import test_freshness as of_freshness
@@ -193,6 +194,11 @@ def unread_is_over(found: Any, tested: Any, thresholds: Any, observations: Mappi
     return tuple(each for each in found if each.signal in observations)
 
 
+def since_the_last_collection(found: int, _threshold: Any, state: Any, device: Filesystem, *_: Any) -> int:
+    collection = state.collections.get(device)
+    return found if collection is None else max(found, collection.begun)
+
+
 CYCLE = standard._Cycle
 only_the_first_due = then(
     lambda found, *_: found if isinstance(found, NothingKnown) else replace(found, due=found.due[:1])
@@ -233,6 +239,17 @@ FAULTS = [
         name="follow_collections",
         faulty=forgets_what_has_ended,
         law=progress.test_a_dead_container_every_few_seconds_does_not_replace_an_eviction,
+    ),
+    Fault(
+        point=2,
+        what="each collection renews the wait for measurements, also one after a victim for another supply",
+        place=freshness,
+        name="_since",
+        faulty=then(since_the_last_collection),
+        law=partial(
+            of_returning.test_a_pod_that_returns_and_goes_for_memory_does_not_keep_a_full_disk_from_being_relieved,
+            Usage.LAYER,
+        ),
     ),
     Fault(
         point=3,

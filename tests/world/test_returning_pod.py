@@ -4,10 +4,11 @@ import pytest
 
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.world.account import account_of
 from evictd.world.behaviours import Grow, Hold, LeakAndRelease, Usage
 from evictd.world.loop import play
-from evictd.world.model import HostUse, Owner, WorldPod
-from tests.playbook import config, pod
+from evictd.world.model import Disk, HostUse, NodeSpec, Owner, WorldPod
+from tests.playbook import config, empty_dir, pod
 from tests.world.worlds import GI, HARD, MI, evicted, hog, holder, world
 
 
@@ -67,3 +68,17 @@ def test_a_pod_slightly_over_its_request_is_not_evicted_each_second_beside_growt
         config(hard={"memory.available": "100Mi"}),
     )
     assert evicted(played) == ["other", "returns"]
+
+
+@pytest.mark.parametrize("of", [Usage.LAYER, Usage.VOLUME])
+def test_a_pod_that_returns_and_goes_for_memory_does_not_keep_a_full_disk_from_being_relieved(of: Usage) -> None:
+    """A collection followed each of its evictions, and pods had to be measured since: a walk of many files is older."""
+    returns = hog(name="returns", rate=GI, memory="64Mi", owner="DaemonSet/returns")
+    writer = hog(name="writer", rate=100 * MI, of=of, memory="200Mi", volumes=[empty_dir("data")])
+    owner = Owner(name="DaemonSet/returns", delay=2 * SECOND, tolerates=True)
+    node = NodeSpec(memory=6 * GI, nodefs=Disk(capacity=50 * GI, used=35 * GI), walk_age=10 * SECOND)
+    played = play(world(returns, writer, node=node, owners=(owner,)), config(hard={**HARD, "nodefs.available": "10%"}))
+    gone = evicted(played)
+    assert gone.count("writer") == 1
+    assert all(name.startswith(("returns", "writer")) for name in gone)
+    assert max(account_of(played).short_for.values()) <= 60 * SECOND

@@ -16,12 +16,13 @@ from evictd.core.eviction.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import WaitingForMeasurement
+from evictd.core.model.holdings import Effect, Pause
 from evictd.core.model.observation import Observation, SignalObservation
 from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, State, Victim
 from evictd.core.model.threshold import Threshold
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import NO_COLLECTING, Playbook, as_kubelet, config, node, pod, threshold, usage
 from tests.shortages import holders, level
@@ -83,6 +84,19 @@ def test_after_a_collection_what_was_measured_since_it_began_counts() -> None:
     state = replace(STATE, collections={Filesystem.NODEFS: Collection(begun=CROSSED + 5 * SECOND, until=0)})
     assert held(seen(walk=CROSSED, layers=CROSSED), state=state) == ("layers", "logs and volumes")
     assert held(seen(walk=CROSSED + 5 * SECOND, layers=CROSSED + 6 * SECOND), state=state) == ()
+
+
+def test_collections_after_victims_for_memory_do_not_hold_a_disk_without_end() -> None:
+    """Numbers that are always ten seconds old are older than each collection where one begins every eight seconds."""
+    begun = CROSSED + 2 * MEASUREMENT_TIMEOUT
+    numbers = seen(walk=begun - 10 * SECOND, layers=begun - 10 * SECOND)
+    again = replace(STATE, collections={Filesystem.NODEFS: Collection(begun=begun, until=0)})
+    assert held(numbers, state=again, now=begun + SECOND) == ()
+    last = Effect(uid="v", chosen_at=begun - SECOND, held=0, missing=1, until=begun + 10 * SECOND)
+    after_its_own = replace(again, effects={Signal.NODEFS_AVAILABLE: (last,)})
+    assert held(numbers, state=after_its_own, now=begun + SECOND) == ("layers", "logs and volumes")
+    after_a_pause = replace(again, pauses={Signal.NODEFS_AVAILABLE: Pause(until=begun, wait=MINUTE)})
+    assert held(numbers, state=after_a_pause, now=begun + SECOND) == ("layers", "logs and volumes")
 
 
 def test_what_does_not_lie_on_the_short_filesystem_is_not_waited_for() -> None:

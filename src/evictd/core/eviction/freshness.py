@@ -86,7 +86,7 @@ def waiting_for_measurement(
     if filesystem is None:
         return None
     device = DEVICES[layout][filesystem]
-    since = _since(threshold, state, device, now)
+    since = _since(threshold, state, device, supply_of(threshold.signal, layout), now)
     until = max(since, state.started_at or since) + MEASUREMENT_TIMEOUT
     if now >= until:
         return None
@@ -125,8 +125,16 @@ def _explains_growth(threshold: Threshold, state: State, old: AbstractSet[str], 
     return fresh > 0 and fresh * 4 >= growth * 3 and holdings.used.keys() >= old
 
 
-def _since(threshold: Threshold, state: State, device: Filesystem, now: int) -> int:
-    """Return the time of the crossing, or of the collection for the device that followed it."""
+def _since(threshold: Threshold, state: State, device: Filesystem, supply: Signal, now: int) -> int:
+    """Return the time of the crossing, or of the collection for the device that followed it.
+
+    A collection follows each victim, and victims for other supplies may end one after another without end. So a collection counts
+    that began within `MEASUREMENT_TIMEOUT` after the threshold was due, the last victim for this supply, or the end of a pause.
+    """
     crossed = state.thresholds_first_observed_at.get(threshold, now)
-    collection = state.collections.get(device)
-    return crossed if collection is None else max(crossed, collection.begun)
+    if (collection := state.collections.get(device)) is None:
+        return crossed
+    pause = state.pauses.get(supply)
+    own = (each.until for each in (*state.effects.get(supply, ()), *(() if pause is None else (pause,))))
+    latest = max((crossed + threshold.grace_period, *own)) + MEASUREMENT_TIMEOUT
+    return max(crossed, min(collection.begun, latest))
