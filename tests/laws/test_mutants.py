@@ -241,17 +241,6 @@ FAULTS = [
         law=progress.test_a_dead_container_every_few_seconds_does_not_replace_an_eviction,
     ),
     Fault(
-        point=2,
-        what="each collection renews the wait for measurements, also one after a victim for another supply",
-        place=freshness,
-        name="_since",
-        faulty=then(since_the_last_collection),
-        law=partial(
-            of_returning.test_a_pod_that_returns_and_goes_for_memory_does_not_keep_a_full_disk_from_being_relieved,
-            Usage.LAYER,
-        ),
-    ),
-    Fault(
         point=3,
         what="an overdue soft victim keeps its grace",
         place=CYCLE,
@@ -536,6 +525,17 @@ FAULTS = [
         name="victim_of",
         faulty=lambda right: lambda *given, **named: right(*given, **{**named, "holdings": {}}),
         law=of_ledger.test_a_victim_that_was_not_measured_in_this_reading_owes_what_it_was_measured_to_use_before,
+    ),
+    Fault(
+        point=44,
+        what="each collection renews the wait for measurements, also one after a victim for another supply",
+        place=freshness,
+        name="_since",
+        faulty=then(since_the_last_collection),
+        law=partial(
+            of_returning.test_a_pod_that_returns_and_goes_for_memory_does_not_keep_a_full_disk_from_being_relieved,
+            Usage.LAYER,
+        ),
     ),
 ]
 NEVER_THERE = [
