@@ -428,13 +428,14 @@ def test_a_container_started_meanwhile_is_stopped_too(each_node: DisposableNode,
             containers=(ContainerRecipe(name="slow", script=IGNORE_TERM), ContainerRecipe(name="main")),
         )
     )
-    begin(terminator, pod, 15)  # the time to start the others in
+    begin(terminator, pod, 600)  # however long it takes to start the others
     main = pod.containers["main"]
     assert wait_for(lambda: each_node.client.container_status(main).state is ContainerState.EXITED)
     again = each_node.run_container(pod, ContainerRecipe(name="main", script=IGNORE_TERM), attempt=1)
     other = each_node.run_pod(
         PodRecipe(name="restarted-2", uid=pod.uid, manifest=False, containers=(ContainerRecipe(script=IGNORE_TERM),))
     )
+    begin(terminator, pod, 1)
     await_end(terminator, pod)
     assert not any(item.state.may_run for item in each_node.client.list_containers())
     assert {again, other.container_id} <= {item.id for item in each_node.client.list_containers()}
