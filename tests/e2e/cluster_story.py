@@ -254,9 +254,10 @@ class ClusterStory(Story):
     def verify_face(self, pressure: str, *victims: str) -> None:
         """The writes to the API server of one time of pressure: each once, in order, and about no other object."""
         api, own = self.api, OWN + pressure
+        # A write is noted after it was done; one thread sends the conditions and then the taints.
+        self.until(lambda: len(api.writes("patch nodes")) >= 2, "the second change of the taints is noted")
         assert api.said_of(own) == ["False", "True", "False"]
         reported = next(w for w in api.writes("patch nodes/status") if w.sets(own))
-        self.until(lambda: len(api.writes("patch nodes")) >= 2, "the second change of the taints is noted")
         tainted, cleared = api.writes("patch nodes")
         assert tainted.own_taints == [TAINTS[NodeCondition(pressure)]]
         assert cleared.own_taints == []

@@ -9,6 +9,7 @@ from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory
 from tests.e2e.cluster_story import READING, ClusterStory, a_cluster
 from tests.e2e.story import STUBBORN, takes_memory, times, writes
+from tests.e2e.test_cluster_outage import go, waits_for
 from tests.kube.verbs import Budget
 
 pytestmark = [pytest.mark.root, pytest.mark.containerd]
@@ -161,9 +162,11 @@ def test_the_api_server_is_away_when_the_disk_fills(small: DisposableNode, tmp_p
     with a_cluster(small, tmp_path) as api, ClusterStory(small, api, HARD) as story:
         story.until_reported()
         story.pod("innocent", requests={"ephemeral-storage": "5Mi"})
-        story.pod("writer", writes("/data", story.leaves(28), pause=0.05), volumes=DATA)
+        # It waits: by the time that a busy machine has shown the pod in the API, a writer may have filled the disk.
+        story.pod("writer", waits_for("/data/go", writes("/data", story.leaves(28), pause=0.05)), volumes=DATA)
         api.down()
         heard = len(api.writes())
+        go(story, "writer")
         story.until_evicted("writer")
         assert len(api.writes()) == heard
         api.up()
