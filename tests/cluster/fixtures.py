@@ -44,7 +44,7 @@ def image_archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def image_node(real_node: RealNode, image_archive: Path) -> RealNode:
     """The real node with evictd's image."""
     real_node.ctr("images", "import", str(image_archive))
-    eventually(lambda: condition(real_node.plane.admin.must("GET", f"{NODES}/{NAME}"), "Ready") == "True", 60)
+    eventually(lambda: condition(real_node.plane.admin.must("GET", f"{NODES}/{NAME}"), "Ready") == "True", 120)
     # A young node is ready before the kubelet has made its lease, which evictd reads.
-    eventually(lambda: real_node.plane.admin.request("GET", LEASE).status == 200, 60)
+    eventually(lambda: real_node.plane.admin.request("GET", LEASE).status == 200, 120)
     return real_node

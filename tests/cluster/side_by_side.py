@@ -127,17 +127,27 @@ def kubelet_with(node: RealNode, **config: Any) -> Iterator[None]:
 
 
 def _restart(node: RealNode) -> None:
-    """Restart the kubelet; its lease is renewed by the new one."""
+    """Restart the kubelet; its lease is renewed by the new one, which answers."""
     assert node.kubelet is not None
     lease = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NAME}"
-    eventually(lambda: node.plane.admin.request("GET", lease).status == 200, 60)
+    eventually(lambda: node.plane.admin.request("GET", lease).status == 200, 120)
     node.kubelet.stop()
     node.path("/var/lib/kubelet/cpu_manager_state").unlink(
         missing_ok=True
     )  # with that of another policy it does not start
     before = node.plane.admin.must("GET", lease)["spec"]["renewTime"]
     node.kubelet.start()
-    eventually(lambda: node.plane.admin.must("GET", lease)["spec"]["renewTime"] != before and node.ready(), 90)
+    eventually(lambda: node.plane.admin.must("GET", lease)["spec"]["renewTime"] != before and node.ready(), 120)
+    eventually(lambda: _answers(node), 120)
+
+
+def _answers(node: RealNode) -> bool:
+    """Whether the kubelet serves its own address; a part of it that has begun may renew the lease earlier."""
+    try:
+        of_kubelet(node, "/configz")
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager
@@ -170,7 +180,7 @@ def daemon(node: RealNode, evictd: Json, *flags: str, **config: Any) -> Iterator
     process = node.process(folder.name, arguments)
     process.start()
     try:
-        eventually(lambda: "starting" in process.log.read_text() or not process.running(), 60)
+        eventually(lambda: "starting" in process.log.read_text() or not process.running(), 120)
         assert process.running(), process.last_words()
         yield Recorded(Path(own["stateDirectory"]), process)
     finally:
@@ -185,7 +195,7 @@ def pods(node: RealNode, loads: Iterable[Load], *, running: bool = True) -> Iter
         for load in loads:
             admin.must("POST", objects.PODS, load.manifest())
         for load in loads if running else ():
-            eventually(partial(_begun, node, load.name), 60)
+            eventually(partial(_begun, node, load.name), 120)
         yield
     finally:
         for load in loads:
@@ -203,7 +213,7 @@ def resize(node: RealNode, resizes: Mapping[str, Resize]) -> None:
         path, kind = f"{objects.PODS}/{name}/resize", "application/strategic-merge-patch+json"
         spec = {"containers": [{"name": "main", "resources": resources}]}
         node.plane.admin.must("PATCH", path, {"spec": spec}, kind)
-        eventually(partial(_answered, node, name, asked.answer or wanted), 60)
+        eventually(partial(_answered, node, name, asked.answer or wanted), 120)
 
 
 def _nearly_all(node: RealNode) -> str:

@@ -90,5 +90,5 @@ def test_the_image_and_the_overlay_of_a_bundle_run_on_the_node(real_node: RealNo
     assert "daemonset.apps/evictd created" in install("cluster", OVERLAY)
     daemon = Daemon(real_node)
     daemon.wait_until_ready()
-    eventually(lambda: "starting" in daemon.events(), 60)
+    eventually(lambda: "starting" in daemon.events(), 120)
     assert "unchanged" in install("cluster", OVERLAY)

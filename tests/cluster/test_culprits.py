@@ -158,7 +158,8 @@ def test_pods_that_are_deleted_by_force_cost_no_neighbour(node: RealNode, place:
         for number in range(8):
             hog = disk(f"hog-{number}", 800, place=place)
             admin.must("POST", objects.PODS, hog.manifest() if volumes else without_volumes(hog))
-            eventually(lambda: left() < before - 500 * MI, BOUND)
+            # On a busy machine evictd may have chosen it, and its disk be free again, between two looks.
+            eventually(lambda name=hog.name: left() < before - 500 * MI or name in chosen(recorded), BOUND)  # type: ignore[misc]
             objects.remove(admin, f"{objects.PODS}/{hog.name}")
             eventually(lambda: left() > before - 200 * MI, BOUND)
         assert [name for name in chosen(recorded) if not name.startswith("hog-")] == []

@@ -150,7 +150,7 @@ class TestBesideKubelet:
             found = [json.loads(line) for line in lines if USER in line]
             return [line for line in found if line["user"].get("extra", {}).get(POD_UID) == [uid]]
 
-        eventually(of_this_pod, 60)
+        eventually(of_this_pod, 120)
         ended = [line for line in of_this_pod() if line["stage"] == "ResponseComplete"]
         refused = [line for line in ended if line["responseStatus"]["code"] not in {200, 201}]
         assert [(line["verb"], line["requestURI"], line["responseStatus"]["code"]) for line in refused] == []
@@ -158,21 +158,21 @@ class TestBesideKubelet:
     def test_disk_pressure_is_relieved_and_reported(self, image_node: RealNode, daemon: Daemon) -> None:
         """The pod that took the disk is evicted; condition, taint, events, metrics and `evictd status` say so, then end."""
         admin = image_node.plane.admin
-        eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "False", 60)
+        eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "False", 120)
         with objects.created(admin, hog(HOG_MIB)) as path:
             uid = admin.must("GET", path)["metadata"]["uid"]
             eventually(lambda: admin.request("GET", path).status == 404, 120)
         targets = disruption_targets(image_node.plane, uid)
         assert {each["reason"] for each in targets} == {"TerminationByKubelet"}
         assert "ephemeral-storage" in targets[0]["message"]
-        eventually(lambda: ("Evicted", "Pod") in events(image_node), 60)
+        eventually(lambda: ("Evicted", "Pod") in events(image_node), 120)
         eventually(lambda: evictions(daemon) == 1)  # counted in the cycle after the event
         began = time.monotonic()
         document = json.loads(daemon.run("evictd", "status", "--address", ADDRESS, "--output", "json"))
         print_timeline(daemon, time.monotonic() - began)
         assert any("hog" in json.dumps(decision) for decision in document["decisions"])
-        eventually(lambda: conditions(image_node)["EvictdDiskPressure"] == "False", 60)
-        eventually(lambda: not taints(image_node), 60)
+        eventually(lambda: conditions(image_node)["EvictdDiskPressure"] == "False", 120)
+        eventually(lambda: not taints(image_node), 120)
 
 
 def test_a_health_address_that_is_unavailable_is_told_and_restarts_nothing(image_node: RealNode) -> None:
@@ -188,7 +188,7 @@ def test_a_health_address_that_is_unavailable_is_told_and_restarts_nothing(image
         apply(image_node, items)
         eventually(lambda: startup_failures(image_node) >= 3, START_SECONDS)
         (status,) = daemon.pod["status"]["containerStatuses"]
-        eventually(lambda: any(line.get("source") == "listen" for line in daemon.log()), 60)
+        eventually(lambda: any(line.get("source") == "listen" for line in daemon.log()), 120)
         assert (status["restartCount"], status["ready"], list(status["state"])) == (0, False, ["running"])
     finally:
         remove(image_node, items)
@@ -205,7 +205,7 @@ def test_each_overlay_is_installed_and_removed(image_node: RealNode, overlay: st
     """Its configuration is accepted, the first decision made, and nothing of it stays on the node."""
     items = for_node(image_node, rendered(DEPLOY / "overlays" / overlay))
     with applied(image_node, items) as daemon:
-        eventually(lambda: any("report node conditions" in event for event in daemon.events()), 60)
+        eventually(lambda: any("report node conditions" in event for event in daemon.events()), 120)
         line = next(line for line in daemon.log() if line["event"] == "starting")
         assert line["dry_run"] is (overlay == "dry-run")
         lines = [line for line in daemon.log() if line["level"] in {"warning", "error"}]
@@ -228,15 +228,15 @@ def test_an_overlay_is_upgraded_to_another_with_components(image_node: RealNode)
     after = for_node(image_node, rendered(DEPLOY / "overlays/beside-kubelet", components))
     try:
         with applied(image_node, before) as daemon:
-            eventually(lambda: _begun(daemon) == [True], 60)
+            eventually(lambda: _begun(daemon) == [True], 120)
             first = daemon.pod["metadata"]["uid"]
             apply(image_node, after)
             eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, START_SECONDS)
             daemon.wait_until_ready()
-            eventually(lambda: _begun(daemon) == [False], 60)
+            eventually(lambda: _begun(daemon) == [False], 120)
             assert not daemon.pod["spec"].get("hostPID")
             quota = next(path_of(item) for item in after if item["kind"] == "ResourceQuota")
-            eventually(lambda: image_node.plane.admin.must("GET", quota)["status"].get("used") == {"pods": "1"}, 60)
+            eventually(lambda: image_node.plane.admin.must("GET", quota)["status"].get("used") == {"pods": "1"}, 120)
     finally:
         remove(image_node, after)
     clean_up(image_node)
@@ -270,13 +270,13 @@ def test_the_chart_is_installed_upgraded_and_removed(image_node: RealNode) -> No
             remove(image_node, items)
 
     with applied(image_node, chart()) as daemon:
-        eventually(lambda: _begun(daemon) == [False], 60)
+        eventually(lambda: _begun(daemon) == [False], 120)
         assert tested() == "Succeeded"
         first = daemon.pod["metadata"]["uid"]
         apply(image_node, chart(dryRun=True))
         eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, START_SECONDS)
         daemon.wait_until_ready()
-        eventually(lambda: _begun(daemon) == [True], 60)
+        eventually(lambda: _begun(daemon) == [True], 120)
     clean_up(image_node)
     assert not taints(image_node)
 
@@ -332,8 +332,8 @@ def test_uninstalling_under_pressure_leaves_nothing_on_the_node(
     items, removal = way(image_node)
     try:
         with applied(image_node, items):
-            eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "True", 60)
-            eventually(lambda: "evictd.io/disk-pressure:NoSchedule" in taints(image_node), 60)
+            eventually(lambda: conditions(image_node).get("EvictdDiskPressure") == "True", 120)
+            eventually(lambda: "evictd.io/disk-pressure:NoSchedule" in taints(image_node), 120)
             apply(image_node, removal)
             (job,) = (path_of(item) for item in removal if item["kind"] == "Job")
             eventually(lambda: condition(image_node.plane.admin.must("GET", job), "Complete") == "True", START_SECONDS)
@@ -359,7 +359,7 @@ def test_a_rolling_update_under_pressure_keeps_condition_and_taint(image_node: R
 
     try:
         with applied(image_node, items):
-            eventually(lambda: "evictd.io/disk-pressure:NoSchedule" in taints(image_node), 60)
+            eventually(lambda: "evictd.io/disk-pressure:NoSchedule" in taints(image_node), 120)
             first = daemon.pod["metadata"]["uid"]
             watching = Thread(target=watch)
             watching.start()
@@ -369,7 +369,7 @@ def test_a_rolling_update_under_pressure_keeps_condition_and_taint(image_node: R
                 apply(image_node, [changed])
                 eventually(lambda: daemon.pod.get("metadata", {"uid": first})["uid"] != first, START_SECONDS)
                 daemon.wait_until_ready()
-                eventually(lambda: any("report node conditions" in event for event in daemon.events()), 60)
+                eventually(lambda: any("report node conditions" in event for event in daemon.events()), 120)
             finally:
                 over.set()
                 watching.join()

@@ -25,24 +25,24 @@ def test_an_evicted_pod_is_shown_as_evicted_and_stays_so_when_a_kubelet_returns(
         with _kubelet_away(real_node), daemon(real_node, {}, evictionHard=OFF):
             for load in LOADS:
                 path = f"{objects.PODS}/{load.name}"
-                eventually(lambda path=path: _printed(admin.printed(path)) == ("Evicted", "0/1"), 60)  # type: ignore[misc]
+                eventually(lambda path=path: _printed(admin.printed(path)) == ("Evicted", "0/1"), 120)  # type: ignore[misc]
             written = {load.name: status_of(real_node, load.name) for load in LOADS}
             eventually(lambda: not _containers(real_node))
         with pods(real_node, [Load(name="after")]):  # the kubelet works again
             for load in LOADS:
-                eventually(lambda name=load.name: _seen_by_kubelet(real_node, name), 60)  # type: ignore[misc]
+                eventually(lambda name=load.name: _seen_by_kubelet(real_node, name), 120)  # type: ignore[misc]
                 found, before = status_of(real_node, load.name), written[load.name]
                 for name in ("phase", "reason", "message", "containerStatuses"):
                     assert found[name] == before[name]
                 assert _printed(admin.printed(f"{objects.PODS}/{load.name}")) == ("Evicted", "0/1")
-    eventually(lambda: admin.must("GET", f"{objects.NODES}/{NAME}") and real_node.ready(), 60)
+    eventually(lambda: admin.must("GET", f"{objects.NODES}/{NAME}") and real_node.ready(), 120)
 
 
 @contextmanager
 def _kubelet_away(node: RealNode) -> Iterator[None]:
     """Stop the kubelet; its lease has run out."""
     assert node.kubelet is not None
-    eventually(lambda: node.plane.admin.request("GET", LEASE).status == 200, 60)
+    eventually(lambda: node.plane.admin.request("GET", LEASE).status == 200, 120)
     node.kubelet.stop()
     try:
         node.plane.admin.must("PATCH", LEASE, {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})

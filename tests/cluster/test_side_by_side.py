@@ -233,16 +233,16 @@ def compared(node: RealNode, scenario: Scenario) -> list[str] | None:
     grace = {"evictionSoftGracePeriod": {scenario.signal: "12s"}, "evictionMaxPodGracePeriod": 1}
     config |= {"evictionSoft": limit, **grace} if scenario.soft else {"evictionHard": {**OFF, **limit}}
     with kubelet_with(node, **config), pods(node, scenario.loads):
-        eventually(lambda: all_measured(node, scenario.loads), 90)
+        eventually(lambda: all_measured(node, scenario.loads), 120)
         resize(node, scenario.resizes)
         with daemon(node, DRY_RUN, OFTEN, **config) as recorded:
-            eventually(recorded.records, 60)  # it has looked once, and measures the pods
+            eventually(recorded.records, 120)  # it has looked once, and measures the pods
             # Not the margin: on a busy machine what is available has changed by hundreds of MiB since the threshold was set.
             amount = pressure.available(node) - threshold + scenario.short
             with ExitStack() as stack:
                 with node.kubelet.suspended():
                     stack.enter_context(pressure.taken(node, amount))
-                    eventually(lambda: decisions(recorded), 60)
+                    eventually(lambda: decisions(recorded), 120)
                 return _differences(node, scenario, recorded)
 
 
@@ -256,7 +256,7 @@ def _differences(node: RealNode, scenario: Scenario, recorded: Recorded) -> list
     found = []
     if scenario.signal:
         named, order = victims[:1], ranked(recorded)
-        eventually(lambda: pressure_of(node), 60)
+        eventually(lambda: pressure_of(node), 120)
         if pressure_of(node) != reported(recorded):
             found.append(f"conditions: kubelet {pressure_of(node)}, evictd {reported(recorded)}")
     else:
@@ -275,7 +275,7 @@ def _differences(node: RealNode, scenario: Scenario, recorded: Recorded) -> list
             for name, value in _of_kubelet(node, pod).items()
             if not _alike(value, evictd.get(name), apart)
         ]
-    eventually(lambda: {f"default/{pod}" for pod in named} <= chosen_by_both(recorded), 60)
+    eventually(lambda: {f"default/{pod}" for pod in named} <= chosen_by_both(recorded), 120)
     return found
 
 
@@ -323,7 +323,7 @@ def _alike(kubelet: Any, evictd: Any, apart: dict[str, int]) -> bool:
 
 
 def _of_kubelet(node: RealNode, pod: str) -> Json:
-    eventually(lambda: "reason" in status_of(node, pod), 60)  # the event comes first
+    eventually(lambda: "reason" in status_of(node, pod), 120)  # the event comes first
     status = status_of(node, pod)
     targets = [each["message"] for each in status["conditions"] if each["type"] == "DisruptionTarget"]
     return {

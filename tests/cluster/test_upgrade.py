@@ -26,7 +26,7 @@ def test_conditions_of_the_version_before_are_kept_for_the_transition_period(rea
     _carry_over(RELEASED / version / "state.json", folder / "state.json")
     try:
         with daemon(real_node, {"stateDirectory": str(folder)}, evictionHard=OFF) as recorded:
-            eventually(lambda: _conditions(real_node) == {"EvictdDiskPressure", "EvictdMemoryPressure"}, 60)
+            eventually(lambda: _conditions(real_node) == {"EvictdDiskPressure", "EvictdMemoryPressure"}, 120)
             assert chosen(recorded) == []
     finally:
         kubeconfig = real_node.plane.kubeconfig("evictd")
