@@ -79,12 +79,12 @@ def test_a_queue_is_bounded_by_the_sizes_of_what_waits() -> None:
 
     def work(item: str) -> None:
         taken.set()
-        assert release.wait(30)
+        assert release.wait(60)
         worked.append(item)
 
     queue = WorkQueue("test", work, capacity=10)
     assert queue.put("first", 10)
-    assert taken.wait(30)
+    assert taken.wait(60)
     assert queue.put("second", 10)
     assert not queue.put("third", 1)
     release.set()
@@ -141,7 +141,7 @@ def test_a_job_that_hangs_never_blocks_submit() -> None:
         release.wait(30)
 
     jobs.submit("journal", hang)
-    assert hanging.wait(30)
+    assert hanging.wait(60)
     assert jobs.submit("journal", lambda: None)
     assert jobs.submit("journal", lambda: None)
     assert not jobs.submit("journal", lambda: None)
@@ -159,6 +159,6 @@ def test_close_gives_up_on_a_job_that_hangs() -> None:
         release.wait(30)
 
     jobs.submit("state", hang)
-    assert hanging.wait(30)
+    assert hanging.wait(60)
     assert not jobs.close(timeout_seconds=0.05)
     release.set()

@@ -151,7 +151,7 @@ class PrivateCrio(PrivateContainerd):
         for each in sorted(wanted):
             run_tool("skopeo", "--insecure-policy", "copy", "-q", f"oci:{unpacked}:{each}", self._reference(each))
         shutil.rmtree(unpacked)
-        if not wait_for(lambda: wanted <= self._references(), seconds=10):
+        if not wait_for(lambda: wanted <= self._references()):
             raise NodeError(f"copied, but not listed: {', '.join(sorted(wanted - self._references()))}")
 
     def _reference(self, image: str) -> str:

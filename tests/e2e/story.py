@@ -29,7 +29,7 @@ MIB = 1 << 20
 DISK = DiskRecipe(size_bytes=96 << 20, inodes=12_000)
 """The small disk that most stories fill."""
 
-BOUND = 60.0
+BOUND = 120.0
 """Seconds within which everything must happen that does not depend on a configured period."""
 STEP = 0.05
 CALM = 1.5

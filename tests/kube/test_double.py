@@ -304,7 +304,7 @@ def test_going_down_cuts_watches_and_comes_back_on_the_same_port(api: ApiServer)
     thread.start()
     eventually(lambda: api.requests("watch pods"))
     api.down()
-    assert ended.wait(20)
+    assert ended.wait(60)
     thread.join()
     api.up()
     assert api.port == port

@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], seconds: float = 60.0) -> T:
+def eventually(condition: Callable[[], T], seconds: float = 120.0) -> T:
     """Return the first true value of `condition`; fail after `seconds`."""
     ends = time.monotonic() + seconds
     while not (value := condition()):

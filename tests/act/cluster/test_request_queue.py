@@ -212,7 +212,7 @@ def test_a_request_that_hangs_does_not_keep_the_queue_from_closing() -> None:
 
     queue = queue_of(Hanging([]))
     queue.start()
-    assert sent.wait(10)
+    assert sent.wait(60)
     queue.close()
     assert queue._thread.is_alive()
     answered.set()

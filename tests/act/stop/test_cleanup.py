@@ -29,7 +29,7 @@ def test_leftovers_are_removed_once_and_the_loop_is_woken() -> None:
     cleanup = Cleanup(removed.append, NoErrors(), woken.set)
     cleanup.begin("a")
     cleanup.begin("a")
-    assert woken.wait(30)
+    assert woken.wait(60)
     assert cleanup.done("a")
     cleanup.close()
     assert removed == ["a"]
@@ -44,7 +44,7 @@ def test_a_failure_is_reported_and_does_not_keep_the_pod_from_counting_as_gone()
 
     cleanup = Cleanup(refuse, errors, woken.set)
     cleanup.begin("a")
-    assert woken.wait(30)
+    assert woken.wait(60)
     assert cleanup.done("a")
     assert errors == [("volumes", "a: Read-only file system")]
     cleanup.close()
@@ -67,7 +67,7 @@ def test_a_pod_that_is_forgotten_while_it_is_cleaned_leaves_no_record() -> None:
     assert not cleanup.done("a")
     cleanup.retain(frozenset({"b"}))
     go_on.set()
-    assert woken.wait(30)
+    assert woken.wait(60)
     cleanup.close()
     assert cleanup._done == cleanup._begun == set()
 
@@ -179,7 +179,7 @@ class InParts:
         self.cleanup = Cleanup(self.remove, self.errors, lambda: None)
 
     def remove(self, uid: str) -> None:
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(60)
         self.calls.append(uid)
         if uid == "a" and self.calls.count("a") < self.parts:
             raise UnfinishedError

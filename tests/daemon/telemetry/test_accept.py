@@ -54,8 +54,8 @@ def flooded(port: int) -> Iterator[None]:
         yield
 
 
-def answered(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+def answered(port: int, seconds: float = 5) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
     try:
         connection.request("GET", "/healthz")
         return connection.getresponse().status == 200
@@ -120,6 +120,6 @@ def test_a_client_alone_waits_for_pages_that_are_dear_and_is_answered(monkeypatc
 
     server = HttpServer("127.0.0.1:0", {"/healthz": dear}, NoErrors())
     try:
-        assert [answered(server.port) for _ in range(8)] == [True] * 8
+        assert [answered(server.port, 60) for _ in range(8)] == [True] * 8
     finally:
         server.close()

@@ -160,7 +160,7 @@ def test_a_walk_without_progress_is_a_problem_until_it_makes_some(cache: DiskUsa
     cache = DiskUsageCache(at_once(hang), clock=meter.clock)
     want(cache, "a")
     cache.start()
-    assert entered.wait(30)
+    assert entered.wait(60)
     assert cache.problems(0) == ()
     assert cache.problems(29 * SECOND) == ()
     assert [row.detail for row in cache.problems(31 * SECOND)] == ["no progress in 31 s at pod ns/pod-a"]
@@ -185,7 +185,7 @@ def test_the_thread_measures_requested_pods_and_ends_with_stop(cache: DiskUsageC
     cache = DiskUsageCache(at_once(measure), clock=meter.clock)
     cache.start()
     want(cache, "ab")
-    assert done.wait(30)
+    assert done.wait(60)
     cache.stop(30)
     assert cache.find("a") is not None
     assert sorted(meter.measured) == ["a", "b"]

@@ -64,7 +64,7 @@ class Node:
         self.client = CriClient(ENDPOINT)
         self._starter = PodStarter(ENDPOINT, timeout_seconds=120)
         # Under emulation the first handshake may exceed the timeout of one attempt; both clients share the connection.
-        wait_for(self._answers, 60, "the runtime to answer")
+        wait_for(self._answers, 120, "the runtime to answer")
         for folder in (KUBELET_ROOT / "pods", POD_LOGS, MANIFESTS):
             folder.mkdir(parents=True, exist_ok=True)
         # A kubelet makes them when it starts, so that they are there before, and after, any pod.

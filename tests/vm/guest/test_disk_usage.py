@@ -44,7 +44,7 @@ def walked(path: Path) -> DiskUsage:
 def test_a_volume_that_a_pod_has_filled(node: Node) -> None:
     recipe = PodRecipe(name="filler", containers=(ContainerRecipe(script=FILL),), volumes=(VolumeRecipe(name="data"),))
     volume = node.run_pod(recipe).volumes["data"]
-    wait_for((volume / "done").exists, 60, "the volume to be filled")
+    wait_for((volume / "done").exists, 120, "the volume to be filled")
     os.sync()  # blocks are allocated when they are written
     assert walked(volume) == du(volume)
 

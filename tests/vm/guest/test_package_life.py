@@ -41,7 +41,7 @@ def look() -> Seen:
     active = service.shown("ActiveState")
     if active == "active":
         service.wait_until_watching()
-        wait_for(journal_begin, 60, "the first line of the journal")
+        wait_for(journal_begin, 120, "the first line of the journal")
     version = subprocess.run(
         ["dpkg-query", "--show", "--showformat=${Version}", "evictd"], check=False, capture_output=True, text=True
     )

@@ -44,7 +44,7 @@ def observation(machine: Node, workload: Workload) -> Observation:
                 measured = [stats for stats in found.pod_stats.values() if stats.disk_time is not None]
                 return found if len(measured) == len(workload) else None
 
-            return wait_for(complete, 60, "every pod's disk to have been measured")
+            return wait_for(complete, 120, "every pod's disk to have been measured")
     finally:
         cache.stop()
 

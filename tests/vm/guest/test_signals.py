@@ -71,7 +71,7 @@ def test_memory_available_is_the_documented_computation(files: FileDescriptorCac
         low, high = sorted((before, after))
         return low - DRIFT <= stats.available_bytes <= high + DRIFT
 
-    wait_for(close, 30, "evictd and the shell to agree on memory.available")
+    wait_for(close, 120, "evictd and the shell to agree on memory.available")
     assert problems.found() == ()
 
 

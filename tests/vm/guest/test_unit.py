@@ -98,7 +98,7 @@ def test_a_reload_takes_up_the_new_thresholds_in_the_same_process(evictd: None) 
         thresholds = signals["memory.available"]["thresholds"]
         return int(thresholds[0]["limit"])
 
-    wait_for(lambda: limit() == 123 * MIB, 30, "the new threshold")
+    wait_for(lambda: limit() == 123 * MIB, 120, "the new threshold")
     assert service.main_pid() == pid
     assert service.shown("ActiveState") == "active"
 
@@ -109,7 +109,7 @@ def test_a_bad_configuration_changes_nothing(evictd: None) -> None:
     service.configure({"evictionHard": {"memory.available": "plenty"}})
     with pytest.raises(subprocess.CalledProcessError):  # a program that reloads learns of it
         service.systemctl("reload", service.NAME)
-    wait_for(lambda: "evictionHard" in service.log_text(), 30, "the fault in the log")
+    wait_for(lambda: "evictionHard" in service.log_text(), 120, "the fault in the log")
     assert service.page("/configz") == before
     assert (service.main_pid(), service.shown("ActiveState")) == (pid, "active")
     service.configure({})
