@@ -74,7 +74,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     """Have the daemons of the tests keep their lock in pytest's cache and not in /run, and their queues finish their jobs."""
     from evictd import worker
+    from tests import deep_folders
 
+    pytest.MonkeyPatch().setattr("_pytest.pathlib.rm_rf", deep_folders.remove)
     worker.CLOSE_SECONDS = 60.0  # a shared machine may not run the thread of a queue for seconds
     cache = getattr(config, "cache", None)  # there is none under `-p no:cacheprovider`
     if cache is not None:
