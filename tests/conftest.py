@@ -74,10 +74,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     """Have the daemons of the tests keep their lock in pytest's cache and not in /run, and their queues finish their jobs."""
     from evictd import worker
+    from evictd.core.units.duration import SECOND
+    from evictd.observe.filesystems.filesystem import FilesystemReader
     from tests import deep_folders
 
     pytest.MonkeyPatch().setattr("_pytest.pathlib.rm_rf", deep_folders.remove)
-    worker.CLOSE_SECONDS = 60.0  # a shared machine may not run the thread of a queue for seconds
+    # A shared machine may not run the thread of a queue, or the one that asks for a filesystem, for seconds.
+    worker.CLOSE_SECONDS = 60.0
+    vars(FilesystemReader)["__init__"].__kwdefaults__["timeout"] = 60 * SECOND
     cache = getattr(config, "cache", None)  # there is none under `-p no:cacheprovider`
     if cache is not None:
         os.environ.setdefault("RUNTIME_DIRECTORY", str(cache.mkdir("evictd-run")))
