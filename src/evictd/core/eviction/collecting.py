@@ -10,9 +10,8 @@ that was deleted by force leaves its dead container, with the layer, after the c
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.effect import grows_elsewhere
 from evictd.core.eviction.freshness import waiting_for_measurement
-from evictd.core.eviction.holdings import HALF
+from evictd.core.eviction.holdings import HALF, grows_elsewhere
 from evictd.core.eviction.ledger import OWN_LIMITS_TIMEOUT, bytes_of, supply_of
 from evictd.core.eviction.reclaim import Layout, device_of, freed_bytes
 from evictd.core.model.finding import ReclaimWouldHelp

@@ -43,7 +43,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evictd.core.eviction.backoff import owner_of
-from evictd.core.eviction.holdings import WINDOW, growth_elsewhere, growth_of_pods
+from evictd.core.eviction.holdings import WINDOW, grows_elsewhere, growth_without_end
 from evictd.core.eviction.ledger import SUPPLY_OF, supplies_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.release import release_timeout, released_by
@@ -66,9 +66,6 @@ CLEAR = MINUTE
 """How long a supply must be clear before a pause ends: a node at its limit is clear for a moment after each victim."""
 HELPED = 2
 """Half of what was missing: with a tenth four pods more are lost over the incidents (06, 23)."""
-ELSEWHERE = 2
-"""Growth elsewhere that is twice the pods' is the cause; less may be their page cache (with 1 or 4 no incident ends
-differently)."""
 MORE_THAN_MEASURED = (5, 4)
 """A victim that gave back a quarter more than was measured of it held bytes that count as growth elsewhere."""
 LEAST_FREE = 20
@@ -248,18 +245,6 @@ def _held_what_grew(effect: Effect) -> bool:
     return effect.freed >= effect.missing and effect.freed * parts >= effect.held * times
 
 
-def grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
-    """Whether what no eviction ends goes on to grow more than twice as much as the pods that may go."""
-    if holdings is None:
-        return False
-    return _growth_without_end(holdings) > ELSEWHERE * (growth_of_pods(holdings) - holdings.grown_critical)
-
-
-def _growth_without_end(holdings: SupplyHoldings) -> int:
-    """Return the growth of what belongs to no pod, and of the pods that are never evicted."""
-    return max(growth_elsewhere(holdings), 0) + holdings.grown_critical
-
-
 def _growers(candidates: Sequence[RankedPod], shortage: Shortage) -> frozenset[str]:
     """Return the pods that stand out and grow, if together they make at least half of all growth: then the leak is theirs."""
     grown = {
@@ -296,7 +281,7 @@ def why_in_vain(state: State, supply: Signal, pause: Pause) -> str:
 
 def elsewhere_grows(shortage: Shortage) -> bool:
     """Whether growth outside the evictable pods is more than twice theirs, and no noise beside the missing amount."""
-    return grows_elsewhere(shortage.holdings) and not shortage.is_noise(_growth_without_end(shortage.holdings))
+    return grows_elsewhere(shortage.holdings) and not shortage.is_noise(growth_without_end(shortage.holdings))
 
 
 def may_go_paused(

@@ -41,6 +41,9 @@ a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
 NEAR_TIME = 10 * MINUTE
 """A disk is also near a threshold that it will cross within this time at the measured rate: it is followed, and pods are walked.
 Else a pod that fills a small disk in seconds would count as one that has just come when it is over the threshold."""
+ELSEWHERE = 2
+"""Growth elsewhere that is twice the pods' is the cause; less may be their page cache (with 1 or 4 no incident ends
+differently)."""
 
 
 def follow_holdings(
@@ -271,6 +274,18 @@ def _grown(holdings: SupplyHoldings) -> list[MeasuredLevel]:
 def growth_elsewhere(holdings: SupplyHoldings) -> int:
     """Return by how much the use that belongs to no pod grew within about the last minute."""
     return 0 if holdings.elsewhere is None else holdings.elsewhere.grown
+
+
+def grows_elsewhere(holdings: SupplyHoldings | None) -> bool:
+    """Whether what no eviction ends goes on to grow more than twice as much as the pods that may go."""
+    if holdings is None:
+        return False
+    return growth_without_end(holdings) > ELSEWHERE * (growth_of_pods(holdings) - holdings.grown_critical)
+
+
+def growth_without_end(holdings: SupplyHoldings) -> int:
+    """Return the growth of what belongs to no pod, and of the pods that are never evicted."""
+    return max(growth_elsewhere(holdings), 0) + holdings.grown_critical
 
 
 def growth_rate(holdings: SupplyHoldings, seen: SignalObservation) -> int:
