@@ -16,7 +16,7 @@ from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.nodes import NodeClient
 from evictd.clients.kube.transport import Transport
-from evictd.codec.slim_pods import decode_page
+from evictd.codec.pods.slim_pods import decode_page
 from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.model.signal import NodeCondition
 from tests.kube.api_server import ApiServer

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from evictd.codec.journal import decode_entry, encode_entry
-from evictd.commands.source import own_config, read_scenario
+from evictd.codec.records.journal import decode_entry, encode_entry
+from evictd.commands.inputs.source import own_config, read_scenario
 from evictd.config.schema import json_schema
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
@@ -16,10 +16,10 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import Ranking
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.render.node_view import explanation_document
 from evictd.render.sentences import decision_text
-from evictd.render.status.node_page import node_page
+from evictd.render.status.page.node_page import node_page
 from evictd.simulation import Turn, simulate
 from tests.daemon.status import status_of
 from tools import reference

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
-from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.accounts.ledger import supply_of
+from evictd.core.eviction.laws.shortage import Shortage
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.eviction.shortage import Shortage
 from evictd.core.model.finding import RankedPod, RankPlace, Standing
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import SignalObservation

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from evictd.codec.scenario import Scenario, decode_scenario
-from evictd.commands.source import own_config, read_scenario
+from evictd.commands.inputs.source import own_config, read_scenario
 from evictd.core.model.config import Policy
 from evictd.simulation import SimulatedCycle, simulate
 

@@ -9,8 +9,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "evictd"
 DECIDES = {"thresholds_met", "is_met", "rank", "choose_victim", "protected_culprit", "settle_answers", "skipped_pods"}
 """Functions that compare an observation with a threshold, pick a pod, hold a decision back or protect a pod."""
 SEES_STEPS = {
-    "codec.journal",
-    "codec.journaled",
+    "codec.records.journal",
+    "codec.records.journaled",
     "simulation",
     "daemon.housekeeping",
     "daemon.store.recorder",
@@ -52,7 +52,7 @@ def test_one_call_decides() -> None:
     callers = {str(path.relative_to(SOURCE)) for path in SHELL if "synchronize" in imported(path)}
     assert callers == {
         "commands/explain.py",
-        "commands/incident_decided.py",
+        "commands/decided/incident_decided.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
         "simulation.py",

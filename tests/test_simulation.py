@@ -1,6 +1,6 @@
 """Simulation of scenarios through the core."""
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.units.duration import SECOND

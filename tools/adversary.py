@@ -19,7 +19,7 @@ from random import Random
 
 import yaml
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import Policy
 from evictd.world.account import OOM_KILLED, account_of
 from evictd.world.file import decode_world

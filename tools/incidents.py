@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from evictd.commands.source import own_config, read_story
+from evictd.commands.inputs.source import own_config, read_story
 from evictd.core.model.config import Policy
 from evictd.world.account import Account, account_of
 from evictd.world.expectation import unmet

@@ -6,8 +6,8 @@ import pytest
 
 from evictd.act.node_actuation import grace_left, victims_of
 from evictd.clients.cri.values import SandboxState
-from evictd.core.eviction.absence import LONGEST_COUNTED, make_up_for_absence
-from evictd.core.eviction.ledger import victim_until
+from evictd.core.eviction.accounts.absence import LONGEST_COUNTED, make_up_for_absence
+from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.model.state import State, Victim
 from evictd.core.units.duration import HOUR, SECOND
 from tests.act.test_standalone import READING, VIEW, Parts, node_of

@@ -14,7 +14,7 @@ from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.values import CriContainer, CriSandbox, SandboxState
-from evictd.core.eviction.ledger import victim_until
+from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.gc.container_gc import ContainerState, PodLifecycles
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait
 from evictd.core.model.observation import Problem, Reclaim

@@ -7,7 +7,7 @@ import pytest
 from evictd.advice.episode import Episode, longest_wait, other_first, shortages_of, still_met
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
-from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
+from evictd.codec.records.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from tests.advice.test_proposal import KEPT, MEMORY, MI, copies, reading

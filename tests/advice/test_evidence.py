@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.advice.evidence import OutsidePods, node_evidence
 from evictd.advice.proposal import advise
-from evictd.codec.reading_record import RecordedCycle, SignalLevel
+from evictd.codec.records.reading_record import RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from tests.advice.test_proposal import AGAIN, KEPT, MEMORY, MI, reading

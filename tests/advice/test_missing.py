@@ -6,7 +6,7 @@ import pytest
 
 from evictd.advice.evidence import Uncovered
 from evictd.advice.missing import recorded_first_to_go
-from evictd.codec.journal import encode_entry
+from evictd.codec.records.journal import encode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Signal

@@ -8,7 +8,7 @@ from evictd.advice.enough import round_up
 from evictd.advice.episode import RESERVE
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
-from evictd.codec.reading_record import Chosen, RecordedCycle, SignalLevel
+from evictd.codec.records.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 

@@ -8,7 +8,7 @@ import pytest
 
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome
 from evictd.clients.kube.transport import Transport
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from tests.cluster import objects
 from tests.cluster.control_plane import ControlPlane
 from tests.kube.admin import Admin

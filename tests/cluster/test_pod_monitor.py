@@ -18,7 +18,7 @@ import pytest
 import urllib3
 
 from evictd.cli import main
-from evictd.commands.raw_files import prometheus_scenario
+from evictd.commands.inputs.raw_files import prometheus_scenario
 from tests.cluster import metrics_proxy
 from tests.cluster.deployed import ADDRESS, Daemon, Json, applied, for_node
 from tests.cluster.node import NAME, RealNode

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from evictd.codec.journal_record import decode_record
-from evictd.commands.journals import journal_files, read_journals
+from evictd.codec.records.journal_record import decode_record
+from evictd.commands.inputs.journals import journal_files, read_journals
 from evictd.core.units.quantity import parse_quantity
 from evictd.render.history.history import history
 from evictd.render.history.kubelet_comparison import ChosenBy, compare_with_kubelet

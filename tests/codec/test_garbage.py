@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from evictd.codec.config.evictd_config import decode_evictd, validate_evictd
 from evictd.codec.config.eviction_config import decode_eviction_config
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.codec.journal import decode_entry, encode_entry
-from evictd.codec.manifest import decode_manifest
-from evictd.codec.pod import decode_pod, encode_pod
+from evictd.codec.pods.manifest import decode_manifest
+from evictd.codec.pods.pod import decode_pod, encode_pod
+from evictd.codec.pods.slim_pods import decode_event, decode_page
+from evictd.codec.records.journal import decode_entry, encode_entry
 from evictd.codec.scenario import decode_scenario, encode_scenario
-from evictd.codec.slim_pods import decode_event, decode_page
 from evictd.codec.state import decode_state
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.codec.times import parse_time

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.codec.journal import decode_entry, encode_entry
+from evictd.codec.records.journal import decode_entry, encode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.observation import Observation

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.codec.journal_record import RecordedHoldings, RecordedLevel, decode_record, name_of, uid_of
+from evictd.codec.records.journal_record import RecordedHoldings, RecordedLevel, decode_record, name_of, uid_of
 from evictd.errors import InputError
 from tests.codec.test_journal import LINE
 

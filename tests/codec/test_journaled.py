@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.codec.journaled import LastRecord, recorded_signals, undamaged_points, usage_of
+from evictd.codec.records.journaled import LastRecord, recorded_signals, undamaged_points, usage_of
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import Signal

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.lenient import plain_values, readable, text_at
-from evictd.codec.pod import pod_of
-from evictd.codec.pod_wire import WirePod
+from evictd.codec.pods.lenient import plain_values, readable, text_at
+from evictd.codec.pods.pod import pod_of
+from evictd.codec.pods.pod_wire import WirePod
 
 NAMES = [
     "metadata", "spec", "status", "name", "uid", "containers", "resources", "requests", "memory", "volumes", "emptyDir",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from evictd.codec.manifest import decode_manifest
+from evictd.codec.pods.manifest import decode_manifest
 from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import QOSClass
 from evictd.errors import InputError

@@ -5,8 +5,8 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
-from evictd.codec.slim_pods import SlimPod, decode_page
+from evictd.codec.pods.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
+from evictd.codec.pods.slim_pods import SlimPod, decode_page
 from evictd.core.model.pod import PodSource
 from tests.kube.objects import pod, pod_list
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from evictd.codec.pod import LONGEST_GRACE_PERIOD_SECONDS, decode_pod, encode_pod, quantity_of, resources_of
-from evictd.codec.pod_wire import WireResources
+from evictd.codec.pods.pod import LONGEST_GRACE_PERIOD_SECONDS, decode_pod, encode_pod, quantity_of, resources_of
+from evictd.codec.pods.pod_wire import WireResources
 from evictd.codec.state import decode_state, encode_state
-from evictd.core.eviction.ledger import victim_until
+from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.resources import QOSClass, VolumeKind
 from evictd.core.model.state import State, Victim

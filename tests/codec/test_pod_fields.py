@@ -6,7 +6,7 @@ from typing import Any
 import kubernetes.client
 import pytest
 
-from evictd.codec.pod_fields import resource_problems, resource_remedy, unknown_pod_fields
+from evictd.codec.pods.pod_fields import resource_problems, resource_remedy, unknown_pod_fields
 from evictd.core.model.resources import Container
 from evictd.core.units.quantity import parse_quantity
 from tests.playbook import pod

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from evictd.codec.pod_wire import WirePod
+from evictd.codec.pods.pod_wire import WirePod
 
 
 def test_unknown_fields_are_skipped() -> None:

@@ -1,6 +1,6 @@
 """With how much less use of the evicted pod another one goes first."""
 
-from evictd.codec.ranked_row import RankedRow, overtaken, uid_behind
+from evictd.codec.records.ranked_row import RankedRow, overtaken, uid_behind
 
 
 def row(

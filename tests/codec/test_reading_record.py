@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evictd.codec.journal import KIND, encode_entry
-from evictd.codec.journal_record import decode_record
-from evictd.codec.reading_record import RecordedCycle, decode_reading
+from evictd.codec.records.journal import KIND, encode_entry
+from evictd.codec.records.journal_record import decode_record
+from evictd.codec.records.reading_record import RecordedCycle, decode_reading
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource, Signal

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
-from evictd.codec.recorded_amounts import RecordedAmounts
+from evictd.codec.records.recorded_amounts import RecordedAmounts
 from evictd.codec.summary import encode_summary
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.stats import DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats

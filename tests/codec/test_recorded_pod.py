@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from evictd.codec.recorded_pod import RecordedPod
+from evictd.codec.records.recorded_pod import RecordedPod
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evictd.codec.journal import decode_entry
+from evictd.codec.records.journal import decode_entry
 from evictd.codec.state import VERSION, decode_state, encode_state
 from evictd.config.file import load
 from evictd.config.settings import Settings

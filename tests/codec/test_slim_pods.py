@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.pod import decode_pod, encode_pod
-from evictd.codec.slim_pods import PodEvent, PodPage, WatchType, decode_event, decode_page
+from evictd.codec.pods.pod import decode_pod, encode_pod
+from evictd.codec.pods.slim_pods import PodEvent, PodPage, WatchType, decode_event, decode_page
 from evictd.core.model.pod import MOST_LABELS, PodSource
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError

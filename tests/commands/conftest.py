@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from evictd.commands import explain, journals, status, why
+from evictd.commands import explain, status, why
+from evictd.commands.inputs import journals
 from evictd.errors import NodeError
 from tests.kube.fixtures import api, transport
 

@@ -39,7 +39,7 @@ def test_nodes_are_folders_with_journals_and_single_files(tmp_path: Path) -> Non
         "b/c/journal.jsonl",
         "day.jsonl",
         "d/capture.yaml",
-        "codec/journal.py",
+        "codec/records/journal.py",
         "notes.txt",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

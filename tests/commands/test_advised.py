@@ -10,7 +10,7 @@ import yaml
 from evictd.advice.episode import RESERVE
 from evictd.advice.evidence import node_evidence
 from evictd.cli import main
-from evictd.codec.reading_record import decode_reading
+from evictd.codec.records.reading_record import decode_reading
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.quantity import parse_quantity
 

@@ -16,7 +16,7 @@ from evictd.cli import main
 from evictd.codec.checksum import unsealed
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import decode_entry, encode_entry
+from evictd.codec.records.journal import decode_entry, encode_entry
 from evictd.codec.scenario import Scenario, decode_scenario, encode_scenario
 from evictd.codec.times import rfc3339
 from evictd.commands.capture import (
@@ -27,10 +27,10 @@ from evictd.commands.capture import (
     scenario_of,
     scenario_of_entries,
 )
-from evictd.commands.journals import read_journals
-from evictd.commands.source import own_config, read_scenario, read_story, scenario_config
+from evictd.commands.inputs.journals import read_journals
+from evictd.commands.inputs.source import own_config, read_scenario, read_story, scenario_config
 from evictd.config.file import read_documents
-from evictd.core.eviction.collecting import ended_reclaims
+from evictd.core.eviction.accounts.collecting import ended_reclaims
 from evictd.core.model.config import (
     EvictionConfig,
     EvictionMethod,

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal import encode_entry
-from evictd.commands import history, journals
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal import encode_entry
+from evictd.commands import history
+from evictd.commands.inputs import journals
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import State

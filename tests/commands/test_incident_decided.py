@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evictd.codec.journal import decode_entry
-from evictd.commands.incident_decided import (
+from evictd.codec.records.journal import decode_entry
+from evictd.commands.decided.incident_decided import (
     asked_request,
     deleted_bytes,
     has_volume_in_memory,
@@ -17,7 +17,7 @@ from evictd.commands.incident_decided import (
     verdict_of,
     with_request,
 )
-from evictd.commands.world_journal import write_world_journal
+from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import MeasuredLevel

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.codec.journal import JournalEntry, decode_entry
-from evictd.commands.incident_holdings import (
+from evictd.codec.records.journal import JournalEntry, decode_entry
+from evictd.commands.decided.incident_holdings import (
     filling_owner,
     grown_since_crossing,
     growth_outside,
     holdings_of,
     with_arrivals_before,
 )
-from evictd.commands.world_journal import journal_lines
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.pod import Pod

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from evictd.codec.journal import decode_entry
-from evictd.codec.journal_record import decode_record
-from evictd.commands.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal import decode_entry
+from evictd.codec.records.journal_record import decode_record
+from evictd.commands.decided.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND

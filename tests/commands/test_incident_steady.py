@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evictd.codec.journal import JournalEntry
-from evictd.codec.journal_record import decode_record
-from evictd.commands.incident_steady import growth_on, is_quiet, last_entry, steady_growers
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal import JournalEntry
+from evictd.codec.records.journal_record import decode_record
+from evictd.commands.decided.incident_steady import growth_on, is_quiet, last_entry, steady_growers
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import evictions_of

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal_record import decode_record
-from evictd.commands.source import own_config
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal_record import decode_record
+from evictd.commands.inputs.source import own_config
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import SIGNALS, Resource, Signal

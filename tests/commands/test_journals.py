@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from evictd.codec.checksum import sealed
-from evictd.codec.journal import decode_entry
-from evictd.commands import journals
-from evictd.commands.journals import (
+from evictd.codec.records.journal import decode_entry
+from evictd.commands.inputs import journals
+from evictd.commands.inputs.journals import (
     add_journal_argument,
     add_journal_options,
     add_journals_beside,

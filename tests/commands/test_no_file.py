@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.commands.no_file import is_directory, is_there, refuse_directory, require_writable, with_examples
+from evictd.commands.inputs.no_file import is_directory, is_there, refuse_directory, require_writable, with_examples
 from evictd.errors import InputError
 from tests.locked import locked_directory
 

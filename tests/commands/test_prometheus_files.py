@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evictd.cli import main
-from evictd.commands.raw_files import prometheus_scenario
+from evictd.commands.inputs.raw_files import prometheus_scenario
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 from tests.commands.raw_node import GI, pods_json

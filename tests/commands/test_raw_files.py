@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evictd.codec.times import parse_time
-from evictd.commands.raw_files import raw_scenario
+from evictd.commands.inputs.raw_files import raw_scenario
 from evictd.core.units.duration import MINUTE
 from evictd.errors import InputError
 from tests.commands.raw_node import GI, pods_json, summary_json

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
-from evictd.commands.journals import read_lines
+from evictd.codec.records.journal import JournalEntry, decode_entry, encode_entry
+from evictd.commands.inputs.journals import read_lines
+from evictd.commands.inputs.source import own_config, read_scenario
 from evictd.commands.replay import cycles_of, replay, replay_under
-from evictd.commands.source import own_config, read_scenario
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, EvictionMethod, Policy
 from evictd.core.model.decision import EvictPod

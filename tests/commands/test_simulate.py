@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evictd.cli import main
-from evictd.commands import source
+from evictd.commands.inputs import source
 from evictd.config.file import parse_documents
 from tests.stories import GI, SCENARIOS, memory_step, pod
 

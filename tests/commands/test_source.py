@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal import decode_entry
+from evictd.codec.records.journal import decode_entry
 from evictd.codec.scenario import Scenario
-from evictd.commands.journals import journal_files, read_lines
-from evictd.commands.source import (
+from evictd.commands.inputs.journals import journal_files, read_lines
+from evictd.commands.inputs.source import (
     add_config_arguments,
     compared_config,
     own_config,

@@ -21,7 +21,7 @@ from evictd.daemon.telemetry.http import HttpServer, Page, json_page
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.pages import Pages
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.node_view import explanation_document
 from tests.daemon.status import status_of

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from evictd.commands.raw_files import raw_scenario
-from evictd.commands.source import own_config
-from evictd.commands.what_if import Growth, grown, parse_growth
+from evictd.commands.inputs.raw_files import raw_scenario
+from evictd.commands.inputs.source import own_config
+from evictd.commands.played.what_if import Growth, grown, parse_growth
 from evictd.core.model.decision import EvictPod
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.errors import InputError

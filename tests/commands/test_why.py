@@ -12,7 +12,7 @@ from evictd.cli import main
 from evictd.commands import incident, why
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.http import HttpServer, json_page
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.node_view import explanation_document

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import main
-from evictd.codec.journal import decode_entry
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal import decode_entry
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.world.lifecycle import EndCause, PodEnd

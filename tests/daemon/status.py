@@ -3,7 +3,7 @@
 from typing import Any
 
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view, status_document
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view, status_document
 
 
 def status_of(snapshot: Snapshot, now: int) -> dict[str, Any]:

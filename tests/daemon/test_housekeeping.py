@@ -11,8 +11,8 @@ from typing import ClassVar
 import pytest
 
 from evictd.act.dry_run import DryRunActuator
-from evictd.codec.journal import decode_entry
-from evictd.codec.journal_record import decode_record
+from evictd.codec.records.journal import decode_entry
+from evictd.codec.records.journal_record import decode_record
 from evictd.config.settings import Settings
 from evictd.config.written import Written
 from evictd.core.model.config import Policy

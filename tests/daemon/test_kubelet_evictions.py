@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from evictd.codec.journal_record import decode_record
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
+from evictd.codec.records.journal_record import decode_record
 from evictd.codec.times import rfc3339
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import HOUR, MINUTE, SECOND

@@ -16,7 +16,7 @@ from evictd.clients.kube.events import EventClient, KubeEvent, Regarding
 from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import Condition, NodeClient, NodeObject
 from evictd.clients.kube.transport import Transport
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.commands.cleanup import NodeCleanup
 from evictd.core.model.decision import PodCondition
 from evictd.errors import ApiRefusedError, ExitCode

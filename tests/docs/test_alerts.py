@@ -10,7 +10,7 @@ import yaml
 
 from evictd.commands.explain_alert import runbooks
 from evictd.commands.status import DEFAULT_ADDRESS
-from evictd.core.eviction.keep_away import LONGEST_PERIOD
+from evictd.core.eviction.refusals.keep_away import LONGEST_PERIOD
 from evictd.core.units.duration import MINUTE
 from evictd.errors import SourceKind
 from tests.deploy.manifests import CHART, DEPLOY, documents

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from evictd.act.cluster.conditions import TAINTS
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import Policy
 from evictd.world.account import account_of
 from evictd.world.loop import play

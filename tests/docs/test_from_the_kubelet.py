@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from evictd.core.eviction.release import POD_CLEANUP_TIMEOUT, RELEASE_TIMEOUT
+from evictd.core.eviction.accounts.release import POD_CLEANUP_TIMEOUT, RELEASE_TIMEOUT
 from evictd.core.units.duration import SECOND
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -317,12 +317,12 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        ("The node was low on resource: ", "core/eviction/evict.py"),
-        ("The node had condition: [", "core/eviction/evict.py"),
+        ("The node was low on resource: ", "core/eviction/choice/evict.py"),
+        ("The node had condition: [", "core/eviction/choice/evict.py"),
         ("another evictd uses it", "daemon/store/lock.py"),
         ("no evictd answers at ", "commands/status.py"),
         ("there is no journal", "commands/advise.py"),
-        ("Permission denied; the journal is known to root only", "commands/journals.py"),
+        ("Permission denied; the journal is known to root only", "commands/inputs/journals.py"),
         ("untolerated taint", ""),
     ],
 )

@@ -4,7 +4,7 @@ from evictd.act.cluster import request_queue
 from evictd.act.stop import cgroup_kill, cleanup, termination, victim_cgroups
 from evictd.act.trees import ENTRIES_AT_ONCE
 from evictd.clients.kube import transport
-from evictd.core.eviction.collecting import RECLAIM_TIMEOUT
+from evictd.core.eviction.accounts.collecting import RECLAIM_TIMEOUT
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.daemon.telemetry import accept, http
 from evictd.observe.cgroups import file_descriptor_cache

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evictd.clock import boot_clock
-from evictd.codec.journal import decode_entry
+from evictd.codec.records.journal import decode_entry
 from evictd.config.file import load
 from evictd.daemon.assemble import Assembly
 from evictd.daemon.configuration import Configuration

@@ -14,7 +14,7 @@ from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
 from evictd.clients.cri.channel import LONGEST_TIMEOUT_SECONDS
 from evictd.clients.cri.client import CriClient
-from evictd.codec.pod import LONGEST_GRACE_PERIOD_SECONDS
+from evictd.codec.pods.pod import LONGEST_GRACE_PERIOD_SECONDS
 from evictd_testnode.tool import wait_for
 from tests.faults.cri_server import Answer, failing, fake_runtime
 

@@ -20,18 +20,18 @@ from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.nodes import NodeClient, kubelet_reports
 from evictd.clients.kube.pods import PodSnapshot, applied
 from evictd.clients.kube.transport import LineStream, Reply, error_of
-from evictd.codec.journal import decode_entry, encode_entry
-from evictd.codec.journal_record import decode_record
-from evictd.codec.manifest import decode_manifest
-from evictd.codec.pod import decode_pod, encode_pod
-from evictd.codec.reading_record import decode_reading
+from evictd.codec.pods.manifest import decode_manifest
+from evictd.codec.pods.pod import decode_pod, encode_pod
+from evictd.codec.pods.slim_pods import decode_event, decode_page
+from evictd.codec.records.journal import decode_entry, encode_entry
+from evictd.codec.records.journal_record import decode_record
+from evictd.codec.records.reading_record import decode_reading
 from evictd.codec.scenario import decode_scenario, encode_scenario
-from evictd.codec.slim_pods import decode_event, decode_page
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.codec.times import format_time, parse_time
-from evictd.commands.prometheus_files import prometheus_summaries
-from evictd.commands.raw_files import _scenario
-from evictd.commands.source import own_config
+from evictd.commands.inputs.prometheus_files import prometheus_summaries
+from evictd.commands.inputs.raw_files import _scenario
+from evictd.commands.inputs.source import own_config
 from evictd.config.build import settings
 from evictd.config.file import load_yaml, parse_documents
 from evictd.config.flags import NO_FLAGS

@@ -7,7 +7,7 @@ import pytest
 from evictd.act.cluster.request_queue import Clocks
 from evictd.act.cluster.wiring import build
 from evictd.act.stop.stopper import PodStopper
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.config.settings import ClusterSettings
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.config import EvictionMethod

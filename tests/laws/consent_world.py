@@ -17,7 +17,7 @@ from evictd.act.cluster.evictor import ClusterEvictor
 from evictd.act.cluster.request_queue import Clocks
 from evictd.clients.kube.eviction import Answer, Outcome
 from evictd.clients.kube.pods import PodSnapshot
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.codec.state import decode_state, encode_state
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, EvictionMethod

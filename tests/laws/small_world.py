@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from evictd.core.eviction.backoff import HARD_BYPASS
-from evictd.core.eviction.collecting import RECLAIM_TIMEOUT
-from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
-from evictd.core.eviction.release import RELEASE_TIMEOUT
+from evictd.core.eviction.accounts.collecting import RECLAIM_TIMEOUT
+from evictd.core.eviction.accounts.freshness import MEASUREMENT_TIMEOUT
+from evictd.core.eviction.accounts.release import RELEASE_TIMEOUT
+from evictd.core.eviction.refusals.backoff import HARD_BYPASS
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode

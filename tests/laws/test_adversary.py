@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evictd.commands.source import own_config
-from evictd.core.eviction import backoff
-from evictd.core.eviction.backoff import HARD_BYPASS, owner_of
-from evictd.core.eviction.chooser import StandardChooser
+from evictd.commands.inputs.source import own_config
+from evictd.core.eviction.choice.chooser import StandardChooser
+from evictd.core.eviction.refusals import backoff
+from evictd.core.eviction.refusals.backoff import HARD_BYPASS, owner_of
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import PodSkipped, SkipReason
 from evictd.core.model.pod import Pod

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from evictd.codec.scenario import Scenario
-from evictd.core.eviction.backoff import owner_of
+from evictd.core.eviction.refusals.backoff import owner_of
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import PodSkipped, ProtectedPodSkipped, SkipReason
 from evictd.core.model.pod import Pod

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences

@@ -11,10 +11,10 @@ from multiprocessing import get_context
 import pytest
 
 from evictd.codec.state import decode_state, encode_state
-from evictd.core.eviction.absence import LONGEST_COUNTED
-from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.accounts.absence import LONGEST_COUNTED
+from evictd.core.eviction.accounts.ledger import supply_of
+from evictd.core.eviction.accounts.release import RELEASE_TIMEOUT
 from evictd.core.eviction.reclaim import layout_of
-from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND

@@ -15,28 +15,16 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from evictd.codec.scenario import Scenario
-from evictd.core.eviction import (
-    assess,
-    backoff,
-    choose,
-    chooser,
-    collecting,
-    effect,
-    freshness,
-    holdings,
-    leaving,
-    ledger,
-    need,
-    rank,
-    reclaim,
-    standard,
-    synchronize,
-)
+from evictd.core.eviction import assess, rank, reclaim, standard, synchronize
+from evictd.core.eviction.accounts import collecting, freshness, holdings, leaving, ledger
+from evictd.core.eviction.accounts.freshness import MEASUREMENT_TIMEOUT
+from evictd.core.eviction.accounts.ledger import supply_of
 from evictd.core.eviction.assess import NothingKnown
-from evictd.core.eviction.chooser import StandardChooser
-from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
-from evictd.core.eviction.ledger import supply_of
-from evictd.core.eviction.shortage import Shortage
+from evictd.core.eviction.choice import choose, chooser
+from evictd.core.eviction.choice.chooser import StandardChooser
+from evictd.core.eviction.laws import effect, need
+from evictd.core.eviction.laws.shortage import Shortage
+from evictd.core.eviction.refusals import backoff
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.signal import Filesystem, Resource, Signal

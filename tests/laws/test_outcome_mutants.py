@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from evictd.commands.source import own_config
-from evictd.core.eviction import backoff, choose, chooser, holdings, ledger, need, shorten, standard
-from evictd.core.eviction.chooser import StandardChooser
+from evictd.commands.inputs.source import own_config
+from evictd.core.eviction import standard
+from evictd.core.eviction.accounts import holdings, ledger
+from evictd.core.eviction.choice import choose, chooser, shorten
+from evictd.core.eviction.choice.chooser import StandardChooser
+from evictd.core.eviction.laws import need
 from evictd.core.eviction.rank import NOTHING_REMEMBERED
+from evictd.core.eviction.refusals import backoff
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.resources import Volume, VolumeKind

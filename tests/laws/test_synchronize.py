@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import decode_entry, encode_entry
+from evictd.codec.records.journal import decode_entry, encode_entry
 from evictd.codec.scenario import decode_scenario, encode_scenario
-from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.accounts.ledger import supply_of
 from evictd.core.eviction.reclaim import layout_of
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy

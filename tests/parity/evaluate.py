@@ -16,7 +16,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "src")]
 
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.codec.scenario import decode_scenario
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod, ReclaimNode, RecordEvent

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.eviction.evict import policy_minimum_grace_seconds
+from evictd.core.eviction.choice.evict import policy_minimum_grace_seconds
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, Policy

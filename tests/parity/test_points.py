@@ -16,11 +16,11 @@ import pytest
 from evictd.clients.cri.channel import Channel
 from evictd.clients.cri.client import CriClient
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.codec.scenario import decode_scenario
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.config.file import load
-from evictd.core.eviction.evict import admit, policy_minimum_grace_seconds
+from evictd.core.eviction.choice.evict import admit, policy_minimum_grace_seconds
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout, node_reclaim_actions
 from evictd.core.eviction.synchronize import synchronize

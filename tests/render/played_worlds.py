@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from evictd.commands.source import own_config, read_story
+from evictd.commands.inputs.source import own_config, read_story
 from evictd.core.model.config import Policy
-from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
+from evictd.render.simulation.worlds.world_outcome import PlayedWorld, outcome_text
 from evictd.world.account import account_of
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play

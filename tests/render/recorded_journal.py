@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import (
+from evictd.codec.records.journal import encode_entry
+from evictd.codec.records.journal_record import (
     JournalRecord,
     decode_record,
 )

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from evictd.core.eviction.backoff import refusals
-from evictd.core.eviction.collecting import ended_reclaims
+from evictd.core.eviction.accounts.collecting import ended_reclaims
 from evictd.core.eviction.reclaim import layout_of
+from evictd.core.eviction.refusals.backoff import refusals
 from evictd.core.model.observation import Filesystems, signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.kills import RecentKills
-from evictd.daemon.telemetry.own_limits import limits_recorded
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import Snapshot
+from evictd.daemon.telemetry.statusz.own_limits import limits_recorded
 from evictd.daemon.telemetry.trends import Trends, advanced, reclaimed_signals
 from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill

@@ -2,20 +2,20 @@
 
 from dataclasses import replace
 
-from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import decode_record
+from evictd.codec.records.journal import encode_entry
+from evictd.codec.records.journal_record import decode_record
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import PodSource
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.render.attribution import Filled, attribution_lines, filled_by, recorded_filled_text
 from evictd.render.history.history import history
-from evictd.render.history.why import PodWhy, why_lines
+from evictd.render.history.pod.why import PodWhy, why_lines
 from evictd.render.node_view import explanation_document
-from evictd.render.status.node_page import node_page
+from evictd.render.status.page.node_page import node_page
 from tests.daemon.status import status_of
 from tests.playbook import SINGLE, config, node, pod, usage
 from tests.render.snapshots import incident_snapshot

@@ -14,7 +14,7 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.render.contender import is_tie
 from evictd.render.deciding import (
     evicted_because,

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from evictd.cli import main
-from evictd.codec.journal import encode_entry
+from evictd.codec.records.journal import encode_entry
 from evictd.codec.scenario import decode_scenario
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.state import State
 from evictd.daemon.telemetry.findings_log import changes, topics
 from evictd.simulation import simulate

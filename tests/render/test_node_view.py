@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoActionReason

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from evictd.codec.journal import encode_entry
+from evictd.codec.records.journal import encode_entry
 from evictd.codec.times import rfc3339
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Filesystems, Observation, Outcomes

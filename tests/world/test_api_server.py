@@ -1,6 +1,6 @@
 """Checks what the API server answers."""
 
-from evictd.core.eviction.evict import evict_for_pressure
+from evictd.core.eviction.choice.evict import evict_for_pressure
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import RankedPod, RankPlace, Standing
 from evictd.core.model.observation import EvictionAnswerKind, SignalObservation

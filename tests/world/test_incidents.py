@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import Policy
 from evictd.world.kernel import OomKill
 from evictd.world.loop import play

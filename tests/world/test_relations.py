@@ -10,7 +10,7 @@ from evictd.core.model.observation import signal_observations
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import signal_named
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.simulation.world_outcome import outcome_text
+from evictd.render.simulation.worlds.world_outcome import outcome_text
 from evictd.world.account import OOM_KILLED, Account, Verdict, account_of
 from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.loop import Run, play

@@ -15,7 +15,7 @@ from evictd.act.oom_score import enforce_oom_scores
 from evictd.act.stop.cleanup import Cleanup
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
-from evictd.core.eviction.ledger import victim_until
+from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.decision import Decision, ReclaimNode, RecordEvent
 from evictd.core.model.observation import Outcomes, Problem, Reclaim

@@ -6,8 +6,8 @@ wrote the template look. It changes no decision, and the count begins anew with 
 
 from collections.abc import Iterable
 
-from evictd.core.eviction.backoff import owner_of
 from evictd.core.eviction.draft import WARNING
+from evictd.core.eviction.refusals.backoff import owner_of
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, RecordEvent
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS

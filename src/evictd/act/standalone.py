@@ -9,8 +9,8 @@ from dataclasses import replace
 from evictd.act.actuator import Progress
 from evictd.act.conditions_file import ConditionsFile
 from evictd.act.node_actuation import NodeActuation, victims_of
+from evictd.core.eviction.choice.evict import EVICTED
 from evictd.core.eviction.draft import WARNING
-from evictd.core.eviction.evict import EVICTED
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait, WithdrawEviction
 from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.signal import NodeCondition

@@ -10,7 +10,7 @@ quick stop (`QUICK`).
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from evictd.codec.reading_record import Chosen, RecordedCycle
+from evictd.codec.records.reading_record import Chosen, RecordedCycle
 from evictd.core.eviction.time_left import grace_limit, led_limit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal

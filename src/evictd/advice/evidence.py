@@ -6,8 +6,8 @@ from dataclasses import field, replace
 from itertools import pairwise
 
 from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
-from evictd.codec.journaled import RecordedPoint
-from evictd.codec.reading_record import Chosen, RecordedCycle
+from evictd.codec.records.journaled import RecordedPoint
+from evictd.codec.records.reading_record import Chosen, RecordedCycle
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal

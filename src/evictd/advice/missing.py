@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from evictd.advice.evidence import NodeEvidence, Uncovered
-from evictd.codec.journal import decode_entry
+from evictd.codec.records.journal import decode_entry
 from evictd.core.eviction.next_up import first_to_go
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod

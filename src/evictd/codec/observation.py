@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from evictd.codec.plain import Form, View
-from evictd.codec.pod import decode_pod, encode_pod
+from evictd.codec.pods.pod import decode_pod, encode_pod
 from evictd.codec.scalars import Plain, check_texts
 from evictd.codec.summary import decode_summary, encode_summary
 from evictd.core.frozen import frozen

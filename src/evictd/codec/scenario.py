@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from evictd.codec.observation import add_beside, encode_beside
-from evictd.codec.pod import decode_pod, encode_pod
+from evictd.codec.pods.pod import decode_pod, encode_pod
 from evictd.codec.state import decode_state, encode_state
 from evictd.codec.strict import unknown_fields
 from evictd.codec.summary import decode_summary, encode_summary

@@ -11,7 +11,7 @@ from evictd.codec.config.eviction_config import THRESHOLD_VIEWS
 from evictd.codec.observation import decode_observation, encode_observation
 from evictd.codec.plain import Form, View
 from evictd.codec.scalars import Plain
-from evictd.core.eviction.ledger import supply_of, victim_until
+from evictd.core.eviction.accounts.ledger import supply_of, victim_until
 from evictd.core.eviction.reclaim import Layout, layout_of
 from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.signal import Signal

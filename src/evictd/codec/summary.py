@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.pod_wire import WireInt, WireStruct
+from evictd.codec.pods.pod_wire import WireInt, WireStruct
 from evictd.codec.scalars import signed_64, unsigned_64
 from evictd.codec.times import format_time, parse_stamp
 from evictd.core.model.stats import (

@@ -22,11 +22,11 @@ from evictd.advice.episode import Episode
 from evictd.advice.evidence import NodeEvidence, node_evidence
 from evictd.advice.missing import recorded_first_to_go
 from evictd.advice.proposal import advise
-from evictd.codec.journal import encode_entry
-from evictd.codec.reading_record import RecordedCycle, decode_reading
-from evictd.commands.journals import journal_files_in, read_lines
-from evictd.commands.no_file import is_directory
-from evictd.commands.source import add_plot_argument, check_plot, own_config, read_scenario, report_plot
+from evictd.codec.records.journal import encode_entry
+from evictd.codec.records.reading_record import RecordedCycle, decode_reading
+from evictd.commands.inputs.journals import journal_files_in, read_lines
+from evictd.commands.inputs.no_file import is_directory
+from evictd.commands.inputs.source import add_plot_argument, check_plot, own_config, read_scenario, report_plot
 from evictd.config.file import shown_path
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal

@@ -17,7 +17,7 @@ from typing import Any
 
 from evictd.clock import boot_clock
 from evictd.codec.config.fields import fields_of
-from evictd.codec.journal import JournalEntry, decode_entry
+from evictd.codec.records.journal import JournalEntry, decode_entry
 from evictd.codec.scenario import (
     BudgetAnswer,
     MeasurementAges,
@@ -28,9 +28,9 @@ from evictd.codec.scenario import (
     encode_scenario,
 )
 from evictd.commands.explain import settings_for_node
-from evictd.commands.journals import expanded, read_journals
-from evictd.commands.no_file import require_writable
-from evictd.commands.source import add_policy_argument, own_config
+from evictd.commands.inputs.journals import expanded, read_journals
+from evictd.commands.inputs.no_file import require_writable
+from evictd.commands.inputs.source import add_policy_argument, own_config
 from evictd.config.file import dump_yaml, shown_path
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evictd.commands.no_file import refuse_directory, with_examples
-from evictd.commands.source import default_settings
+from evictd.commands.inputs.no_file import refuse_directory, with_examples
+from evictd.commands.inputs.source import default_settings
 from evictd.config.file import drop_ins, load
 from evictd.config.flags import NO_FLAGS, Flags, from_args
 from evictd.config.flags import add_arguments as add_config_flags

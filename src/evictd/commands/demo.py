@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from evictd.commands.source import check_plot
+from evictd.commands.inputs.source import check_plot
 from evictd.errors import ExitCode
 
 PROGRAM = "evictd"

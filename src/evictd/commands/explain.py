@@ -11,8 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.codec.config.eviction_config import decode_eviction_config
-from evictd.commands.no_file import is_there
-from evictd.commands.source import add_policy_argument, default_settings, load_to_play, read_scenario, scenario_config
+from evictd.commands.inputs.no_file import is_there
+from evictd.commands.inputs.source import (
+    add_policy_argument,
+    default_settings,
+    load_to_play,
+    read_scenario,
+    scenario_config,
+)
 from evictd.commands.status import DEFAULT_ADDRESS, fetch
 from evictd.config.file import load
 from evictd.config.flags import NO_FLAGS, as_arguments, from_args

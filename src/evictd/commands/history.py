@@ -8,9 +8,9 @@ it reads the journal of this node's daemon. `--pod` keeps the events of one pod,
 import argparse
 import sys
 
-from evictd.codec.journal_record import decode_record
+from evictd.codec.records.journal_record import decode_record
 from evictd.codec.times import parse_time
-from evictd.commands.journals import add_journal_argument, add_journal_options, journals_of, read_journals
+from evictd.commands.inputs.journals import add_journal_argument, add_journal_options, journals_of, read_journals
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console

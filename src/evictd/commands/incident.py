@@ -9,9 +9,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from evictd.codec.journal_record import decode_record
-from evictd.commands.incident_decided import evictions_or_reason, read_incident
-from evictd.commands.journals import (
+from evictd.codec.records.journal_record import decode_record
+from evictd.commands.decided.incident_decided import evictions_or_reason, read_incident
+from evictd.commands.inputs.journals import (
     add_journal_options,
     add_journals_beside,
     journals_of,

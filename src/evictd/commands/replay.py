@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evictd.codec.journal import JournalEntry, decode_entry
-from evictd.codec.journal_record import recorded_evictions
+from evictd.codec.records.journal import JournalEntry, decode_entry
+from evictd.codec.records.journal_record import recorded_evictions
 from evictd.codec.times import parse_time
-from evictd.commands.journals import (
+from evictd.commands.inputs.journals import (
     add_journal_argument,
     add_journal_options,
     journals_of,
     read_journals,
 )
-from evictd.commands.source import (
+from evictd.commands.inputs.source import (
     add_config_arguments,
     add_plot_argument,
     check_plot,

@@ -3,7 +3,7 @@
 Plays a scenario file through the core and shows every step: the reading, the thresholds met, what was reclaimed, the pods evicted
 and the reason for their order. Instead of a scenario it takes the files of a cluster: `--pods` and `--summary`. `--grow` lets a
 pod grow after the last reading, `--compare` decides by a second configuration or policy as well. It reads nothing of this
-node. A world file (`kind: World`) is played in a closed loop (`commands.play_world`).
+node. A world file (`kind: World`) is played in a closed loop (`commands.played.play_world`).
 """
 
 import argparse
@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from evictd.codec.scenario import Scenario
-from evictd.commands.play_world import draw_sides, play_growth, play_world
-from evictd.commands.raw_files import prometheus_scenario, raw_scenario
-from evictd.commands.source import (
+from evictd.commands.inputs.raw_files import prometheus_scenario, raw_scenario
+from evictd.commands.inputs.source import (
     add_config_arguments,
     add_plot_argument,
     check_plot,
@@ -23,16 +22,17 @@ from evictd.commands.source import (
     report_plot,
     scenario_config,
 )
-from evictd.commands.what_if import simulate_relieved
+from evictd.commands.played.play_world import draw_sides, play_growth, play_world
+from evictd.commands.played.what_if import simulate_relieved
 from evictd.errors import ExitCode, InputError
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.simulation.comparison import Side, comparison_document, print_comparison
 from evictd.render.simulation.document import simulation_document
-from evictd.render.simulation.outlook import outlook_documents, outlooks, print_outlooks
 from evictd.render.simulation.plot import draw
 from evictd.render.simulation.tables import TableView, print_simulation
+from evictd.render.simulation.worlds.outlook import outlook_documents, outlooks, print_outlooks
 from evictd.render.text import clean
 from evictd.simulation import simulate
 from evictd.world.file import WorldFile

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord, decode_record
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.decided.incident_decided import read_incident
 from evictd.commands.incident import LAST
-from evictd.commands.incident_decided import read_incident
-from evictd.commands.journals import (
+from evictd.commands.inputs.journals import (
     add_journal_options,
     add_journals_beside,
     journals_of,
@@ -28,14 +28,14 @@ from evictd.config.file import STANDARD_INPUT
 from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
-from evictd.render.history.all_refused import all_refused
 from evictd.render.history.document import history_document, why_document
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.history.places import places_then, unrecorded_place
+from evictd.render.history.pod.all_refused import all_refused
+from evictd.render.history.pod.places import places_then, unrecorded_place
+from evictd.render.history.pod.why import PodWhy, why_lines
+from evictd.render.history.pod.why_cause import cause_lines
 from evictd.render.history.pods_meant import pods_meant, pods_of
-from evictd.render.history.why import PodWhy, why_lines
-from evictd.render.history.why_cause import cause_lines
 from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
 from evictd.render.incident.heading import remedy_lines
 from evictd.render.incident.record.incident import Incident

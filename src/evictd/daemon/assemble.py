@@ -34,7 +34,7 @@ from evictd.clients.cri.client import CriClient
 from evictd.clock import boot_clock, wall_clock
 from evictd.config.file import load_yaml
 from evictd.config.settings import MemoryQoSMode, OomScoreAdj, Settings
-from evictd.core.eviction.evict import policy_minimum_grace_seconds
+from evictd.core.eviction.choice.evict import policy_minimum_grace_seconds
 from evictd.core.model.config import Policy
 from evictd.core.model.oom import MemoryQoSRules
 from evictd.core.model.stats import FsStats

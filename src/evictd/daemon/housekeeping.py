@@ -14,7 +14,7 @@ from dataclasses import replace
 from evictd.act.actuator import Failure, perform
 from evictd.act.node_actuation import victims_of
 from evictd.clock import boot_clock, wall_clock
-from evictd.core.eviction.backoff import refusals
+from evictd.core.eviction.refusals.backoff import refusals
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import Wait

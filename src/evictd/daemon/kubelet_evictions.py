@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import HOUR

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evictd.codec.decision import encode_finding, encode_row
 from evictd.codec.plain import Form
-from evictd.core.eviction.ledger import is_asked_for
+from evictd.core.eviction.accounts.ledger import is_asked_for
 from evictd.core.eviction.next_up import NextUp, who_is_next
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution

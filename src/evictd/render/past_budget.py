@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.model.config import EvictionConfig, EvictionMethod
 from evictd.core.model.decision import Decision, begun_evictions
 from evictd.render.text import duration_text

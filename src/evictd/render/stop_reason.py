@@ -3,7 +3,7 @@
 The headline of the page shows the first part only; the log and every command show the whole sentence.
 """
 
-from evictd.core.eviction.shortage import needed_with_growth
+from evictd.core.eviction.laws.shortage import needed_with_growth
 from evictd.core.frozen import frozen
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoAction, NoActionReason

@@ -27,7 +27,7 @@ MEASURED_LATER = (
     "what pods use of a disk is measured when a threshold is within a tenth of the disk, or ten minutes away at the "
     "present rate"
 )
-"""Why no pod is measured while no threshold of the disk is near (`core.eviction.freshness`)."""
+"""Why no pod is measured while no threshold of the disk is near (`core.eviction.accounts.freshness`)."""
 
 
 # --- numbers and names ------------------------------------------------------------------------------------------------

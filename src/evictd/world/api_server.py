@@ -7,7 +7,7 @@ runtime where the eviction may not wait, and otherwise there is no answer until 
 
 from dataclasses import dataclass, field
 
-from evictd.core.eviction.eviction_method import (
+from evictd.core.eviction.refusals.eviction_method import (
     RefusalResponse,
     choose_eviction_method,
     is_hard,

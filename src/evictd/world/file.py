@@ -7,9 +7,9 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from evictd.codec.config.evictd_config import decode_evictd
-from evictd.codec.pod import RESIZABLE, with_allocated
-from evictd.codec.pod_fields import resource_remedy
-from evictd.codec.pod_wire import WireContainerStatus, WireResources
+from evictd.codec.pods.pod import RESIZABLE, with_allocated
+from evictd.codec.pods.pod_fields import resource_remedy
+from evictd.codec.pods.pod_wire import WireContainerStatus, WireResources
 from evictd.codec.strict import Amount, Rate, Span, decode, struct_fields
 from evictd.codec.world_fields import (
     KIND,

@@ -13,7 +13,7 @@ from evictd.act.gc.containers import ContainerCollector
 from evictd.act.logs import SETTLED, PodLogs
 from evictd.act.stop.termination import Termination
 from evictd.clients.kube.pods import PodSnapshot
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.config import ContainerGCPolicy
 from evictd.core.model.decision import EvictPod, PodCondition, ReclaimNode, RecordEvent, WithdrawEviction

@@ -12,7 +12,7 @@ from evictd.act.cluster.eviction_events import POLL
 from evictd.act.cluster.pod_eviction import BEFORE_KILL
 from evictd.act.cluster.request_queue import PER_SECOND
 from evictd.act.cluster.wiring import Cluster
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.config.settings import ClusterSettings
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition

@@ -5,7 +5,7 @@ from evictd.act.cluster.request_queue import RequestQueue
 from evictd.clients.kube.eviction import EvictionClient
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.clients.kube.transport import Transport
-from evictd.codec.slim_pods import decode_page
+from evictd.codec.pods.slim_pods import decode_page
 from evictd.core.units.duration import MINUTE
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer

@@ -21,7 +21,7 @@ from evictd.act.cluster.eviction_stages import (
     Stage,
 )
 from evictd.act.cluster.pod_eviction import ASK_PATIENCE, REMEMBERED, REPAIRS, PodEviction
-from evictd.core.eviction.backoff import HARD_BYPASS
+from evictd.core.eviction.refusals.backoff import HARD_BYPASS
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.observation import EvictionAnswerKind
 from evictd.core.model.pod import Pod

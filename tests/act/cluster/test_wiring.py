@@ -11,7 +11,7 @@ import pytest
 from evictd.act.cluster.events import EventRate
 from evictd.act.cluster.request_queue import Clocks
 from evictd.act.cluster.wiring import Cluster, build
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.config.settings import ClusterSettings, ConditionTypes
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.signal import NodeCondition

@@ -16,7 +16,7 @@ from evictd.clients.cri.values import (
     POD_UID_LABEL,
     SandboxState,
 )
-from evictd.codec.pod import CONFIG_SOURCE
+from evictd.codec.pods.pod import CONFIG_SOURCE
 from evictd.core.gc.container_gc import ContainerState
 from evictd.errors import RuntimeRefusedError
 

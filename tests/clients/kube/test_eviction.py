@@ -9,7 +9,7 @@ import pytest
 
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome, budget_forbids
 from evictd.clients.kube.transport import Reply, Transport
-from evictd.codec.pod import decode_pod
+from evictd.codec.pods.pod import decode_pod
 from evictd.core.model.decision import PodCondition
 from evictd.core.model.pod import Pod
 from evictd.errors import ApiRefusedError, ApiUnavailableError

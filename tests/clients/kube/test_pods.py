@@ -10,7 +10,7 @@ import pytest
 
 from evictd.clients.kube.pods import MOST_EVICTED, PodSnapshot, PodWatch, applied
 from evictd.clients.kube.transport import Transport
-from evictd.codec.slim_pods import PodEvent, WatchType, decode_event
+from evictd.codec.pods.slim_pods import PodEvent, WatchType, decode_event
 from evictd.core.units.duration import SECOND
 from tests.kube.api import Api
 from tests.kube.api_server import ApiServer

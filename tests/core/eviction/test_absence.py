@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.absence import LONGEST_COUNTED
-from evictd.core.eviction.freshness import MEASUREMENT_TIMEOUT
-from evictd.core.eviction.ledger import victim_until
+from evictd.core.eviction.accounts.absence import LONGEST_COUNTED
+from evictd.core.eviction.accounts.freshness import MEASUREMENT_TIMEOUT
+from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.model.config import ImageReclaim, Policy
 from evictd.core.model.decision import EvictPod, WithdrawEviction
 from evictd.core.model.finding import NoActionReason

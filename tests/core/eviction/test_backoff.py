@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.eviction.backoff import (
+from evictd.core.eviction.refusals.backoff import (
     HARD_BYPASS,
     LAST_OWNER_BACKOFF,
     RECREATED_WITHIN,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.blame import Suspect, blamed, why_it_stays
+from evictd.core.eviction.laws.blame import Suspect, blamed, why_it_stays
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.pod import SYSTEM_CRITICAL_PRIORITY, Pod, PodSource
 from evictd.core.model.state import State

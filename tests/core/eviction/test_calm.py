@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from evictd.core.eviction.accounts.holdings import HALF
 from evictd.core.eviction.calm import pods_needed
-from evictd.core.eviction.holdings import HALF
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.attribution import Crossing
 from evictd.core.model.config import EvictionConfig

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.blame import protected_culprit
-from evictd.core.eviction.choose import choose_victim
+from evictd.core.eviction.choice.choose import choose_victim
+from evictd.core.eviction.laws.blame import protected_culprit
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences
 from evictd.core.model.finding import (

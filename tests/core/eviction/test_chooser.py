@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.chooser import Skip, in_rank_order, is_whole, why_no_pod
-from evictd.core.eviction.stalls import stall_is_elsewhere
+from evictd.core.eviction.choice.chooser import Skip, in_rank_order, is_whole, why_no_pod
+from evictd.core.eviction.laws.stalls import stall_is_elsewhere
 from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, ProtectedPodSkipped, SkipReason
 from evictd.core.model.holdings import Effect
 from evictd.core.model.pod import PodSource

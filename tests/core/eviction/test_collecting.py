@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.collecting import (
+from evictd.core.eviction.accounts.collecting import (
     COLLECT_AGAIN,
     COLLECTION_TIMEOUT,
     UNMEASURED_TIMEOUT,

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.effect import (
+from evictd.core.eviction.accounts.ledger import follow_victims
+from evictd.core.eviction.laws.effect import (
     CLEAR,
     COMPARED,
     FIRST_PAUSE,
@@ -19,7 +20,6 @@ from evictd.core.eviction.effect import (
     why_in_vain,
     with_pause,
 )
-from evictd.core.eviction.ledger import follow_victims
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.holdings import Effect, Pause, SupplyHoldings

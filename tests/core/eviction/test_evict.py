@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.eviction.evict import (
+from evictd.core.eviction.choice.evict import (
     admit,
     evict_for_pressure,
     eviction_grace_period_seconds,

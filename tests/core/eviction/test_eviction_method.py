@@ -2,8 +2,8 @@
 
 import pytest
 
-from evictd.core.eviction.backoff import HARD_BYPASS
-from evictd.core.eviction.eviction_method import (
+from evictd.core.eviction.refusals.backoff import HARD_BYPASS
+from evictd.core.eviction.refusals.eviction_method import (
     RefusalResponse,
     choose_eviction_method,
     forbidden_stays,

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.freshness import (
+from evictd.core.eviction.accounts.freshness import (
     HELD_INTERVAL,
     MEASUREMENT_TIMEOUT,
     filesystems_to_measure,
     is_held,
     waiting_for_measurement,
 )
-from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.accounts.ledger import supply_of
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import WaitingForMeasurement

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.holdings import WINDOW, follow_holdings, growth_elsewhere, growth_of_pods, level
+from evictd.core.eviction.accounts.holdings import WINDOW, follow_holdings, growth_elsewhere, growth_of_pods, level
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, signal_observations

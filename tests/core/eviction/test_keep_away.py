@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.eviction.assess import node_conditions_observed_since
-from evictd.core.eviction.keep_away import FIRST_PERIOD, LONGEST_PERIOD, follow_comebacks, kept_away, transition_period
+from evictd.core.eviction.refusals.keep_away import (
+    FIRST_PERIOD,
+    LONGEST_PERIOD,
+    follow_comebacks,
+    kept_away,
+    transition_period,
+)
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import KeptAway

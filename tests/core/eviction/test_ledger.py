@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.collecting import ended_reclaims, follow_collections, is_lost
-from evictd.core.eviction.ledger import (
+from evictd.core.eviction.accounts.collecting import ended_reclaims, follow_collections, is_lost
+from evictd.core.eviction.accounts.ledger import (
     amounts_owed,
     concerns,
     follow_victims,
@@ -14,8 +14,8 @@ from evictd.core.eviction.ledger import (
     supply_of,
     victim_until,
 )
+from evictd.core.eviction.accounts.release import RELEASE_TIMEOUT
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.eviction.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import Observation, Outcomes, Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.model.state import Collection, Reclaiming, State, Victim

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evictd.core.eviction.need import needed
+from evictd.core.eviction.laws.need import needed
 from evictd.core.model.finding import SkipReason
 from tests.shortages import row, shortage
 

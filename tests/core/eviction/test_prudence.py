@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.core.eviction.prudence import MOST, PERIOD, never_clear
+from evictd.core.eviction.laws.prudence import MOST, PERIOD, never_clear
 from evictd.core.model.config import EvictionLimit, Policy
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.holdings import Effect

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.release import (
+from evictd.core.eviction.accounts.release import (
     POD_CLEANUP_TIMEOUT,
     RELEASE_TIMEOUT,
     is_awaited,

@@ -1,7 +1,7 @@
 """What is known of a shortage."""
 
+from evictd.core.eviction.laws.shortage import EVICTION_TIME, needed_with_growth, shortage_of
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.eviction.shortage import EVICTION_TIME, needed_with_growth, shortage_of
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import Resource, Signal

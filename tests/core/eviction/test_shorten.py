@@ -1,7 +1,7 @@
 """Whose grace a hard threshold shortens, and to what; the stories of docs/faults.md are in `test_standard`."""
 
+from evictd.core.eviction.choice.shorten import shortening, worth_shortening
 from evictd.core.eviction.reclaim import Layout
-from evictd.core.eviction.shorten import shortening, worth_shortening
 from evictd.core.model.decision import Wait
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Observation, signal_observations

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.core.eviction.eviction_method import is_hard
+from evictd.core.eviction.refusals.eviction_method import is_hard
 from evictd.core.model.config import EvictionConfig, ImageReclaim, stall_signals
 from evictd.core.model.decision import RecordEvent, Wait
 from evictd.core.model.finding import NoActionReason, RankedPod, Ranking

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.eviction.evict import evict_for_pressure
+from evictd.core.eviction.choice.evict import evict_for_pressure
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evictd.codec.state import encode_state
-from evictd.core.eviction.absence import LONG_ABSENCE
+from evictd.core.eviction.accounts.absence import LONG_ABSENCE
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.decision import ReportConditions
 from evictd.core.model.signal import Filesystem

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictd.codec.journal import encode_entry
+from evictd.codec.records.journal import encode_entry
 from evictd.core.model.state import State
 from evictd.daemon.kubelet_evictions import KubeletEviction, encode_kubelet_eviction
 from evictd.daemon.store.journal import JournalFile

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evictd.codec.journal import decode_entry
+from evictd.codec.records.journal import decode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Outcomes, Problem
 from evictd.core.model.state import State

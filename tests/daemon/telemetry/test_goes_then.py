@@ -8,9 +8,9 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.state import Victim
 from evictd.core.model.stats import RlimitStats
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.daemon.telemetry.goes_then import goes_if_growth_ended, goes_if_growth_lasts
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.goes_then import goes_if_growth_ended, goes_if_growth_lasts
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, World, WorldPod

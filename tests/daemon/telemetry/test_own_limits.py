@@ -8,7 +8,7 @@ import pytest
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.daemon.telemetry.own_limits import limits_recorded, own_limits
+from evictd.daemon.telemetry.statusz.own_limits import limits_recorded, own_limits
 from evictd.daemon.telemetry.trends import Trend
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import Run, play

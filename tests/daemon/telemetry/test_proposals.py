@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.model.state import Backoff
-from evictd.daemon.telemetry.proposals import asked_document, proposed
+from evictd.daemon.telemetry.statusz.proposals import asked_document, proposed
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 

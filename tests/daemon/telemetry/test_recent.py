@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.codec.times import parse_time
-from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.refusals.backoff import Refusal
 from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
 from evictd.core.model.observation import (
     EvictionAnswer,

@@ -3,13 +3,13 @@
 import json
 from dataclasses import replace
 
-from evictd.core.eviction.keep_away import kept_away
+from evictd.core.eviction.refusals.keep_away import kept_away
 from evictd.core.model.signal import NodeCondition
 from evictd.core.model.state import Comeback
 from evictd.core.model.stats import ContainerStats, DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.findings_log import changes, topics
-from evictd.render.status.timing import conditions
+from evictd.render.status.times.timing import conditions
 from tests.daemon.status import status_of
 from tests.daemon.world import GI, NOW, snapshot
 

@@ -9,9 +9,9 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import NoAction
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.stop_document import stop_document
+from evictd.daemon.telemetry.statusz.stop_document import stop_document
 from evictd.render.status.headline import headline
-from evictd.render.status.remedies import to_do
+from evictd.render.status.remedy.remedies import to_do
 from evictd.render.status.stopped import past_its_budget, stop_text
 from evictd.render.text import seconds_text
 from tests.daemon.status import status_of

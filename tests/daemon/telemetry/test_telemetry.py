@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evictd.act.actuator import Failure, Progress
-from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.refusals.backoff import Refusal
 from evictd.core.model.decision import EvictPod, RecordEvent, ReportConditions
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Outcomes
 from evictd.core.model.oom import OomScoreDifference

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from evictd.core.model.observation import Observation
 from evictd.core.units.duration import SECOND
+from evictd.daemon.telemetry.statusz.unguarded_memory import unguarded_memory
 from evictd.daemon.telemetry.trends import Trends
-from evictd.daemon.telemetry.unguarded_memory import unguarded_memory
 from tests.render.snapshots import incident_snapshot
 
 

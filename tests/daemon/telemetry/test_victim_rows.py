@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.victim_rows import victim_rows, without_awaited
+from evictd.daemon.telemetry.statusz.victim_rows import victim_rows, without_awaited
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 

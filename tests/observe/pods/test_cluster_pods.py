@@ -8,7 +8,7 @@ import pytest
 
 from evictd.clients.kube.pods import PodSnapshot
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.config.settings import ClusterSettings, Settings
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.config import Policy

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictd.clients.cri.values import ContainerStatus, CriContainer, CriSandbox, LinuxResources, SandboxState
-from evictd.codec.manifest import Manifest, decode_manifest
+from evictd.codec.pods.manifest import Manifest, decode_manifest
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, evict_pod_log_directories
 from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import QOSClass

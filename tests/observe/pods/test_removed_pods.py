@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evictd.core.eviction.release import RELEASE_TIMEOUT
+from evictd.core.eviction.accounts.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import RemovedPod
 from evictd.observe.pods.removed_pods import RemovedPods
 from evictd.observe.reading.problems import Problems

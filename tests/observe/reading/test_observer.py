@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evictd.clients.kube.pods import PodSnapshot
-from evictd.codec.manifest import Manifest, decode_manifest
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.manifest import Manifest, decode_manifest
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle
 from evictd.core.model.config import MemoryFormula, Policy

@@ -6,7 +6,7 @@ from dataclasses import replace
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
 from evictd.advice.proposal import advise
 from evictd.advice.reservation import LEAST_READINGS
-from evictd.codec.reading_record import SignalLevel
+from evictd.codec.records.reading_record import SignalLevel
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.advice.advice import advice_document, basis, print_advice

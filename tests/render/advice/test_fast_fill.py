@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import SignalAdvice, advise
-from evictd.codec.reading_record import RecordedCycle, SignalLevel
+from evictd.codec.records.reading_record import RecordedCycle, SignalLevel
 from evictd.core.model.signal import Signal
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
 from tests.advice.test_proposal import MEMORY, MI, reading

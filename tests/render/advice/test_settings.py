@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import advise
 from evictd.advice.unfit import Unfit
-from evictd.codec.reading_record import RecordedCycle, SignalLevel
+from evictd.codec.records.reading_record import RecordedCycle, SignalLevel
 from evictd.render.advice.advice import advice_document
 from evictd.render.advice.settings import other_lines, unfit_text
 from tests.advice.test_proposal import MEMORY, MI, copies, reading

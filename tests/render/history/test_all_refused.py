@@ -1,7 +1,7 @@
 """Refusals at the end of a journal."""
 
-from evictd.render.history.all_refused import all_refused
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.history.pod.all_refused import all_refused
 
 
 def event(second: int, kind: EventKind, pod: str = "", text: str = "text") -> HistoryEvent:

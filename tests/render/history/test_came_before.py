@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import (
+from evictd.codec.records.journal_record import (
     JournalRecord,
     RecordedHoldings,
     RecordedMemory,
@@ -13,7 +13,7 @@ from evictd.codec.journal_record import (
     RecordedUsage,
 )
 from evictd.core.units.duration import SECOND
-from evictd.render.history.came_before import came_before
+from evictd.render.history.cause.came_before import came_before
 from tests.daemon.world import GI
 from tests.render.recorded_journal import journal
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from evictd.codec.journal_record import JournalRecord, RecordedHoldings, RecordedLevel, decode_record
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal_record import JournalRecord, RecordedHoldings, RecordedLevel, decode_record
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
-from evictd.render.history.condition_cause import filled_at_begin, soft_met_text
+from evictd.render.history.cause.condition_cause import filled_at_begin, soft_met_text
 from tests.daemon.world import GI
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_journal import journal

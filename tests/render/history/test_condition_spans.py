@@ -2,7 +2,7 @@
 
 import msgspec
 
-from evictd.codec.journal_record import RecordedExtra
+from evictd.codec.records.journal_record import RecordedExtra
 from evictd.render.history.condition_spans import condition_spans
 from evictd.render.history.history import event_line, history
 from tests.render.recorded_journal import journal

@@ -2,7 +2,7 @@
 
 from evictd.render.history.document import why_document
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.why import PodWhy, why_lines
+from evictd.render.history.pod.why import PodWhy, why_lines
 
 
 def test_the_document_says_what_the_lines_say() -> None:

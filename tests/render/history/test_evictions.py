@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import RecordedExtra, RecordedRefusal
+from evictd.codec.records.journal_record import RecordedExtra, RecordedRefusal
 from evictd.errors import InputError, NotFoundError
 from evictd.render.history.evictions import evictions_of, find_eviction, last_of_each
 from tests.render.recorded_incident import OLD, recorded

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import JournalRecord, RecordedExtra, RecordedOutcome, decode_record
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal_record import JournalRecord, RecordedExtra, RecordedOutcome, decode_record
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
-from evictd.render.history.freed_by_reclaim import InodesFreed, held_by_unused, inodes_freed
+from evictd.render.history.cause.freed_by_reclaim import InodesFreed, held_by_unused, inodes_freed
 from evictd.render.history.history import history
-from evictd.render.history.why_cause import cause_lines
+from evictd.render.history.pod.why_cause import cause_lines
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_incident import recorded
 from tests.stories import GI

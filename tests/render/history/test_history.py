@@ -6,8 +6,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from evictd.codec.journal import encode_entry
-from evictd.codec.journal_record import (
+from evictd.codec.records.journal import encode_entry
+from evictd.codec.records.journal_record import (
     JournalRecord,
     RecordedExtra,
     RecordedHoldings,
@@ -17,8 +17,8 @@ from evictd.codec.journal_record import (
     RecordedVictim,
     decode_record,
 )
-from evictd.commands.source import own_config
-from evictd.commands.world_journal import journal_lines
+from evictd.commands.inputs.source import own_config
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.render.console import make_console

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.no_action import no_action_remedy, no_action_remedy_lines
+from evictd.render.history.pod.no_action import no_action_remedy, no_action_remedy_lines
 
 
 @pytest.mark.parametrize(

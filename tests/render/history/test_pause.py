@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from evictd.codec.decision import encode_finding
-from evictd.codec.journal_record import JournalRecord, RecordedEffect
-from evictd.codec.recorded_pod import RecordedMetadata, RecordedOwner
+from evictd.codec.records.journal_record import JournalRecord, RecordedEffect
+from evictd.codec.records.recorded_pod import RecordedMetadata, RecordedOwner
 from evictd.core.model.attribution import Attribution, Share
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.render.history.pause import pause_text, taken_at_once
+from evictd.render.history.cause.pause import pause_text, taken_at_once
 from tests.render.recorded_incident import recorded
 from tests.stories import GI
 

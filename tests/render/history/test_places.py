@@ -1,9 +1,9 @@
 """Checks the place of one pod in the order of eviction at each eviction of another one, or says that it was not recorded."""
 
-from evictd.codec.journal_record import decode_record
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal_record import decode_record
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
-from evictd.render.history.places import places_then, unrecorded_place
+from evictd.render.history.pod.places import places_then, unrecorded_place
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_incident import OLD, recorded
 

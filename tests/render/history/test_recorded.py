@@ -4,11 +4,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
-from evictd.codec.journal_record import JournalRecord, RecordedKill
+from evictd.codec.records.journal_record import JournalRecord, RecordedKill
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
+from evictd.render.history.cause.recorded import (
+    between_readings,
+    ranked_pods,
+    ranking_of,
+    ranking_rows,
+    recorded_amount,
+)
 from evictd.render.history.history import EventKind, history
-from evictd.render.history.recorded import between_readings, ranked_pods, ranking_of, ranking_rows, recorded_amount
 from tests.daemon.world import GI
 from tests.render.recorded_incident import OLD, recorded
 

@@ -6,10 +6,10 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import SkipReason
 from evictd.core.units.duration import MINUTE
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.render.deciding import PASSED_OVER
-from evictd.render.history.standing import standing_lines
-from evictd.render.history.why import PodWhy
+from evictd.render.history.pod.standing import standing_lines
+from evictd.render.history.pod.why import PodWhy
 from evictd.render.node_view import explanation_document
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import play

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from evictd.codec.journal_record import JournalRecord
-from evictd.codec.recorded_pod import RecordedMetadata, RecordedOwner, RecordedPod, RecordedSpec, RecordedVolume
-from evictd.render.history.suspects import suspects_of, suspects_text
+from evictd.codec.records.journal_record import JournalRecord
+from evictd.codec.records.recorded_pod import RecordedMetadata, RecordedOwner, RecordedPod, RecordedSpec, RecordedVolume
+from evictd.render.history.cause.suspects import suspects_of, suspects_text
 from tests.render.recorded_incident import recorded
 
 

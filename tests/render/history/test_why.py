@@ -7,12 +7,12 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Resource
 from evictd.core.model.state import State
-from evictd.daemon.telemetry.status_page import snapshot_view
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.render.deciding import PlaceThen
-from evictd.render.history.all_refused import AllRefused
 from evictd.render.history.document import why_document
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.history.why import PodWhy, why_lines
+from evictd.render.history.pod.all_refused import AllRefused
+from evictd.render.history.pod.why import PodWhy, why_lines
 from evictd.render.node_view import explanation_document
 from evictd.render.status.remedy_texts import host_path_remedy
 from tests.daemon.status import status_of

@@ -4,13 +4,13 @@ from typing import Any
 
 import msgspec
 
-from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.codec.recorded_pod import RecordedContainer, RecordedResources, RecordedSpec
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.codec.records.recorded_pod import RecordedContainer, RecordedResources, RecordedSpec
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
 from evictd.render.history.history import EventKind, history
-from evictd.render.history.why_cause import cause_lines
+from evictd.render.history.pod.why_cause import cause_lines
 from evictd.render.status.remedy_texts import host_path_remedy
 from tests.render.history.test_suspects import record as of_host_path
 from tests.render.played_worlds import incident_run

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import msgspec
 
-from evictd.codec.journal_record import RecordedState
+from evictd.codec.records.journal_record import RecordedState
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.incident_list import incident_list_document, listed_lines, no_eviction_text
 from tests.render.recorded_incident import incident

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
+from evictd.codec.records.journal import JournalEntry, decode_entry, encode_entry
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.state import State, Step
 from evictd.core.units.duration import SECOND

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import JournalEntry
+from evictd.codec.records.journal import JournalEntry
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.holdings import SupplyHoldings

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import JournalEntry
+from evictd.codec.records.journal import JournalEntry
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind, Observation, Outcomes
 from evictd.core.model.state import State, Step

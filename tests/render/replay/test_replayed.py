@@ -4,7 +4,7 @@ import io
 from dataclasses import replace
 
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import JournalEntry, decode_entry, encode_entry
+from evictd.codec.records.journal import JournalEntry, decode_entry, encode_entry
 from evictd.core.model.decision import EvictPod, ReclaimNode
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim

@@ -9,7 +9,7 @@ import pytest
 
 from evictd.cli import main
 from evictd.codec.decision import encode_decision
-from evictd.codec.journal import decode_entry, encode_entry
+from evictd.codec.records.journal import decode_entry, encode_entry
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod

@@ -1,11 +1,11 @@
 """What of a story goes into its picture."""
 
-from evictd.commands.source import own_config, read_story
+from evictd.commands.inputs.source import own_config, read_story
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.simulation.chart import Band, Chart, Level, MarkKind, chart_of
-from evictd.render.simulation.world_view import cycles_to_draw
+from evictd.render.simulation.worlds.world_view import cycles_to_draw
 from evictd.world.file import WorldFile
 from evictd.world.loop import play
 from tests.stories import GI, MI, ROOT, played

@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.model.decision import begun_evictions
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.simulation.clear_again import clear_again_text
+from evictd.render.simulation.worlds.clear_again import clear_again_text
 from evictd.world.behaviours import Burst, Grow, Hold, Usage
 from evictd.world.loop import Run, play
 from tests.playbook import config

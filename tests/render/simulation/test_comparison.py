@@ -1,7 +1,7 @@
 """Two sides of one scenario; tests/commands/test_what_if has the command."""
 
 from evictd.codec.scenario import decode_scenario
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.config.file import load_yaml
 from evictd.core.model.config import Policy
 from evictd.render.simulation.comparison import Side, comparison_document

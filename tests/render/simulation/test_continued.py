@@ -7,7 +7,7 @@ from evictd.core.model.observation import Observation
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import NodeStats
 from evictd.core.units.duration import MINUTE
-from evictd.render.simulation.continued import continued_texts, unusable_texts
+from evictd.render.simulation.worlds.continued import continued_texts, unusable_texts
 from evictd.simulation import SimulatedCycle, Turn
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.continuation import world_of

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import Policy
 from evictd.render.sentences import finding_text
 from evictd.render.simulation.document import simulation_document

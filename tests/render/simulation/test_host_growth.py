@@ -1,6 +1,6 @@
 """What a part of the host took where memory was short."""
 
-from evictd.render.simulation.host_growth import host_growth_texts
+from evictd.render.simulation.worlds.host_growth import host_growth_texts
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import Run, play
 from evictd.world.model import HostUse

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from evictd.render.console import make_console
 from evictd.render.simulation.met_at_start import evictions_met_at_start, met_at_start_texts
-from evictd.render.simulation.world_comparison import print_worlds
-from evictd.render.simulation.world_outcome import PlayedWorld, played_text
+from evictd.render.simulation.worlds.world_comparison import print_worlds
+from evictd.render.simulation.worlds.world_outcome import PlayedWorld, played_text
 from evictd.world.account import account_of
 from evictd.world.loop import play
 from tests.playbook import config

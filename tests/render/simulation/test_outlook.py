@@ -11,7 +11,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
-from evictd.render.simulation.outlook import (
+from evictd.render.simulation.worlds.outlook import (
     outlook_documents,
     outlook_text,
     outlooks,

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from evictd.cli import main
-from evictd.commands.source import check_plot, own_config
+from evictd.commands.inputs.source import check_plot, own_config
 from evictd.core.units.duration import SECOND
 from evictd.errors import InputError
 from evictd.render.simulation import plot

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.units.duration import SECOND
-from evictd.render.simulation.shortages import shortage_texts
-from evictd.render.simulation.world_outcome import PlayedWorld
+from evictd.render.simulation.worlds.shortages import shortage_texts
+from evictd.render.simulation.worlds.world_outcome import PlayedWorld
 from evictd.world.account import account_of
 from evictd.world.loop import play
 from tests.playbook import config

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.codec.scenario import decode_scenario
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import Policy
 from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.signal import Signal

@@ -7,9 +7,9 @@ from dataclasses import replace
 from evictd.core.model.config import EvictionMethod, Policy
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
-from evictd.render.simulation.world_comparison import print_worlds, worlds_document
-from evictd.render.simulation.world_outcome import PlayedWorld
-from evictd.render.simulation.world_view import world_document
+from evictd.render.simulation.worlds.world_comparison import print_worlds, worlds_document
+from evictd.render.simulation.worlds.world_outcome import PlayedWorld
+from evictd.render.simulation.worlds.world_view import world_document
 from evictd.world.account import Verdict, account_of
 from evictd.world.behaviours import Burst, Grow, Usage
 from evictd.world.loop import play

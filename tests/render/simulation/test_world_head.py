@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.simulation.world_head import head_texts
+from evictd.render.simulation.worlds.world_head import head_texts
 from evictd.world.behaviours import Burst, Grow, LeakAndRelease, Stops, TakeRest, Usage
 from evictd.world.model import Disk, HostUse, NodeSpec
 from tests.world.worlds import GI, MI, hog, holder, quiet, world

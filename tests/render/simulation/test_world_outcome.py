@@ -12,8 +12,8 @@ from evictd.core.model.pod import PodSource
 from evictd.core.model.resources import Container
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
-from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
-from evictd.render.simulation.world_view import world_document
+from evictd.render.simulation.worlds.world_outcome import PlayedWorld, outcome_text
+from evictd.render.simulation.worlds.world_view import world_document
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clock
 from evictd.world.account import Verdict, account_of

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.units.duration import MINUTE
-from evictd.render.simulation.world_relief import needed_text, relief_texts
+from evictd.render.simulation.worlds.world_relief import needed_text, relief_texts
 from evictd.world.account import OOM_KILLED, Loss, Verdict
 from tests.render.played_worlds import incident_texts, played
 from tests.world.worlds import hog, quiet, world

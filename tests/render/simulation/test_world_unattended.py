@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.core.units.duration import SECOND
-from evictd.render.simulation.world_unattended import cost_texts, grows_on, unattended_texts, within_played
+from evictd.render.simulation.worlds.world_unattended import cost_texts, grows_on, unattended_texts, within_played
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.model import Disk, NodeSpec
 from evictd.world.process import Process

@@ -8,8 +8,14 @@ from evictd.core.model.config import Policy
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
-from evictd.render.simulation.world_outcome import PlayedWorld, outcome_text
-from evictd.render.simulation.world_view import cycles_to_draw, folded_lines, print_world, timeline, world_document
+from evictd.render.simulation.worlds.world_outcome import PlayedWorld, outcome_text
+from evictd.render.simulation.worlds.world_view import (
+    cycles_to_draw,
+    folded_lines,
+    print_world,
+    timeline,
+    world_document,
+)
 from evictd.world.account import account_of
 from evictd.world.behaviours import Usage
 from evictd.world.lifecycle import EvictionRefused

@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.signal import Signal
-from evictd.render.simulation.world_warnings import (
+from evictd.render.simulation.worlds.world_warnings import (
     dropped_texts,
     dry_run_texts,
     ownerless_texts,

@@ -6,8 +6,8 @@ import pytest
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.status.depletion import Depletion, at_zero, depletions, without_repeated, zero_before
 from evictd.render.status.headline import headline
+from evictd.render.status.times.depletion import Depletion, at_zero, depletions, without_repeated, zero_before
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play as play_world
 from evictd.world.model import HostUse

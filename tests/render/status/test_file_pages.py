@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from evictd.render.status.file_pages import fills_with_pages, goes_despite_pages
 from evictd.render.status.headline import headline
-from evictd.render.status.remedies import to_do
+from evictd.render.status.remedy.file_pages import fills_with_pages, goes_despite_pages
+from evictd.render.status.remedy.remedies import to_do
 from evictd.render.status.stopped import stop_text
-from evictd.render.status.timing import time_lines
+from evictd.render.status.times.timing import time_lines
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from evictd.render.status.grower_remedies import about_grower, several_grew
 from evictd.render.status.holders import growers
-from evictd.render.status.remedies import to_do
+from evictd.render.status.remedy.grower_remedies import about_grower, several_grew
+from evictd.render.status.remedy.remedies import to_do
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 

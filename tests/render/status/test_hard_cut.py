@@ -10,7 +10,15 @@ from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.state import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.status.hard_cut import _CUT_TO, _KUBELET, _STOP_TIME, cut_at_hard, cut_in, entry_of, next_cut_at_hard
+from evictd.render.status.times.hard_cut import (
+    _CUT_TO,
+    _KUBELET,
+    _STOP_TIME,
+    cut_at_hard,
+    cut_in,
+    entry_of,
+    next_cut_at_hard,
+)
 from evictd.render.status.view import status_view
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from evictd.render.status.depletion import depletions
 from evictd.render.status.headline import (
     OwnFault,
     beside_faults,
     headline,
 )
-from evictd.render.status.node_page import why_nothing
 from evictd.render.status.own_faults import OwnFaultKind
-from evictd.render.status.timing import time_lines
+from evictd.render.status.page.node_page import why_nothing
+from evictd.render.status.times.depletion import depletions
+from evictd.render.status.times.timing import time_lines
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import approaching, play, pressed, recovered, rehearsed

@@ -2,7 +2,7 @@
 
 from evictd.render.status.headline import headline
 from evictd.render.status.kernel_killed import kernel_killed_text
-from evictd.render.status.remedies import remedies
+from evictd.render.status.remedy.remedies import remedies
 from evictd.render.status.unguarded import unguarded_remedy
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page

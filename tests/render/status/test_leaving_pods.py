@@ -5,7 +5,6 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from evictd.render.status.depletion import depletions
 from evictd.render.status.headline import headline
 from evictd.render.status.leaving_pods import (
     are_enough,
@@ -19,8 +18,9 @@ from evictd.render.status.leaving_pods import (
     only_if,
     waits_at_most,
 )
-from evictd.render.status.page_leaving import about_leaving
-from evictd.render.status.remedies import remedies, to_do
+from evictd.render.status.page.page_leaving import about_leaving
+from evictd.render.status.remedy.remedies import remedies, to_do
+from evictd.render.status.times.depletion import depletions
 from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page

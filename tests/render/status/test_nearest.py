@@ -3,7 +3,7 @@
 from evictd.render.status.headline import (
     headline,
 )
-from evictd.render.status.nearest import nearest
+from evictd.render.status.times.nearest import nearest
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import calm, play

@@ -3,7 +3,7 @@
 from evictd.render.status.headline import headline
 from evictd.render.status.next_pod import first_if_it_grows, goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind
-from evictd.render.status.remedies import remedies
+from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot

@@ -7,7 +7,7 @@ from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import HOUR, MINUTE
 from evictd.errors import CREDENTIALS_SOURCE
-from evictd.render.status.node_page import asset
+from evictd.render.status.page.node_page import asset
 from tests.daemon.world import GI, STATIC, WEB, pod
 from tests.render.shown_nodes import (
     HOSTILE,

@@ -4,8 +4,8 @@ from typing import Any
 
 from evictd.render.status.headline import OwnFault, beside_faults, headline
 from evictd.render.status.own_faults import OwnFaultKind
-from evictd.render.status.own_limits_text import own_limits_text
-from evictd.render.status.remedies import remedies
+from evictd.render.status.remedy.own_limits_text import own_limits_text
+from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
 from tests.daemon.telemetry.test_own_limits import fills_its_volume
 from tests.render.shown_nodes import approaching, page, pressed

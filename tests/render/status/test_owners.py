@@ -4,7 +4,7 @@ from typing import Any
 
 from evictd.render.status.headline import headline
 from evictd.render.status.owners import AGAIN, mend_owner, new_pods, nth_text, owner_remedies, owner_remedy
-from evictd.render.status.remedies import remedies
+from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot

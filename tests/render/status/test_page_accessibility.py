@@ -12,7 +12,7 @@ from itertools import pairwise
 import pytest
 
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.render.status.node_page import asset
+from evictd.render.status.page.node_page import asset
 from tests.render.shown_nodes import calm, crowded, pressed
 from tests.render.shown_nodes import page as text_of
 

@@ -1,6 +1,6 @@
 """The last decisions of the page: what became of an eviction, and nothing twice."""
 
-from evictd.render.status.page_decisions import folded_decisions, page_decisions
+from evictd.render.status.page.page_decisions import folded_decisions, page_decisions
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page, pressed, recovered
 from tests.render.snapshots import incident_snapshot

@@ -1,10 +1,10 @@
 """The pods that are being evicted, on the page."""
 
-from evictd.render.status.depletion import Depletion
-from evictd.render.status.hard_cut import cut_at_hard
 from evictd.render.status.headline import headline
 from evictd.render.status.leaving_pods import is_overdue
-from evictd.render.status.page_leaving import about_leaving, leaving_rows
+from evictd.render.status.page.page_leaving import about_leaving, leaving_rows
+from evictd.render.status.times.depletion import Depletion
+from evictd.render.status.times.hard_cut import cut_at_hard
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import page, play, pressed

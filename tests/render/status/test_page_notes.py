@@ -1,6 +1,6 @@
 """The findings that the page lists."""
 
-from evictd.render.status.page_notes import folded_notes
+from evictd.render.status.page.page_notes import folded_notes
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot

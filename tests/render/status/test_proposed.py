@@ -5,10 +5,10 @@ from dataclasses import replace
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.state import Backoff, BudgetRefusal
 from evictd.core.units.duration import SECOND
-from evictd.render.history.why import PodWhy, why_lines
+from evictd.render.history.pod.why import PodWhy, why_lines
 from evictd.render.status.headline import headline
 from evictd.render.status.proposed import asked_text, unread_budgets
-from evictd.render.status.remedies import remedies
+from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot

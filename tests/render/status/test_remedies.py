@@ -7,7 +7,7 @@ import pytest
 from evictd.core.model.signal import Resource
 from evictd.render.status.headline import headline
 from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind
-from evictd.render.status.remedies import grew_elsewhere, outside_pods, remedies, to_do
+from evictd.render.status.remedy.remedies import grew_elsewhere, outside_pods, remedies, to_do
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, REMEDIES, host_path_remedy
 from tests.daemon.status import status_of
 from tests.daemon.world import GI

@@ -5,7 +5,7 @@ import re
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.trends import RATE_WINDOW, SLOT
-from evictd.render.status.signal_card import _rate, signal_card
+from evictd.render.status.page.signal_card import _rate, signal_card
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.render.shown_nodes import approaching, calm, crowded, fresh, page, play, pressed, rehearsed

@@ -1,6 +1,6 @@
 """Why no pod is evicted, and until when."""
 
-from evictd.daemon.telemetry.stop_document import stop_document
+from evictd.daemon.telemetry.statusz.stop_document import stop_document
 from evictd.render.status.headline import headline
 from evictd.render.status.stopped import (
     BUDGET_GUARD,

@@ -1,8 +1,8 @@
 """When thresholds act, and how long conditions stay."""
 
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.status.remedies import remedies
-from evictd.render.status.timing import approaches, as_before, conditions, slowed, time_lines
+from evictd.render.status.remedy.remedies import remedies
+from evictd.render.status.times.timing import approaches, as_before, conditions, slowed, time_lines
 from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play as world_play
 from evictd.world.model import WorldPod

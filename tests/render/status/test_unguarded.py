@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from evictd.render.status.headline import headline
-from evictd.render.status.remedies import to_do
+from evictd.render.status.remedy.remedies import to_do
 from evictd.render.status.unguarded import (
     NO_THRESHOLDS,
     ends_soon,

@@ -6,8 +6,8 @@ import pytest
 
 from evictd.codec.times import rfc3339
 from evictd.core.units.duration import SECOND
-from evictd.render.status.remedies import remedies
-from evictd.render.status.unused_images import before_pods
+from evictd.render.status.remedy.remedies import remedies
+from evictd.render.status.remedy.unused_images import before_pods
 from tests.daemon.status import status_of
 from tests.render.snapshots import incident_snapshot
 

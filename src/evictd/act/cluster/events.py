@@ -15,8 +15,8 @@ from itertools import count
 from evictd.act.cluster.request_queue import Bell, Call, Clocks
 from evictd.clients.kube.events import NOTE_BYTES, EventClient, KubeEvent, Regarding, cut
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.choice.evict import EVICTED
 from evictd.core.eviction.draft import WARNING
-from evictd.core.eviction.evict import EVICTED
 from evictd.core.model.decision import RecordEvent
 from evictd.core.model.pod import Pod
 from evictd.core.model.state import Victim

@@ -27,9 +27,9 @@ from evictd.act.repeated import RepeatedEvictions, repeated_eviction
 from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.eviction import Answer, EvictionClient, Outcome
 from evictd.codec.times import rfc3339
+from evictd.core.eviction.choice.evict import EVICTED
 from evictd.core.eviction.draft import WARNING
-from evictd.core.eviction.evict import EVICTED
-from evictd.core.eviction.eviction_method import (
+from evictd.core.eviction.refusals.eviction_method import (
     RefusalResponse,
     choose_eviction_method,
     forbidden_stays,

@@ -47,7 +47,7 @@ from evictd.act.cluster.eviction_stages import (
     Stage,
     Stop,
 )
-from evictd.core.eviction.backoff import HARD_BYPASS
+from evictd.core.eviction.refusals.backoff import HARD_BYPASS
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.observation import EvictionAnswer, EvictionAnswerKind
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND

@@ -12,7 +12,7 @@ from typing import Any
 
 from evictd.clients.cri import api_pb2 as pb
 from evictd.clients.cri import values
-from evictd.codec.lenient import text_at
+from evictd.codec.pods.lenient import text_at
 from evictd.core.gc.container_gc import ContainerState
 from evictd.core.model.pod import MOST_LABELS
 from evictd.errors import RuntimeRefusedError

@@ -8,8 +8,8 @@ are wall-clock nanoseconds since the epoch, as the runtime sets them; sizes are 
 from collections.abc import Mapping
 from enum import Enum
 
-from evictd.codec.manifest import CONFIG_HASH
-from evictd.codec.pod import CONFIG_SOURCE
+from evictd.codec.pods.manifest import CONFIG_HASH
+from evictd.codec.pods.pod import CONFIG_SOURCE
 from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from evictd.clients.kube.transport import MERGE_PATCH, Transport
 from evictd.codec.plain import Form
-from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.codec.pods.slim_pods import FIELD_MANAGER
 from evictd.core.frozen import frozen
 
 NOTE_BYTES = 1024

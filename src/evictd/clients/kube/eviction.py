@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from evictd.clients.kube.transport import JSON, STRATEGIC_PATCH, Reply, Transport, error_of
-from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.codec.pods.slim_pods import FIELD_MANAGER
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import PodCondition
 from evictd.core.model.pod import Pod

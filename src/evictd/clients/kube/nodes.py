@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from evictd.clients.kube.transport import MERGE_PATCH, STRATEGIC_PATCH, Reply, Transport
 from evictd.codec.plain import Form, View
-from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.codec.pods.slim_pods import FIELD_MANAGER
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import shown

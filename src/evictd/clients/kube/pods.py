@@ -14,7 +14,7 @@ from dataclasses import field, replace
 
 from evictd.clients.kube.backoff import RetryBackoff
 from evictd.clients.kube.transport import LineStream, Transport
-from evictd.codec.slim_pods import PodEvent, SlimPod, WatchType, decode_event, decode_page
+from evictd.codec.pods.slim_pods import PodEvent, SlimPod, WatchType, decode_event, decode_page
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import shown
 from evictd.core.units.duration import SECOND

@@ -19,7 +19,7 @@ import urllib3
 
 from evictd.clients.kube.credentials import Credentials
 from evictd.clients.kube.deadline import POOLS, Deadline
-from evictd.codec.slim_pods import FIELD_MANAGER
+from evictd.codec.pods.slim_pods import FIELD_MANAGER
 from evictd.core.frozen import frozen
 from evictd.errors import ApiRefusedError, ApiResponseTooLargeError, ApiUnavailableError
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from evictd.core.eviction.keep_away import transition_period
 from evictd.core.eviction.reclaim import add_container_fs_thresholds, ignored_container_fs_thresholds
+from evictd.core.eviction.refusals.keep_away import transition_period
 from evictd.core.eviction.time_left import is_led
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy, own_thresholds

@@ -7,9 +7,9 @@ growth is the mean of the minute and no longer the rise above its lowest half, a
 worlds (docs/adr/0022-calm-cycles.md).
 """
 
+from evictd.core.eviction.accounts.freshness import NEAR_PART
+from evictd.core.eviction.accounts.holdings import HALF, NEAR_TIME
 from evictd.core.eviction.assess import configured_thresholds, detect_filesystems
-from evictd.core.eviction.freshness import NEAR_PART
-from evictd.core.eviction.holdings import HALF, NEAR_TIME
 from evictd.core.model.config import EvictionConfig, Policy, stall_signals
 from evictd.core.model.observation import Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import SIGNALS

@@ -7,8 +7,8 @@ rule is a programming error, and ends the cycle before a pod is evicted.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evictd.core.eviction.freshness import HELD_INTERVAL
-from evictd.core.eviction.shortage import needed_with_growth
+from evictd.core.eviction.accounts.freshness import HELD_INTERVAL
+from evictd.core.eviction.laws.shortage import needed_with_growth
 from evictd.core.model.amount_text import amount_with, noun_amount
 from evictd.core.model.attribution import Attribution, growth_text
 from evictd.core.model.config import EvictionConfig

@@ -13,10 +13,10 @@ differences from this are in `standard`; what both share is in `assess`, `rank`,
 
 from dataclasses import replace
 
+from evictd.core.eviction.accounts.ledger import available_supplies, victim_of
 from evictd.core.eviction.assess import Assessment, NothingKnown, assess, configured_thresholds
-from evictd.core.eviction.choose import choose_victim
+from evictd.core.eviction.choice.choose import choose_victim
 from evictd.core.eviction.draft import Draft
-from evictd.core.eviction.ledger import available_supplies, victim_of
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.reclaim import layout_of, reclaim_node
 from evictd.core.model.decision import EvictPod

@@ -7,15 +7,15 @@ what is shown is what would happen.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from evictd.core.eviction.accounts.holdings import owed_by_ended
+from evictd.core.eviction.accounts.ledger import supply_of
 from evictd.core.eviction.assess import configured_thresholds
-from evictd.core.eviction.choose import choose_victim, ranked
-from evictd.core.eviction.chooser import Choice
-from evictd.core.eviction.holdings import owed_by_ended
-from evictd.core.eviction.ledger import supply_of
+from evictd.core.eviction.choice.choose import choose_victim, ranked
+from evictd.core.eviction.choice.chooser import Choice
+from evictd.core.eviction.choice.shorten import worth_shortening
 from evictd.core.eviction.page_cache import not_short_of_memory, pages_then, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
 from evictd.core.eviction.reclaim import Layout, device_of, layout_of, node_reclaim_actions
-from evictd.core.eviction.shorten import worth_shortening
 from evictd.core.eviction.synchronize import may_only_report, with_own_pods
 from evictd.core.eviction.time_left import missing_to_target
 from evictd.core.frozen import frozen

@@ -43,12 +43,9 @@ supply, whatever the amounts say. For other supplies the amount counts: one that
 from collections.abc import Callable
 from dataclasses import replace
 
-from evictd.core.eviction.absence import CHOSEN_LONG_AGO, is_long, without_old_victims
-from evictd.core.eviction.assess import Assessment, NothingKnown, assess
-from evictd.core.eviction.attribution import with_holdings
-from evictd.core.eviction.backoff import skipped_pods
-from evictd.core.eviction.choose import choose_victim
-from evictd.core.eviction.collecting import (
+from evictd.core.eviction.accounts.absence import CHOSEN_LONG_AGO, is_long, without_old_victims
+from evictd.core.eviction.accounts.attribution import with_holdings
+from evictd.core.eviction.accounts.collecting import (
     RECLAIM_TIMEOUT,
     is_late,
     is_lost,
@@ -59,13 +56,10 @@ from evictd.core.eviction.collecting import (
     unused_reclaim,
     without_tried,
 )
-from evictd.core.eviction.draft import Draft
-from evictd.core.eviction.effect import follow_clear, follow_effects, pause_of, with_pause
-from evictd.core.eviction.freshness import waiting_for_measurement
-from evictd.core.eviction.holdings import follow_holdings, summed_on_disk
-from evictd.core.eviction.keep_away import kept_away
-from evictd.core.eviction.leaving import follow_leaving, waiting_for_removed_pods
-from evictd.core.eviction.ledger import (
+from evictd.core.eviction.accounts.freshness import waiting_for_measurement
+from evictd.core.eviction.accounts.holdings import follow_holdings, summed_on_disk
+from evictd.core.eviction.accounts.leaving import follow_leaving, waiting_for_removed_pods
+from evictd.core.eviction.accounts.ledger import (
     amounts_owed,
     available_supplies,
     bytes_of,
@@ -77,12 +71,18 @@ from evictd.core.eviction.ledger import (
     victim_of,
     withdraw_proposals,
 )
+from evictd.core.eviction.accounts.release import is_awaited, supply_released_at
+from evictd.core.eviction.assess import Assessment, NothingKnown, assess
+from evictd.core.eviction.choice.choose import choose_victim
+from evictd.core.eviction.choice.shorten import shorten_victims
+from evictd.core.eviction.draft import Draft
+from evictd.core.eviction.laws.effect import follow_clear, follow_effects, pause_of, with_pause
+from evictd.core.eviction.laws.prudence import with_eviction
 from evictd.core.eviction.local_storage import local_storage_evictions
 from evictd.core.eviction.page_cache import dropping_pages, follow_page_cache, not_short_of_memory, unused_page_cache
-from evictd.core.eviction.prudence import with_eviction
 from evictd.core.eviction.reclaim import device_of, is_read_only, layout_of, reclaim_node
-from evictd.core.eviction.release import is_awaited, supply_released_at
-from evictd.core.eviction.shorten import shorten_victims
+from evictd.core.eviction.refusals.backoff import skipped_pods
+from evictd.core.eviction.refusals.keep_away import kept_away
 from evictd.core.eviction.time_left import is_pressing, missing_to_target
 from evictd.core.model.decision import EvictPod, WithdrawEviction
 from evictd.core.model.finding import Finding, NoActionReason, SkipReason, ThresholdFinding

@@ -10,12 +10,12 @@ assessment, ranking and messages.
 
 from dataclasses import replace
 
-from evictd.core.eviction.absence import make_up_for_absence
+from evictd.core.eviction.accounts.absence import make_up_for_absence
 from evictd.core.eviction.assess import NothingKnown, assess
-from evictd.core.eviction.backoff import settle_answers
 from evictd.core.eviction.draft import Draft
-from evictd.core.eviction.keep_away import follow_comebacks
 from evictd.core.eviction.kubelet import kubelet_step
+from evictd.core.eviction.refusals.backoff import settle_answers
+from evictd.core.eviction.refusals.keep_away import follow_comebacks
 from evictd.core.eviction.standard import followed, standard_step
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.finding import NoAction, NoActionReason

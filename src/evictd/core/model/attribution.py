@@ -1,8 +1,8 @@
 """Declares who holds a supply, by kind of holder, and how much each kind took since the supply became short.
 
-`core.eviction.attribution` makes it from what is kept of the holdings. A *supply* is what the signals of one device, or of
-memory, PIDs or swap, have in common (`core.eviction.ledger.supply_of`); amounts are in its unit. Times are `now` values in
-nanoseconds.
+`core.eviction.accounts.attribution` makes it from what is kept of the holdings. A *supply* is what the signals of one device, or
+of memory, PIDs or swap, have in common (`core.eviction.accounts.ledger.supply_of`); amounts are in its unit. Times are `now`
+values in nanoseconds.
 """
 
 from collections.abc import Iterable, Mapping

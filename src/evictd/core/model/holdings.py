@@ -1,8 +1,8 @@
 """Declares the parts of `State` about the holders of a supply, and about the amounts that evictions gave back.
 
-`core.eviction.holdings` and `core.eviction.effect` have the rules. A *supply* is the resource that several signals observe: the
-bytes or inodes of one device, memory, PIDs or swap (`core.eviction.ledger.supply_of`). Amounts are in its unit. Times are `now`
-values in nanoseconds.
+`core.eviction.accounts.holdings` and `core.eviction.laws.effect` have the rules. A *supply* is the resource that several signals
+observe: the bytes or inodes of one device, memory, PIDs or swap (`core.eviction.accounts.ledger.supply_of`). Amounts are in its
+unit. Times are `now` values in nanoseconds.
 """
 
 from collections.abc import Mapping

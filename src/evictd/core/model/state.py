@@ -70,7 +70,8 @@ Phase = Watching | Reclaiming | CleaningUp
 class Victim:
     """A chosen pod, from the decision until it is gone and its bytes have come back, or its time is over.
 
-    Amounts are kept by supply: the first signal that observes it (`core.eviction.ledger.supply_of`), in that signal's unit.
+    Amounts are kept by supply: the first signal that observes it (`core.eviction.accounts.ledger.supply_of`), in that signal's
+    unit.
     """
 
     uid: str
@@ -180,7 +181,7 @@ class BudgetRefusal:
 
 @frozen
 class Backoff:
-    """Which pods are skipped for a while (`core.eviction.backoff` has the rules)."""
+    """Which pods are skipped for a while (`core.eviction.refusals.backoff` has the rules)."""
 
     owners: Mapping[str, OwnerBackoff] = field(default_factory=dict)
     """By `namespace/Kind/name` of the controlling owner."""
@@ -192,7 +193,7 @@ class Backoff:
 class Comeback:
     """The evictions of one owner's pods for one condition; all but the first are of pods that came after it had ended.
 
-    `core.eviction.keep_away` has the rules.
+    `core.eviction.refusals.keep_away` has the rules.
     """
 
     owner: str

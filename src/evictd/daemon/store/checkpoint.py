@@ -11,8 +11,8 @@ from typing import Any
 
 from evictd.codec.plain import Form, View
 from evictd.codec.state import decode_state, encode_state
-from evictd.core.eviction.absence import LONG_ABSENCE
-from evictd.core.eviction.ledger import victim_until
+from evictd.core.eviction.accounts.absence import LONG_ABSENCE
+from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.frozen import frozen
 from evictd.core.gc.image_gc import ImageRecord
 from evictd.core.model.state import State

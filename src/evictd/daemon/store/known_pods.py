@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evictd.codec.pod import decode_pod, encode_pod
+from evictd.codec.pods.pod import decode_pod, encode_pod
 from evictd.codec.scalars import check_texts
 from evictd.core.model.pod import Pod
 from evictd.daemon.store.state_file import StateFile

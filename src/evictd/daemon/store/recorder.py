@@ -2,7 +2,7 @@
 
 The loop never waits for a disk. A checkpoint is written when it changed; a change of the observations last seen alone is no
 reason to write. While something is waited for (a grace period, a victim) the time of the last cycle is kept current: a start
-would take what lies between for an absence (`core.eviction.absence`).
+would take what lies between for an absence (`core.eviction.accounts.absence`).
 """
 
 import contextlib
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from evictd.codec.checksum import sealed
-from evictd.codec.journal import encode_entry
-from evictd.codec.journaled import LastRecord, encode_kill, encode_refusal, usage_of
+from evictd.codec.records.journal import encode_entry
+from evictd.codec.records.journaled import LastRecord, encode_kill, encode_refusal, usage_of
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.absence import LONGEST_COUNTED
-from evictd.core.eviction.backoff import Refusal
+from evictd.core.eviction.accounts.absence import LONGEST_COUNTED
+from evictd.core.eviction.refusals.backoff import Refusal
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import begun_evictions

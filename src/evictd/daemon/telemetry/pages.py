@@ -15,14 +15,14 @@ from evictd.daemon.telemetry import http, metrics
 from evictd.daemon.telemetry.http import Page, json_page
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
-from evictd.daemon.telemetry.status_page import snapshot_view, status_document
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view, status_document
 from evictd.daemon.telemetry.trends import recent_readings
 from evictd.errors import NOTHING_YET
 from evictd.render.node_view import NodeView, explanation_document
-from evictd.render.status.depletion import depletions
 from evictd.render.status.headline import OwnFault, headline
-from evictd.render.status.node_page import CONTENT_SECURITY_POLICY, asset, node_page
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
+from evictd.render.status.page.node_page import CONTENT_SECURITY_POLICY, asset, node_page
+from evictd.render.status.times.depletion import depletions
 
 _STUCK_AFTER = 30 * SECOND
 """Time beyond the housekeeping interval without a sign of life after which the loop counts as stuck."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from evictd.codec.times import rfc3339
-from evictd.core.eviction.backoff import Refusal, owner_of
+from evictd.core.eviction.refusals.backoff import Refusal, owner_of
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictionCause, EvictPod, ReclaimNode
 from evictd.core.model.observation import ReclaimOutcome, SignalObservation

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from evictd import __version__
 from evictd.act.actuator import Failure, Progress
 from evictd.act.repeated import RepeatedEvictions
-from evictd.codec.journaled import RECORDED, recorded_signals
-from evictd.core.eviction.backoff import Refusal
-from evictd.core.eviction.collecting import ended_reclaims
+from evictd.codec.records.journaled import RECORDED, recorded_signals
+from evictd.core.eviction.accounts.collecting import ended_reclaims
 from evictd.core.eviction.page_cache import dropped_pages
 from evictd.core.eviction.reclaim import layout_of
+from evictd.core.eviction.refusals.backoff import Refusal
 from evictd.core.model.decision import (
     Decision,
     EvictionReason,
@@ -33,9 +33,9 @@ from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from evictd.daemon.telemetry.kills import RecentKills
 from evictd.daemon.telemetry.log import Logger
 from evictd.daemon.telemetry.metrics import Metrics
-from evictd.daemon.telemetry.own_limits import limits_recorded
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
+from evictd.daemon.telemetry.statusz.own_limits import limits_recorded
 from evictd.daemon.telemetry.trends import NO_TRENDS, advanced, recent_readings, reclaimed_signals
 from evictd.daemon.telemetry.usage_history import usage_recorded
 from evictd.observe.cgroups.kernel_kills import KernelKill

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.core.frozen import frozen
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Problem

@@ -9,8 +9,8 @@ the watch, so only a pod whose sandbox is older than `SETTLED` counts. The runti
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from evictd.codec.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
-from evictd.codec.pod import CONFIG_SOURCE
+from evictd.codec.pods.mirrors import NO_SANDBOXES, KnownSandboxes, bound_pod
+from evictd.codec.pods.pod import CONFIG_SOURCE
 from evictd.core.model.config import Policy
 from evictd.core.model.observation import Problem
 from evictd.core.model.pod import Pod
@@ -23,7 +23,7 @@ from evictd.observe.runtime.runtime_view import RuntimeView, running_uids
 
 if TYPE_CHECKING:  # it brings the API's client along
     from evictd.clients.kube.pods import PodSnapshot
-    from evictd.codec.slim_pods import SlimPod
+    from evictd.codec.pods.slim_pods import SlimPod
 
 
 class BoundPods(Protocol):

@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from evictd.codec.pod import Allocation, decode_allocations
+from evictd.codec.pods.pod import Allocation, decode_allocations
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import EvictdError, NodeError, SourceKind

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from evictd.codec.manifest import Manifest, decode_manifest
+from evictd.codec.pods.manifest import Manifest, decode_manifest
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Problem
 from evictd.errors import EvictdError, InputError

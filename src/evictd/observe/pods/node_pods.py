@@ -30,9 +30,9 @@ from evictd.clients.cri.values import (
     SandboxState,
 )
 from evictd.clients.cri.values import CriContainer as RuntimeContainer
-from evictd.codec.manifest import CONFIG_HASH, Manifest
-from evictd.codec.mirrors import KnownSandboxes
-from evictd.codec.pod import CONFIG_SOURCE
+from evictd.codec.pods.manifest import CONFIG_HASH, Manifest
+from evictd.codec.pods.mirrors import KnownSandboxes
+from evictd.codec.pods.pod import CONFIG_SOURCE
 from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import ContainerState, PodLifecycle, PodLifecycles
 from evictd.core.model.observation import Problem

@@ -1,8 +1,8 @@
 """Finds the pods that are listed no more and still hold something: their kubelet ends and removes them within seconds.
 
 Such a pod was deleted by force, or has ended by itself. The core waits for what it holds before it evicts another pod
-(`core.eviction.leaving`). Two things show that it is still there: the runtime runs it, or it has an emptyDir, which fills nodefs.
-One on tmpfs or in huge pages is a mount and does not.
+(`core.eviction.accounts.leaving`). Two things show that it is still there: the runtime runs it, or it has an emptyDir, which
+fills nodefs. One on tmpfs or in huge pages is a mount and does not.
 
 No symlink is followed, and no volume is opened.
 """
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from evictd.core.eviction.release import RELEASE_TIMEOUT
+from evictd.core.eviction.accounts.release import RELEASE_TIMEOUT
 from evictd.core.model.observation import RemovedPod
 from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import NodeError

@@ -25,8 +25,8 @@ from dataclasses import replace
 
 from evictd.config.lint_model import Surroundings
 from evictd.config.never_met import memory_never_met
+from evictd.core.eviction.accounts.freshness import filesystems_to_measure, is_held
 from evictd.core.eviction.calm import pods_needed
-from evictd.core.eviction.freshness import filesystems_to_measure, is_held
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy, memory_formula, stall_signals
 from evictd.core.model.finding import Finding

@@ -7,7 +7,7 @@ what may be collected.
 from collections.abc import Mapping
 from dataclasses import field
 
-from evictd.codec.slim_pods import SlimPod
+from evictd.codec.pods.slim_pods import SlimPod
 from evictd.core.frozen import frozen
 from evictd.core.gc.container_gc import PodLifecycles
 from evictd.core.model.observation import Observation

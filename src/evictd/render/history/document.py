@@ -6,7 +6,7 @@ from evictd.codec.plain import Form
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.condition_spans import ConditionSpan
 from evictd.render.history.history import HistoryEvent, event_line
-from evictd.render.history.why import PodWhy, why_lines
+from evictd.render.history.pod.why import PodWhy, why_lines
 
 _FORM = Form({})
 

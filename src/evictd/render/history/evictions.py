@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.model.signal import Signal, signal_named
 from evictd.errors import InputError, NotFoundError
 from evictd.render.history.history import EventKind, HistoryEvent, history

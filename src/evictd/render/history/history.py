@@ -15,19 +15,19 @@ from enum import Enum
 from itertools import chain
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
 from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import evicted_because
-from evictd.render.history.came_before import came_before
-from evictd.render.history.condition_cause import filled_at_begin
-from evictd.render.history.freed_by_reclaim import held_by_unused, inodes_freed
-from evictd.render.history.pause import pause_text
-from evictd.render.history.recorded import between_readings
-from evictd.render.history.suspects import suspects_of, suspects_text
+from evictd.render.history.cause.came_before import came_before
+from evictd.render.history.cause.condition_cause import filled_at_begin
+from evictd.render.history.cause.freed_by_reclaim import held_by_unused, inodes_freed
+from evictd.render.history.cause.pause import pause_text
+from evictd.render.history.cause.recorded import between_readings
+from evictd.render.history.cause.suspects import suspects_of, suspects_text
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replay.replayed import recorded_text

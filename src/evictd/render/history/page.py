@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evictd.render.history.condition_spans import ConditionSpan
 from evictd.render.history.history import HistoryEvent, event_line
 from evictd.render.history.table import totals_text
-from evictd.render.status.node_page import asset, page_template
+from evictd.render.status.page.node_page import asset, page_template
 
 
 def history_page(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> str:

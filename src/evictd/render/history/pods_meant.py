@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.errors import most_similar
 from evictd.render.text import clean
 

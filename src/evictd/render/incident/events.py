@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.render.deciding import evicted_because, refused_before
 from evictd.render.history.folded_events import folded_events
 from evictd.render.history.history import HistoryEvent, event_line

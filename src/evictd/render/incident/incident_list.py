@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.model.signal import signal_named
 from evictd.render.attribution import clock_text
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
-from evictd.render.history.no_action import no_action_remedy
+from evictd.render.history.pod.no_action import no_action_remedy
 from evictd.render.incident.cause.page_cache import listed_pages_text
 from evictd.render.incident.record.journal_end import clear_text
 from evictd.render.text import incident_id

@@ -13,8 +13,8 @@ from evictd.render.axis import axis_top
 from evictd.render.console import print_line
 from evictd.render.deciding import passed_over_because
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import event_line
-from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.cause.outside_pods import outside_pods_text
 from evictd.render.incident.cause.unknown_images import passed_over_with_image
 from evictd.render.incident.events import dated_lines
@@ -29,8 +29,8 @@ from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.now import left_to_do, now_text
 from evictd.render.incident.summary import summary_text
-from evictd.render.status.node_page import asset, page_template
 from evictd.render.status.owners import AGAIN
+from evictd.render.status.page.node_page import asset, page_template
 from evictd.render.status.page_chart import EvictionMark, page_chart
 from evictd.render.text import (
     COUNTED,

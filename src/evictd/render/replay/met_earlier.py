@@ -9,9 +9,9 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any
 
-from evictd.codec.journal import JournalEntry
-from evictd.codec.journal_record import name_of, recorded_evictions
-from evictd.codec.journaled import undamaged_points
+from evictd.codec.records.journal import JournalEntry
+from evictd.codec.records.journal_record import name_of, recorded_evictions
+from evictd.codec.records.journaled import undamaged_points
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.threshold import Origin

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal import JournalEntry
-from evictd.codec.journal_record import name_of, uid_of
+from evictd.codec.records.journal import JournalEntry
+from evictd.codec.records.journal_record import name_of, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.observation import EvictionAnswerKind

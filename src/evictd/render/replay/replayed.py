@@ -8,8 +8,8 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.decision import decode_decision, encode_decision
-from evictd.codec.journal import JournalEntry
-from evictd.codec.journal_record import name_of, recorded_evictions
+from evictd.codec.records.journal import JournalEntry
+from evictd.codec.records.journal_record import name_of, recorded_evictions
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait

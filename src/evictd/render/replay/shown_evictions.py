@@ -7,7 +7,7 @@ nothing.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import recorded_evictions, uid_of
+from evictd.codec.records.journal_record import recorded_evictions, uid_of
 from evictd.core.model.signal import SIGNALS, Resource, signal_named
 
 Plain = Mapping[str, Any]

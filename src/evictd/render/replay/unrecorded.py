@@ -7,7 +7,7 @@ or whose grace period is shorter, could have been met in any of the others. With
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from evictd.codec.journal_record import recorded_evictions
+from evictd.codec.records.journal_record import recorded_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.sooner import MINIMUM_RECLAIM

@@ -8,9 +8,6 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.config import Policy
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import PhaseName
-from evictd.render.status.depletion import Depletion
-from evictd.render.status.file_pages import goes_despite_pages
-from evictd.render.status.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import (
     avoided_text,
@@ -22,10 +19,11 @@ from evictd.render.status.last_action import (
 from evictd.render.status.leaving_pods import awaited_measurement, awaited_pods, awaited_text, is_overdue, refused
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
-from evictd.render.status.own_limits_text import own_limit_is_first, own_limits_text
 from evictd.render.status.owners import nth_text, seconds_ago
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.proposed import asked_text, refused_lately
+from evictd.render.status.remedy.file_pages import goes_despite_pages
+from evictd.render.status.remedy.own_limits_text import own_limit_is_first, own_limits_text
 from evictd.render.status.remedy_texts import PAGE_CACHE
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import (
@@ -36,7 +34,9 @@ from evictd.render.status.stopped import (
     past_its_budget,
     paused_until,
 )
-from evictd.render.status.timing import approaches, as_before, graces, slowed
+from evictd.render.status.times.depletion import Depletion
+from evictd.render.status.times.hard_cut import cut_at_hard, next_cut_at_hard
+from evictd.render.status.times.timing import approaches, as_before, graces, slowed
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, first_of, seconds_text, signal_amount
 

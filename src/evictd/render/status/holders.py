@@ -7,10 +7,10 @@ from typing import Any
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.render.little_growth import is_little_growth
-from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.last_action import last_eviction
 from evictd.render.status.signal_entry import is_pressed, missing, shown_entries
-from evictd.render.status.timing import approaches
+from evictd.render.status.times.depletion import FORESEEN_SECONDS
+from evictd.render.status.times.timing import approaches
 from evictd.render.text import capital, gap_text, seconds_text, usage_text
 
 Document = Mapping[str, Any]

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, signal_named
-from evictd.render.status.depletion import FORESEEN_SECONDS
 from evictd.render.status.owners import mend_evicted, nth_text, seconds_ago
 from evictd.render.status.proposed import budget_remedy
 from evictd.render.status.stopped import is_guarded_by_budget
+from evictd.render.status.times.depletion import FORESEEN_SECONDS
 from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]

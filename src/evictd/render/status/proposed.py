@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evictd.render.status.timing import Approach, approaches, graces, hard_then
+from evictd.render.status.times.timing import Approach, approaches, graces, hard_then
 from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]

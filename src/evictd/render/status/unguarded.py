@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
-from evictd.render.status.timing import SOON_SECONDS
+from evictd.render.status.times.timing import SOON_SECONDS
 from evictd.render.text import clean, seconds_text, signal_amount
 
 Document = Mapping[str, Any]

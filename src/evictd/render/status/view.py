@@ -14,22 +14,22 @@ from rich.table import Table
 from rich.text import Text
 
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
-from evictd.render.status.depletion import depletions, without_repeated
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
-from evictd.render.status.nearest import nearest_by_time
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
-from evictd.render.status.own_limits_text import own_limits_text
 from evictd.render.status.owners import new_pods
-from evictd.render.status.page_leaving import about_leaving, leaving_rows
+from evictd.render.status.page.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.proposed import asked_text, unread_budgets
-from evictd.render.status.remedies import to_do
+from evictd.render.status.remedy.own_limits_text import own_limits_text
+from evictd.render.status.remedy.remedies import to_do
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
-from evictd.render.status.timing import approaches, graces, time_lines
+from evictd.render.status.times.depletion import depletions, without_repeated
+from evictd.render.status.times.nearest import nearest_by_time
+from evictd.render.status.times.timing import approaches, graces, time_lines
 from evictd.render.status.unguarded import NO_THRESHOLDS, unguarded_text
 from evictd.render.text import (
     amount_text,

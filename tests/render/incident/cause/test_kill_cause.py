@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import (
+from evictd.codec.records.journal_record import (
     JournalRecord,
     RecordedConfig,
     RecordedExtra,
@@ -19,7 +19,13 @@ from evictd.codec.journal_record import (
     RecordedThreshold,
     RecordedUsage,
 )
-from evictd.codec.recorded_pod import RecordedContainer, RecordedMetadata, RecordedPod, RecordedResources, RecordedSpec
+from evictd.codec.records.recorded_pod import (
+    RecordedContainer,
+    RecordedMetadata,
+    RecordedPod,
+    RecordedResources,
+    RecordedSpec,
+)
 from evictd.core.units.duration import MINUTE
 from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines, unguarded_kill_lines
 from tests.stories import GI

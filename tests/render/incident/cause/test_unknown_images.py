@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import Signal
-from evictd.render.history.recorded import IncidentRow
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.incident.cause.unknown_images import images_remedy, passed_over_with_image, unknown_images_text
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Need

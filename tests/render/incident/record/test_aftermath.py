@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import RecordedEffect
+from evictd.codec.records.journal_record import RecordedEffect
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import evictions_of, find_eviction

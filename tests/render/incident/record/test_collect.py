@@ -5,14 +5,14 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import (
+from evictd.codec.records.journal_record import (
     RecordedExtra,
     RecordedMemory,
     RecordedNode,
     RecordedSummary,
     decode_record,
 )
-from evictd.commands.world_journal import journal_lines as journal_lines_of
+from evictd.commands.played.world_journal import journal_lines as journal_lines_of
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import evictions_of, find_eviction

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.world_journal import journal_lines
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.played.world_journal import journal_lines
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import MINUTE
 from evictd.render.history.evictions import evictions_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as changed
 
-from evictd.codec.journal_record import JournalRecord, decode_record
-from evictd.commands.world_journal import journal_lines as played_lines
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.played.world_journal import journal_lines as played_lines
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.record.collect import incident_of

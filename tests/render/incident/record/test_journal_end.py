@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictd.codec.journal_record import JournalRecord, RecordedConfig, RecordedExtra, RecordedState
+from evictd.codec.records.journal_record import JournalRecord, RecordedConfig, RecordedExtra, RecordedState
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of

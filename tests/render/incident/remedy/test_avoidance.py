@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.quantity import of_bytes
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.cause.growers import outside_grows_on
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need

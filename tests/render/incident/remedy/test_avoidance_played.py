@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from evictd.commands.source import own_config
+from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import EvictionConfig, MemoryFormula, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.signal import Signal

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import EventKind
-from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance

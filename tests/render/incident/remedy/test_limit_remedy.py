@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.commands.incident_decided import read_incident
-from evictd.commands.world_journal import write_world_journal
+from evictd.commands.decided.incident_decided import read_incident
+from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.model.decision import EvictionReason, begun_evictions
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import MINUTE

@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE
-from evictd.render.history.recorded import IncidentRow
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from evictd.codec.journal_record import JournalRecord
-from evictd.codec.recorded_pod import RecordedPod
+from evictd.codec.records.journal_record import JournalRecord
+from evictd.codec.records.recorded_pod import RecordedPod
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, Resource, signal_named
 from evictd.core.units.duration import MINUTE, SECOND

@@ -3,8 +3,8 @@
 from evictd.core.eviction.page_cache import NO_STALL
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.threshold import Origin
+from evictd.render.history.cause.recorded import recorded_amount
 from evictd.render.history.history import HistoryEvent
-from evictd.render.history.recorded import recorded_amount
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.text import amount_text

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord, recorded_evictions
+from evictd.codec.records.journal_record import JournalRecord, recorded_evictions
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Signal

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.render.history.history import HistoryEvent

@@ -6,13 +6,13 @@ it (`extra.trend`). A damaged part of a record is left out, without an error.
 
 from collections.abc import Iterable, Sequence
 
-from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.codec.records.journal_record import JournalRecord, uid_of
 from evictd.core.model.signal import SIGNALS
 from evictd.core.units.duration import SECOND
+from evictd.render.history.cause.recorded import ranked_pods, ranking_rows
+from evictd.render.history.cause.suspects import suspects_of
 from evictd.render.history.evictions import find_eviction, signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
-from evictd.render.history.recorded import ranked_pods, ranking_rows
-from evictd.render.history.suspects import suspects_of
 from evictd.render.incident.events import events_written
 from evictd.render.incident.record.aftermath import (
     AFTER,

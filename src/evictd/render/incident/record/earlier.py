@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
 
-from evictd.codec.journal_record import JournalRecord, uid_of
+from evictd.codec.records.journal_record import JournalRecord, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
 from evictd.render.attribution import recorded_attribution
+from evictd.render.history.cause.recorded import ranking_of
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.recorded import ranking_of
 from evictd.render.incident.record.aftermath import siblings_of
 from evictd.render.incident.record.readings import levels_of
 from evictd.render.text import clean

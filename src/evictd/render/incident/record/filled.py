@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.times import rfc3339
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import SIGNALS

@@ -11,8 +11,8 @@ from evictd.core.frozen import frozen
 from evictd.core.model.signal import DISKS, SIGNALS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.record.aftermath import AFTER, MetAfter, time_of
 from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.earlier import Earlier

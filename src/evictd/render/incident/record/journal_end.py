@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoActionReason
@@ -12,9 +12,9 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_count
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
+from evictd.render.history.cause.recorded import recorded_amount
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import NOT_REPORTED, HistoryEvent
-from evictd.render.history.recorded import recorded_amount
 from evictd.render.incident.record.aftermath import says_met, seconds_between
 from evictd.render.incident.record.incident import SETTLED, Incident
 from evictd.render.incident.record.readings import threshold_findings

@@ -5,15 +5,15 @@ from itertools import pairwise
 from typing import Any
 
 from evictd.codec.decision import DECISION_FORM
-from evictd.codec.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
 from evictd.errors import InputError, InvalidValueError
+from evictd.render.history.cause.recorded import recorded_amount, threshold_signal
 from evictd.render.history.history import HistoryEvent
-from evictd.render.history.recorded import recorded_amount, threshold_signal
 from evictd.render.incident.record.aftermath import AFTER, says_met, seconds_between
 from evictd.render.jump import since_jump
 

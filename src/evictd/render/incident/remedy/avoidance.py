@@ -2,8 +2,8 @@
 
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
-from evictd.render.history.recorded import IncidentRow
-from evictd.render.history.suspects import suspects_text
+from evictd.render.history.cause.recorded import IncidentRow
+from evictd.render.history.cause.suspects import suspects_text
 from evictd.render.incident.cause.growers import (
     brought_forward_remedy,
     grew_beside_text,

@@ -4,9 +4,9 @@
 """
 
 from evictd.core.model.signal import Resource
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind
-from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.record.earlier import of_one_owner
 from evictd.render.incident.record.incident import Incident
 from evictd.render.text import first_of, usage_text

@@ -1,8 +1,8 @@
 """Says of an incident what held further evictions back: `evictionLimit`, or a disruption budget."""
 
 from evictd.core.model.finding import NoActionReason
-from evictd.render.history.all_refused import guarded_remedy
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.history.pod.all_refused import guarded_remedy
 from evictd.render.incident.record.incident import Incident
 from evictd.render.status.remedy_texts import limit_remedy, raise_requests
 from evictd.render.text import first_of

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import EventKind
-from evictd.render.history.recorded import IncidentRow
 from evictd.render.incident.cause.growers import grower_rate, other_growers
 from evictd.render.incident.record.earlier import Earlier, of_one_owner
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident

@@ -1,7 +1,7 @@
 """Says which priority would have ranked an evicted pod, which was within its request, behind another one."""
 
 from evictd.core.model.signal import Resource
-from evictd.render.history.recorded import IncidentRow
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS
 from evictd.render.text import amount_text

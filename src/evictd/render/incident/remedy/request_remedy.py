@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from evictd.core.eviction.shortage import EVICTION_TIME
+from evictd.core.eviction.laws.shortage import EVICTION_TIME
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.render.history.recorded import IncidentRow
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.incident.cause.growers import grower_rate
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance

@@ -1,0 +1,1 @@
+"""The fields of v1.Pod that eviction needs, on the wire and as values."""

@@ -1,0 +1,1 @@
+"""The journal's records: encoded, and read again as far as each reader needs them."""

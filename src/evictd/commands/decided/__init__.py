@@ -1,0 +1,1 @@
+"""Reads an eviction from journals and decides its cycle again."""

@@ -1,0 +1,369 @@
+"""Reads one eviction from journals as an incident, decides its cycle again, and judges whether it was needed.
+
+The record of the cycle has its complete input. Decided again it shows who held and took what was short; with another request,
+which pod would have gone; and played on as a world, whether the pod's end was needed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from evictd.codec.records.journal import JournalEntry, decode_entry
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.decided.incident_holdings import filling_owner, growth_outside, holdings_of, with_arrivals_before
+from evictd.commands.decided.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
+from evictd.commands.decided.incident_steady import growth_on, is_quiet, last_entry, steady_growers
+from evictd.commands.inputs.journals import (
+    read_lines,
+    report_skipped,
+)
+from evictd.config.file import STANDARD_INPUT
+from evictd.core.eviction.refusals.backoff import owner_of
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.config import Policy
+from evictd.core.model.decision import EvictPod
+from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, MEMORY
+from evictd.core.model.signal import SIGNALS, Resource, Signal
+from evictd.core.model.state import State, with_fields
+from evictd.core.model.stats import PodStats
+from evictd.core.units.duration import MINUTE
+from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
+from evictd.errors import EvictdError, NoEvictionError
+from evictd.render.attribution import recorded_attribution
+from evictd.render.history.evictions import evictions_of
+from evictd.render.history.history import HistoryEvent, history
+from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
+from evictd.render.incident.incident_list import no_eviction_text
+from evictd.render.incident.record.collect import incident_of
+from evictd.render.incident.record.filled import fills_host, is_unknown
+from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
+from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
+from evictd.render.text import clean
+from evictd.world.behaviours import Behaviour, Grow, Usage
+from evictd.world.continuation import world_of
+from evictd.world.model import HostUse
+from evictd.world.oracle import ideal_ends
+
+_PLAYED = 5 * MINUTE
+"""For how long the node is played on."""
+_GROWS = {
+    Resource.MEMORY: (Usage.MEMORY, Usage.MEMORY),
+    Resource.EPHEMERAL_STORAGE: (Usage.LAYER, Usage.HOST_PATH),
+    Resource.INODES: (Usage.LAYER_INODES, Usage.HOST_PATH_INODES),
+    Resource.PIDS: (Usage.PROCESSES, Usage.PROCESSES),
+}
+"""By resource the usage that the world grows for a pod, and for the host."""
+_REQUESTS: Mapping[Resource | None, str] = {Resource.MEMORY: MEMORY, Resource.EPHEMERAL_STORAGE: EPHEMERAL_STORAGE}
+"""By resource the name under which a container requests it."""
+_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
+"""What a damaged record raises: of it nothing is known."""
+
+
+def read_incident(
+    paths: Sequence[Path], wanted: str, report: Callable[[Iterable[str]], None] = report_skipped
+) -> Incident:
+    """Return the incident that is meant (`find_eviction`) from the journals' records; raises `NotFoundError` and `OSError`.
+
+    `report` takes the lines that cannot be read. The journal is read once, and only the lines that may matter are
+    kept: those with an eviction, and of each hour before one the oldest.
+    """
+    evicting: list[tuple[str, bytes]] = []  # times and lines, of which one is decoded whole
+    oldest: dict[str, bytes] = {}  # by time of an eviction the oldest line of the hour before
+    last, recent = b"", RecentLines()
+
+    def decode(line: bytes) -> JournalRecord:
+        nonlocal last
+        record = decode_record(line)
+        last, first = line, recent.add(record.wall, line)
+        if any(each.get("kind") == EvictPod.__name__ for each in record.decisions):
+            evicting.append((record.wall, line))
+            oldest.setdefault(record.wall, first)
+        return record
+
+    records, problems = read_lines(paths, decode)
+    report(problems)
+    found = incident_of(records, evictions_or_reason(records), wanted)
+    entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
+    if entry is None:
+        return replace(found, not_judged=NotJudged.NOT_KEPT) if STANDARD_INPUT in paths else found
+    found = _decided_again(found, entry, oldest[found.event.at])
+    end = last_entry(last)
+    return replace(found, steady=steady_growers(end, found), quiet=is_quiet(end, found), grows_on=growth_on(end, found))
+
+
+def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEvent]:
+    """Return the evictions of a journal; raises `NoEvictionError` with the reason where it has none."""
+    if evictions := evictions_of(records):
+        return evictions
+    raise NoEvictionError(
+        no_eviction_text(history(records), kill_lines(kill_cause(records)), end=next(reversed(records), None))
+    )
+
+
+def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incident:
+    """Add what the whole cycle of the eviction shows, decided again."""
+    state, stats = _decided(entry), entry.observation.pod_stats.get(found.event.uid)
+    past = _past(oldest, found)
+    again = frozenset[str]() if state is None else _retaking(entry, state, past, found)
+    taken = 0 if state is None or found.signal is None else taken_by(again, state, found.signal)
+    verdict = None if state is None else _verdict(entry, state, found, past, again)
+    on_disk = found.resource is Resource.EPHEMERAL_STORAGE
+    return replace(
+        found,
+        verdict=verdict,
+        not_judged=_not_judged(entry, state),
+        host_filled=found.host_filled or (taken > 0 and fills_host(recorded_attribution(entry.findings), taken)),
+        arrivals=with_arrivals_before(found.arrivals, entry.now, state, found.signal),
+        grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
+        filled_by=filling_owner(entry.observation.pods, state, found.signal),
+        with_request=(instead := with_request(entry, found)),
+        with_owner_request=with_request(entry, found, of_owner=True) if instead in found.siblings else None,
+        past_request=instead == "" and _goes_past_request(entry, found, verdict),
+        asked=asked_request(entry, found),
+        in_memory=has_volume_in_memory(entry, found),
+        deleted=deleted_bytes(stats),
+        swapped=swapped_bytes(entry, found),
+        swap=entry.observation.node is not None and entry.observation.node.swap is not None,
+        most_in=most_of_disk(stats) if on_disk else "",
+    )
+
+
+def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry | None:
+    """Return the whole cycle of the eviction; `None` where it cannot be read."""
+    try:
+        entries = (decode_entry(line) for wall, line in lines if wall == found.event.at)
+        return next((each for each in entries if _evicts(each, found.event.uid)), None)
+    except _DAMAGED:
+        return None
+
+
+def _decided(entry: JournalEntry) -> State | None:
+    """Return the state after the cycle, with what its reading shows of who holds what; `None` where it cannot be read."""
+    try:
+        return synchronize(entry.state, entry.observation, entry.config, entry.now).state
+    except _DAMAGED:
+        return None
+
+
+def _past(oldest: bytes, found: Incident) -> Past:
+    """Return what the pods held in the oldest record of the hour before the eviction."""
+    try:
+        entry = decode_entry(oldest)
+    except _DAMAGED:
+        return UNKNOWN
+    return past_of(entry, _decided(entry), found)
+
+
+def _retaking(entry: JournalEntry, state: State, past: Past, found: Incident) -> frozenset[str]:
+    """Return the uids of the pods that hold again what they had held before the kernel killed their processes."""
+    held = None if found.signal is None else holdings_of(state, found.signal)
+    return frozenset() if held is None else retaking(held, past, _names(entry), found)
+
+
+def _verdict(
+    entry: JournalEntry, state: State, found: Incident, past: Past, again: frozenset[str]
+) -> EvictionVerdict | None:
+    """Return whether the eviction was needed, to an observer who knows the measurements; `None` if unknown."""
+    try:
+        if found.signal is None or is_unknown(recorded_attribution(entry.findings)):
+            return None
+        return verdict_of(entry, state, found.signal, found.event.pod, past=past, again=again)
+    except _DAMAGED:
+        return None
+
+
+def _not_judged(entry: JournalEntry, state: State | None) -> NotJudged:
+    """Return why no verdict is known, where none is."""
+    if state is None:
+        return NotJudged.UNREADABLE
+    return NotJudged.UNMEASURED if is_unknown(recorded_attribution(entry.findings)) else NotJudged.NO_HOLDINGS
+
+
+def _evicts(entry: JournalEntry, uid: str) -> bool:
+    return any(each.get("kind") == EvictPod.__name__ and uid in str(each.get("pod")) for each in entry.decisions)
+
+
+def _stats_of_grower(entry: JournalEntry, verdict: EvictionVerdict | None) -> PodStats | None:
+    """Return the measurements of the pod that made most of the growth."""
+    name = "" if verdict is None or verdict.grower is None else verdict.grower.pod
+    uids = (each.uid for each in entry.observation.pods if name and clean(each.full_name) == name)
+    return entry.observation.pod_stats.get(next(uids, ""))
+
+
+def most_of_disk(stats: PodStats | None) -> str:
+    """Return the part of a pod's disk use that holds most of it: `container logs`; empty where none does."""
+    parts = {"deleted files that are open": deleted_bytes(stats)}
+    if stats is not None:
+        parts |= {
+            "writable layers": sum(each.rootfs.used_bytes or 0 for each in stats.containers if each.rootfs is not None),
+            CONTAINER_LOGS: sum(each.logs.used_bytes or 0 for each in stats.containers if each.logs is not None),
+            "volumes": sum(each.used_bytes or 0 for each in stats.volumes),
+        }
+    name = max(parts, key=lambda each: parts[each])
+    return name if parts[name] * 2 > sum(parts.values()) else ""
+
+
+def deleted_bytes(stats: PodStats | None) -> int:
+    """Return what deleted files hold that the pod's processes keep open."""
+    parts = () if stats is None else (stats.deleted_layer, stats.deleted_local)
+    return sum(each.used_bytes or 0 for each in parts if each is not None)
+
+
+def swapped_bytes(entry: JournalEntry, found: Incident) -> int:
+    """Return what of the pod's usage was in swap; the kubelet's policy does not count that."""
+    stats = entry.observation.pod_stats.get(found.event.uid)
+    counts = found.resource is Resource.MEMORY and entry.config.policy is Policy.STANDARD
+    return stats.memory.swap_bytes or 0 if counts and stats is not None and stats.memory is not None else 0
+
+
+def with_request(entry: JournalEntry, found: Incident, grown: int = 0, *, of_owner: bool = False) -> str | None:
+    """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
+
+    With `grown` the pod has grown past that request by so much. `of_owner`: all pods of its owner request what they used.
+    The request is that of the owner's template, so earlier evictions of its pods, which had it as well, hold none back now.
+    A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
+    """
+    victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
+    if victim is None or victim.usage is None or signal is None or name is None or victim.usage <= victim.request:
+        return None
+    raised = {found.event.pod, *(found.siblings if of_owner else ())}
+    more = {
+        row.pod: of_bytes(max((row.usage or 0) - grown - row.request, 0)) for row in found.ranking if row.pod in raised
+    }
+    pods = tuple(
+        pod if (by := more.get(clean(pod.full_name))) is None else _requesting(pod, name, by)
+        for pod in entry.observation.pods
+    )
+    try:
+        state = _without_effects(entry.state, pods, found.event.uid)
+        step = synchronize(state, replace(entry.observation, pods=pods), entry.config, entry.now)
+    except _DAMAGED:
+        return None
+    evictions = (each for each in step.decisions if isinstance(each, EvictPod))
+    # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
+    return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
+
+
+def _without_effects(state: State, pods: Iterable[Pod], uid: str) -> State:
+    """Return the state without what came of earlier evictions of the same owner's pods, and without the pauses for these."""
+    owner = next((owner_of(pod) for pod in pods if pod.uid == uid), "")
+    others = {signal: tuple(each for each in found if each.owner != owner) for signal, found in state.effects.items()}
+    changed = {signal for signal, found in state.effects.items() if owner and len(others[signal]) < len(found)}
+    if not changed:
+        return state
+    pauses = {signal: pause for signal, pause in state.pauses.items() if signal not in changed}
+    return with_fields(state, effects=others, pauses=pauses)
+
+
+def _goes_past_request(entry: JournalEntry, found: Incident, verdict: EvictionVerdict | None) -> bool:
+    """Whether the pod would have gone when it had grown for one second more than a request of what it used."""
+    grown = 0 if verdict is None else verdict.rate_of(found.event.pod)
+    return grown > 0 and with_request(entry, found, grown) == found.event.pod
+
+
+def asked_request(entry: JournalEntry, found: Incident) -> int:
+    """Return the memory request of a resize of the pod that was not granted; 0 without one."""
+    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
+    if found.resource is not Resource.MEMORY or pod is None or not any(MEMORY in each.asked for each in pod.containers):
+        return 0
+    asking = (replace(each, requests={**each.requests, **each.asked}) for each in pod.containers)
+    return replace(pod, containers=tuple(asking)).resource_totals.memory_request // NANO
+
+
+def has_volume_in_memory(entry: JournalEntry, found: Incident) -> bool:
+    """Whether the pod has an emptyDir in memory."""
+    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
+    return pod is not None and any(each.medium == IN_MEMORY for each in pod.volumes)
+
+
+def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
+    """Return the pod with so much more requested by its first container."""
+    if not pod.containers:
+        return pod
+    first, *others = pod.containers
+    requests = {**first.requests, name: first.requests.get(name, ZERO) + more}
+    return replace(pod, containers=(replace(first, requests=requests), *others))
+
+
+def verdict_of(
+    entry: JournalEntry,
+    state: State,
+    signal: Signal,
+    pod: str,
+    *,
+    past: Past = UNKNOWN,
+    again: frozenset[str] = frozenset(),
+) -> EvictionVerdict | None:
+    """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
+
+    `state` is that after the cycle. The node of the reading is played on for five minutes; what grew in the last minute grows on
+    (`evictd.world.oracle`), but for pods that took again what they had held (`again`). Of pods whose end would relieve it alike,
+    it is that of one that made the node short (`EvictionVerdict.causes`).
+    """
+    node, held, grows = entry.observation.node, holdings_of(state, signal), _GROWS.get(SIGNALS[signal].resource)
+    if node is None or grows is None or held is None:
+        return None
+    held = replace(without(held, again), elsewhere=growth_outside(held))
+    world = world_of(
+        node,
+        entry.observation.pods,
+        entry.observation.pod_stats,
+        name="incident",
+        filesystems=entry.observation.filesystems,
+        behaviours={uid: _growth(grows[0], each) for uid, each in held.growing.items()},
+        duration=_PLAYED,
+    )
+    if held.elsewhere is not None:
+        host = HostUse(name="growth", behaviours=_growth(grows[1], held.elsewhere))
+        world = replace(world, host=(*world.host, host))
+    verdict = EvictionVerdict(
+        need=Need.NEEDED,
+        pod=pod,
+        growers=tuple(_growers(entry, held, past)),
+        played=_PLAYED,
+        measured_over=_measured_over(held),
+    )
+    causes = verdict.causes
+    pods = (replace(each, culprit=clean(each.pod.full_name) in causes) for each in world.pods)
+    ideal = ideal_ends(replace(world, pods=tuple(pods)), entry.config)
+    need = Need.NEEDED if pod in ideal.slots else Need.ANOTHER_POD
+    if ideal.crossed_at is None:
+        need = Need.NOTHING_SHORT
+    elif not ideal.relieves:
+        need = Need.NO_POD_HELPS
+    return replace(verdict, need=need, fewest=tuple(sorted(ideal.slots)))
+
+
+def _measured_over(held: SupplyHoldings) -> int:
+    """Return for how long before the reading the growth was measured: the longest time of anything that grew."""
+    levels = [*held.growing.values(), *(() if held.elsewhere is None else (held.elsewhere,))]
+    return max((each.at - each.since for each in levels if each.rate > 0), default=MINUTE)
+
+
+def _names(entry: JournalEntry) -> dict[str, str]:
+    """Return `namespace/name` of each pod by its uid."""
+    return {each.uid: clean(each.full_name) for each in entry.observation.pods}
+
+
+def _growers(entry: JournalEntry, held: SupplyHoldings, past: Past) -> list[Grower]:
+    """Return what grew, the fastest first."""
+    names, owners = _names(entry), {each.uid: clean(each.owner) for each in entry.observation.pods}
+    found = [
+        Grower(
+            pod=names.get(uid, uid),
+            rate=each.rate,
+            grown=past.grown(uid, each.used),
+            over=past.over,
+            owner=owners.get(uid, ""),
+        )
+        for uid, each in held.growing.items()
+    ]
+    if held.elsewhere is not None:
+        found.append(Grower(pod="", rate=held.elsewhere.rate))
+    return sorted((each for each in found if each.rate > 0), key=lambda each: -each.rate)
+
+
+def _growth(usage: Usage, level: MeasuredLevel) -> tuple[Behaviour, ...]:
+    return (Grow(of=usage, rate=level.rate),) if level.rate > 0 else ()

@@ -1,0 +1,1 @@
+"""What commands read: configurations, scenarios, journals, and files that people have."""

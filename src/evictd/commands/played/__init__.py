@@ -1,0 +1,1 @@
+"""Plays worlds for `evictd simulate`."""

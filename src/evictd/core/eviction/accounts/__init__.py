@@ -1,0 +1,1 @@
+"""Keeps account of what is held, who holds it, and what ended pods and collections still owe."""

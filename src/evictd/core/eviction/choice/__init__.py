@@ -1,0 +1,1 @@
+"""Chooses the pod that goes, and with which grace period."""

@@ -1,0 +1,1 @@
+"""The laws about outcomes: whether an eviction is needed, helps, and costs no pod for another one's growth (policy Standard)."""

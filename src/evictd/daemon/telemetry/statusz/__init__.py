@@ -1,0 +1,1 @@
+"""Makes the document of `/statusz`."""

@@ -1,0 +1,1 @@
+"""Says from the records of a journal what caused a condition or an eviction."""

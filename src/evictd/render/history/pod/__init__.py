@@ -1,0 +1,1 @@
+"""Says what happened to one pod, or why it stays: `evictd why`."""

@@ -1,0 +1,180 @@
+"""Says for `evictd why` where an active pod stands in each order of eviction, and what would have to change before it goes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoActionReason, SkipReason
+from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
+from evictd.render.deciding import PASSED_OVER
+from evictd.render.status.leaving_pods import decides_once_measured, only_if
+from evictd.render.status.next_pod import goes_if_it_grows
+from evictd.render.status.page.page_leaving import leaving_rows
+from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
+from evictd.render.status.stopped import goes_then, paused_until
+from evictd.render.status.times.depletion import depletions
+from evictd.render.status.times.timing import approaches, as_before, conditions, time_lines
+from evictd.render.text import MEASURED_LATER, amount_text, clean, enough_text, first_of, gap_text, signal_amount
+
+Plain = Mapping[str, Any]
+
+
+@frozen
+class Place:
+    """A pod's place in one order of eviction, counted from 1."""
+
+    queue: Plain
+    row: Plain
+    number: int
+
+    @property
+    def before(self) -> tuple[Plain, ...]:
+        """The pods before it that may be evicted, and are not passed over."""
+        rows = self.queue["rows"][: self.number - 1]
+        return tuple(row for row in rows if not row["protected"] and not row.get("passedOver"))
+
+    @property
+    def is_next(self) -> bool:
+        """Whether it would be evicted first."""
+        return bool(self.queue["next"] == f"{self.row['namespace']}/{self.row['name']}")
+
+
+def place_in(queue: Plain, pod: str) -> Place | None:
+    """Return the place of a pod, `namespace/name`, in one order of eviction; `None` where it is not in it."""
+    for number, row in enumerate(queue["rows"], start=1):
+        if clean(f"{row['namespace']}/{row['name']}") == pod:
+            return Place(queue=queue, row=row, number=number)
+    return None
+
+
+def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
+    """Write the place of an active pod in each order of eviction, and what would have to change before it goes."""
+    entries = {entry["signal"]: entry for entry in status["signals"]}
+    shown = {each["signal"]: each for each in shown_entries(status)}
+    near = {each.entry["signal"] for each in (*approaches(status), *as_before(status))}
+    near |= {name for name, entry in entries.items() if any(map(is_pressed, entry["thresholds"]))}
+    every = tuple(places)
+    told = [place for place in every if not near.isdisjoint(place.queue["signals"])] or every
+    leaving, only = [_leaving(row) for row in leaving_rows(status, depletions(status))], only_if(status)
+    for place in told:
+        signals = ", ".join(place.queue["signals"])
+        if _is_calm_disk(place, entries):
+            yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
+            continue
+        yield f"{signals}: place {place.number} of {place.queue['pods']}{_why_there(place)}"
+        if passed := place.row.get("passedOver"):
+            yield f"  passed over: {clean(passed)}"
+        if place.queue["stop"]:
+            entry = entries.get(place.queue["signals"][0], {})
+            then = f"; {goes}" if (goes := goes_then(entry)) else ""
+            yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}{then}"
+        for line in (place.queue.get("attribution") or {"text": ()})["text"]:
+            yield f"  {clean(line)}"
+        own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
+        short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
+        yield from (f"  {text}" for text in leaving if short)
+        entries_here = [own[name] for name in place.queue["signals"] if name in own]
+        instead = next(filter(None, map(goes_if_it_grows, entries_here)), "")
+        if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
+            yield f"  to be evicted: {needed}{instead}"
+        if decides := next(filter(None, map(decides_once_measured, entries_here)), ""):
+            yield f"  {decides}"
+        if later := _KEPT if _is_first_alone(place) else "" if _stays_passed_over(place) else _to_move_back(place):
+            yield f"  {later}"
+    if far := [signal for place in every if place not in told for signal in place.queue["signals"]]:
+        yield f"far from every threshold: {', '.join(far)}"
+    if status["dryRun"]:
+        yield "the daemon is in a dry run: it evicts no pod"
+    yield from time_lines(status)
+    yield from conditions(status)
+
+
+def _why_there(place: Place) -> str:
+    """Return the reason for its place; of one that goes first though others rank before it, why they are passed over."""
+    why = clean(place.row["why"])
+    if not place.is_next or place.number == 1:
+        return f"; {why}"
+    return f", the first that may go; {clean(place.queue.get('nextWhy') or why)}"
+
+
+_KEPT = "to stay: less usage; no request or priority helps, because no other pod would go instead now"
+
+
+def _is_first_alone(place: Place) -> bool:
+    """Whether it goes first at any place of the order: those before it are passed over, and those after it use nothing."""
+    before, after = place.queue["rows"][: place.number], place.queue["rows"][place.number :]
+    passed = any(row.get("passedOver") for row in before)
+    return place.is_next and passed and all(row["protected"] or row["usage"] == 0 for row in after)
+
+
+def _stays_passed_over(place: Place) -> bool:
+    """Whether it is passed over at each place of the order: a budget refuses its eviction only for a time."""
+    passed = place.row.get("passedOver")
+    return bool(passed) and passed != PASSED_OVER[SkipReason.BUDGET]
+
+
+def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
+    """Whether pods are not measured, because no threshold of the disk is near."""
+    names, reason = place.queue["signals"], NoActionReason.NO_POD_MEASURED.value
+    return Resource(place.queue["resource"]) in DISKS and all(
+        entries.get(name, {}).get("stopReason") == reason for name in names
+    )
+
+
+def _needed(place: Place, entries: Mapping[str, Plain], only: str) -> Iterator[str]:
+    """Return what would have to happen before the pod is evicted; nothing where its turn comes when evictions go on."""
+    short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
+    stopped = bool(place.queue["stop"]) and any(map(_is_met, short))
+    yield only and f"only {only}"
+    yield "" if stopped or only else " or ".join(map(_crossing, short)) or "its signal would have to be observed"
+    before = [f"{row['namespace']}/{row['name']}" for row in place.before]
+    if place.row.get("passedOver"):
+        then = next((each["stopThen"] for each in short if each.get("stopThen")), None)
+        before = [*filter(None, (place.queue["next"] or (then and then["pod"]),))]
+    if before and not place.is_next:
+        names = first_of([clean(name) for name in before], 3)
+        now = "by the order of now " if any(map(goes_if_it_grows, short)) else ""
+        yield f"{now}{names} would have to go first, or be skipped"
+
+
+def _leaving(row: Plain) -> str:
+    """Write of a pod that is being evicted for how long evictd waits for its end, and whether that is enough."""
+    return " ".join(
+        filter(None, (f"being evicted: {clean(row['pod'])}, {row['awaits']}.", row["suffices"]))
+    ).removesuffix(".")
+
+
+def _is_met(entry: Plain) -> bool:
+    return any(threshold["met"] for threshold in entry["thresholds"])
+
+
+def _crossing(entry: Plain) -> str:
+    """Return how far a signal is from its nearest threshold."""
+    signal = Signal(entry["signal"])
+    limits = sorted((threshold["limit"], threshold["kind"]) for threshold in entry["thresholds"])
+    if not limits:
+        return f"{entry['signal']} has no threshold"
+    limit, kind = limits[-1]
+    left = entry["available"] - limit
+    if left < 0:
+        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
+    return (
+        f"{entry['signal']} would have to fall by {gap_text(left, signal)} to its {kind} threshold "
+        f"{signal_amount(limit, signal)}"
+    )
+
+
+def _to_move_back(place: Place) -> str:
+    """Return which change of the pod would put it later in the order; empty where its usage is not known."""
+    row, resource = place.row, Resource(place.queue["resource"])
+    if row["usage"] is None:
+        return ""
+    later = (each for each in place.queue["rows"][place.number :] if not each["protected"])
+    nearest = next((each for each in later if each["exceedsRequest"] == row["exceedsRequest"]), None)
+    priority = f"a priority above {max(row['priority'], nearest['priority'])}" if nearest is not None else ""
+    if resource in WITH_REQUEST and row["usage"] > row["request"]:
+        requests = amount_text(row["request"], resource) if row["request"] else "none"
+        request = f"request at least {enough_text(row['usage'], resource)} of {resource.value} (it requests {requests})"
+        return f"to move back in the order: {', or '.join(filter(None, (request, priority)))}"
+    fewer = "fewer processes" if resource is Resource.PIDS else "less usage"
+    return f"to move back in the order: {priority}, or {fewer}" if priority else ""

@@ -1,0 +1,301 @@
+"""Renders `evictd why`: what happened to one pod, or why it stays and what would have to change.
+
+Takes the pod's events of the journal and two documents of the running daemon: `/explainz` with every pod's place in the order of
+eviction, and `/statusz` with signals and victims.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evictd.core.frozen import frozen
+from evictd.render.deciding import PlaceThen
+from evictd.render.history.folded_events import without_repeated_refusals
+from evictd.render.history.history import EventKind, HistoryEvent, event_line
+from evictd.render.history.pod.all_refused import AllRefused
+from evictd.render.history.pod.no_action import no_action_remedy_lines
+from evictd.render.history.pod.standing import Place, place_in, standing_lines
+from evictd.render.history.pods_meant import pods_meant
+from evictd.render.status.page.page_leaving import leaving_rows
+from evictd.render.status.remedy.own_limits_text import own_limits_text
+from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
+from evictd.render.status.times.depletion import depletions
+from evictd.render.text import clean, counted, first_of
+
+Plain = Mapping[str, Any]
+
+_SHOWN_EVENTS = 20
+"""Of how many events of a pod the last are shown."""
+
+
+@frozen
+class PodWhy:
+    """The journal and the daemon's answers about one pod. `explained` and `status` are `None` if no daemon answered."""
+
+    pod: str
+    events: tuple[HistoryEvent, ...] = ()
+    evicted: tuple[HistoryEvent, ...] = ()
+    """All evictions of the journal, also of other pods."""
+    passed: tuple[tuple[str, PlaceThen], ...] = ()
+    """Its place at the evictions of other pods, by their RFC 3339 time."""
+    causes: tuple[str, ...] = ()
+    """What makes it a cause of an eviction of another pod (`cause_lines`), or of processes that the kernel killed
+    (`kill_lines`)."""
+    kills: tuple[str, ...] = ()
+    """What is known of the last kills by the kernel, of any pod (`kill_lines`)."""
+    no_action: HistoryEvent | None = None
+    """The journal's last reason for which no pod was evicted."""
+    superseded: bool = False
+    """Whether a pod was chosen after it, or the condition began again."""
+    explained: Plain | None = None
+    status: Plain | None = None
+    incident: tuple[str, ...] = ()
+    """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
+    unrecorded: str = ""
+    """At which evictions its place was not recorded (`unrecorded_place`)."""
+    refused: AllRefused | None = None
+    """The refusals at the end of the journal."""
+    left_to_do: str = ""
+    """What is left to do by the last incident, where that is of the signal of `no_action` or of the last refusals."""
+    growing: str = ""
+    """What to do now by the last incident, where the pod grew before it and still runs (`now_of_growing`)."""
+    pods: frozenset[str] = frozenset()
+    """All pods of the journal, by `namespace/name`."""
+    asked: bool = True
+    """Whether the daemon was asked: a journal that is named may be another node's."""
+    journal: str = ""
+    """The journals that were named, as a shell takes them."""
+    unreadable: str = ""
+    """Why the journal could not be read; then the daemon's last decisions tell what happened."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The pod's place in each order of eviction."""
+        queues = () if self.explained is None else self.explained["queues"]
+        return tuple(place for queue in queues if (place := place_in(queue, self.pod)) is not None)
+
+    @property
+    def leaving(self) -> Plain | None:
+        """The pod's row among those being evicted, if it is one."""
+        rows = () if self.status is None else self.status["leaving"]
+        return next((row for row in rows if clean(row["pod"]) == self.pod), None)
+
+    @property
+    def proposed(self) -> bool:
+        """Whether the API server is asked to evict it, and has not agreed."""
+        return any(clean(row["pod"]) == self.pod for row in (self.status or {}).get("asked", ()))
+
+    @property
+    def remembered(self) -> tuple[Plain, ...]:
+        """The daemon's last decisions about the pod, where no journal has events of it."""
+        rows = () if self.events or self.status is None else self.status.get("decisions", ())
+        return tuple(row for row in rows if clean(row["pod"]) == self.pod)
+
+    @property
+    def owner(self) -> str:
+        """`Kind/name` of its controlling owner, of the journal or of the daemon; empty without one."""
+        mine = (event.owner for event in self.evicted if event.pod == self.pod and event.owner)
+        return next(mine, "") or next((clean(place.row.get("owner") or "") for place in self.places), "")
+
+    @property
+    def replaced(self) -> tuple[HistoryEvent, ...]:
+        """Evictions of other pods of its owner: it replaces them, or they were its neighbours.
+
+        Without those that are shown with its place at them.
+        """
+        told = {(at, place.victim) for at, place in self.passed[-_SHOWN:]}
+        return tuple(event for event in self._of_kin if (event.at, event.pod) not in told)
+
+    @property
+    def kin(self) -> frozenset[str]:
+        """The other evicted pods of its owner, by `namespace/name`."""
+        return frozenset(event.pod for event in self._of_kin)
+
+    @property
+    def _of_kin(self) -> tuple[HistoryEvent, ...]:
+        return tuple(event for event in self.evicted if event.pod != self.pod and self._is_kin(event.owner, event.pod))
+
+    @property
+    def successors(self) -> tuple[str, ...]:
+        """Other active pods of its owner, by `namespace/name`."""
+        queues = () if self.explained is None else self.explained["queues"]
+        rows = ((row, clean(f"{row['namespace']}/{row['name']}")) for queue in queues for row in queue["rows"])
+        found = (name for row, name in rows if name != self.pod and self._is_kin(clean(row.get("owner") or ""), name))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def last_reason(self) -> HistoryEvent | None:
+        """The last reason for which no pod was evicted, if it concerns the pod; `None` where the daemon says how it stands."""
+        last = self.no_action if self.explained is None else None
+        evicted = next((at for at, _ in reversed(self.passed)), "")
+        after = last is not None and (self.passed or self.causes) and last.at >= evicted and not self.superseded
+        return last if last in self.events or after else None
+
+    @property
+    def last_refused(self) -> AllRefused | None:
+        """The refusals at the end of the journal, if they concern the pod; `None` where the daemon says how it stands."""
+        refused = self.refused if self.explained is None else None
+        return refused if refused is not None and (self.passed or self.pod in refused.pods) else None
+
+    def _is_kin(self, owner: str, pod: str) -> bool:
+        return bool(owner) and owner == self.owner and pod.partition("/")[0] == self.pod.partition("/")[0]
+
+    @property
+    def known(self) -> bool:
+        """Whether anything is known of the pod."""
+        of_daemon = (self.places, self.leaving, self.proposed, self.remembered)
+        return any((*of_daemon, self.events, self.replaced, self.passed, self.causes))
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+_BLIND = "evictd cannot see the pods, because the container runtime does not answer"
+_AWAY = "no daemon answers, so only the journal is known"
+_NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
+
+
+def why_lines(why: PodWhy) -> Iterator[str]:
+    """Write what is known of a pod, one sentence a line."""
+    events = without_repeated_refusals(why.events)
+    if (earlier := len(events) - _SHOWN_EVENTS) > 0:
+        yield f"{counted(earlier, 'earlier event')} of it: `evictd history --pod {why.pod}`"
+    if len(why.passed) > _SHOWN:
+        yield f"{len(why.passed)} evictions of other pods ranked it too, shown are the last {_SHOWN}"
+    # In one second: it was ranked before it went.
+    told = (*_passed(why), *_told(events[-_SHOWN_EVENTS:]), *_paused(why))
+    for _, lines in sorted(told, key=lambda each: each[0]):
+        yield from lines
+    if any(event.kind is EventKind.EVICTED for event in why.events):
+        yield from why.incident
+        same = "" if why.asked else f" --journal {why.journal or 'FILE'}"
+        yield f"`evictd incident {why.pod}{same}` shows its readings, the ranking and what came back"
+    for row in why.remembered:
+        yield f"{row['at']}: {clean(row['text'])}"
+        if row["why"]:
+            yield f"  {clean(row['why'])}"
+    yield from why.causes
+    yield from _remedy(why)
+    yield from _kin(why)
+    if why.explained is None or why.status is None:
+        yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
+        if not why.known and why.pod in why.pods and why.no_action is not None:
+            yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
+            yield from _standing_remedy(why, why.no_action)
+        elif not why.known and why.pod in why.pods:
+            yield from why.kills
+        return
+    yield from _now(why, why.status)
+    if why.unreadable:
+        yield f"the journal cannot be read ({clean(why.unreadable)}): what happened before is known to root only"
+
+
+def _unnamed(why: PodWhy) -> str:
+    """Write that nothing is known of the pod, and the pods that it may have been mistaken for."""
+    pods = tuple(dict.fromkeys(event.pod for event in reversed(why.evicted)))
+    if why.pod in why.pods and why.unrecorded:
+        return why.unrecorded
+    if why.pod in why.pods:
+        return f"{why.pod} was active, and no eviction of the journal concerned it; `evictd history` says what else was decided"
+    evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
+    away = "no daemon answers, and the" if why.asked else "the"
+    return f"{away} journal has no event of {why.pod}{_meant(why)}; {evicted}"
+
+
+def _meant(why: PodWhy) -> str:
+    meant = pods_meant(why.pod, why.pods - {why.pod})
+    return f" ({meant})" if meant else ""
+
+
+def _now(why: PodWhy, status: Plain) -> Iterator[str]:
+    """Write what the daemon says of the pod."""
+    unknown = status["pods"] is None
+    if not why.known:
+        known = "the journal has no event of it" if why.pods else "no journal was read"
+        journal = "the journal could not be read" if why.unreadable else known
+        absent = f"{why.pod} is not an active pod of this node"
+        active = f"whether {why.pod} is active is unknown: {_BLIND}" if unknown else absent
+        yield f"{active}, and {journal}{_meant(why)}"
+        return
+    if why.leaving is not None:
+        (row,) = leaving_rows({**status, "leaving": [why.leaving]}, depletions(status))
+        yield f"it is being evicted{_for(row)}: {row['awaits']}"
+        yield from filter(None, (row["suffices"],))
+        return
+    if why.proposed:
+        yield "the API server is asked to evict it, and has not agreed yet"
+        return
+    if not why.places:
+        yield f"whether it is active now is unknown: {_BLIND}" if unknown else "it is not active on this node now"
+        return
+    if protected := next((place.row["protected"] for place in why.places if place.row["protected"]), ""):
+        yield f"it stays: it is never evicted ({clean(protected)})"
+        yield "only a local-storage limit or a change of its priority below system-critical would end that"
+        return
+    rows = status.get("ownLimits", ())  # an older daemon does not say it
+    if of_pod := [row for row in rows if clean(row["pod"]) == why.pod]:
+        yield own_limits_text({**status, "ownLimits": of_pod})
+    yield from standing_lines(why.places, status)
+
+
+_SHOWN = 3
+"""Of how many evictions of other pods the last are shown."""
+
+
+def _told(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time and the lines of each event of the pod."""
+    for event in events:
+        more = (f"  {line}" for line in (event.why, event.filled) if line)
+        yield event.at, (f"{clean(event.at)}: {event_line(event)}", *more)
+
+
+def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time of the last evictions of other pods, the pod's place at each, and why it was not evicted then."""
+    for at, place in why.passed[-_SHOWN:]:
+        evicted = "would have been evicted" if place.dry_run else "was evicted"
+        ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
+        owner = f"; {why.owner} owns both" if place.victim in why.kin else ""
+        place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}{owner}"
+        first = (f"  to be evicted: {first_of(place.first, 3)} would have had to go first, or be skipped",)
+        yield at, (place_text, f"  {place.why}", *(first if place.first and place.number else ()))
+
+
+def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the time and the reason for which no pod went after the last eviction of another one, if it is the last reason."""
+    if (paused := why.last_reason) is not None and paused not in why.events:
+        yield paused.at, (f"{clean(paused.at)}: {event_line(paused)}",)
+    if (refused := why.last_refused) is not None and {*refused.pods} - {why.pod}:
+        yield refused.at, (f"{clean(refused.at)}: {refused.text}",)
+
+
+def _remedy(why: PodWhy) -> Iterator[str]:
+    """Write what to do about the reason for which no pod went, or about its own growth; an evicted pod's incident says it."""
+    evicted = any(event.kind is EventKind.EVICTED for event in why.events)
+    if evicted or any(each.startswith(MEASURE_HOST_PATHS) for each in why.causes):
+        return
+    if (refused := why.last_refused) is not None:
+        yield f"now: {why.left_to_do or refused.remedy}"
+    elif (reason := why.last_reason) is not None:
+        yield from _standing_remedy(why, reason)
+    elif why.growing and (why.explained is None or why.places):
+        yield f"now: {why.growing}"
+
+
+def _standing_remedy(why: PodWhy, reason: HistoryEvent) -> Iterator[str]:
+    """Write what to do about a reason for which no pod went, as the last incident says it where there is one."""
+    yield from (f"now: {why.left_to_do}",) if why.left_to_do else no_action_remedy_lines(reason)
+
+
+def _kin(why: PodWhy) -> Iterator[str]:
+    """Write the fate of the pods that it replaces, and the pods that replace it if it is gone."""
+    replaced = why.replaced
+    if len(replaced) > _SHOWN:
+        yield f"{len(replaced)} other pods of its owner {why.owner} were evicted from this node; the last {_SHOWN}:"
+    for event in replaced[-_SHOWN:]:
+        yield f"{clean(event.at)}: {event_line(event)}; {why.owner} owns this pod and {why.pod}"
+        yield from (f"  {line}" for line in (event.why, event.filled) if line)
+    if not why.places and why.leaving is None and (names := why.successors):
+        yield f"its owner {why.owner} runs {', '.join(names)} on this node now"
+
+
+def _for(row: Plain) -> str:
+    return f" for {row['signal']}" if row["signal"] else ""

@@ -1,0 +1,1 @@
+"""Shows a world that was played, and what came of it."""

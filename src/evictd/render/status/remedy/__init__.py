@@ -1,0 +1,1 @@
+"""Says what a person can do about a shortage."""

@@ -1,0 +1,1 @@
+"""Says when a threshold is met or acts, when nothing is left, and how long a condition stays."""
