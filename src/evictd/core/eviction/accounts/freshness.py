@@ -134,7 +134,7 @@ def _since(threshold: Threshold, state: State, device: Filesystem, supply: Signa
     crossed = state.thresholds_first_observed_at.get(threshold, now)
     if (collection := state.collections.get(device)) is None:
         return crossed
-    pause = state.pauses.get(supply)
-    own = (each.until for each in (*state.effects.get(supply, ()), *(() if pause is None else (pause,))))
-    latest = max((crossed + threshold.grace_period, *own)) + MEASUREMENT_TIMEOUT
-    return max(crossed, min(collection.begun, latest))
+    own = [crossed + threshold.grace_period, *(effect.until for effect in state.effects.get(supply, ()))]
+    if (pause := state.pauses.get(supply)) is not None:
+        own.append(pause.until)
+    return max(crossed, min(collection.begun, max(own) + MEASUREMENT_TIMEOUT))
