@@ -139,6 +139,22 @@ def test_the_amount_to_configure_is_above_the_hard_threshold_and_what_no_process
     assert smaller_soft_text(found).startswith("a soft threshold of at most 1.26Gi ")
 
 
+def test_no_threshold_is_proposed_of_which_the_check_would_warn() -> None:
+    """On a full node of 4 GiB 653Mi were proposed beside a hard threshold of 500Mi; `evictd check` wants 740Mi or more."""
+    mi = GI // 1024
+    found = replace(
+        for_soft(available=503 * mi),
+        levels=(("soft", 874 * mi), ("hard", 500 * mi)),
+        soft=GI,
+        capacity=4 * GI,
+        points=((-30.0, 503 * mi), (0.0, 503 * mi)),
+    )
+    assert hidden_from_soft(found) == 150 * mi
+    assert smaller_soft_text(found) == ""
+    enough = replace(found, available=600 * mi, points=((-30.0, 600 * mi), (0.0, 600 * mi)))
+    assert smaller_soft_text(enough).startswith("a soft threshold of at most 74")
+
+
 @pytest.mark.parametrize(
     "found",
     [

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from evictd.advice.soft import SOFT_GRACE
+from evictd.config.kernel_share import kernel_share
 from evictd.core.model.signal import WITH_REQUEST, Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import signal_of
@@ -131,12 +132,21 @@ def smaller_soft_text(found: Incident) -> str:
     if not found.for_soft or enough <= hard:
         return ""
     hidden = hidden_from_soft(found)
+    if enough + hidden <= hard + _busy_share(found):
+        return ""  # `evictd check` would warn of it: with more kernel memory the hard one acts first (SoftAfterHard)
     amount = signal_amount(enough + hidden, found.signal)
     had = "" if found.soft is None else f" (it was {signal_amount(found.soft, found.signal)})"
     less = f" ({amount} less what no process can allocate)" if hidden else ""
     left = f"{signal_amount(enough, found.signal)} or more was left{less}, and nothing grew any more"
     since = f" in the {seconds_text(still)} before" if still else ""
     return f"a soft threshold of at most {amount}{had}: {left}{since}"
+
+
+def _busy_share(found: Incident) -> int:
+    """Return the memory that processes cannot allocate on a busy node of this size; 0 where soft thresholds leave it out too."""
+    hidden = hidden_from_soft(found)
+    share = kernel_share(found.capacity or 0) if hidden else None
+    return hidden if share is None else max(hidden, share.busy)
 
 
 def longer_grace_text(found: Incident) -> str:
