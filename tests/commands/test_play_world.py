@@ -46,6 +46,26 @@ def test_a_dry_run_that_is_not_played_is_said(world: Path, capsys: pytest.Captur
     assert capsys.readouterr().out.count("Warning: `evictd.dryRun` is not played: ") == 1
 
 
+def test_settings_that_are_not_played_are_said_of_the_file_that_has_them(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`imageGCHighThresholdPercent: 80` was ignored without a word: a tuning was tried that no world plays."""
+    world.write_text(WORLD.replace("{evictionHard", "{imageGCHighThresholdPercent: 80, evictionHard"))
+    said = "Warning: `imageGCHighThresholdPercent` is not played"
+    assert main(["simulate", str(world), "--output", "json"]) == 0
+    assert any(each.startswith(said) for each in json.loads(capsys.readouterr().out)["conclusion"])
+    assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).count(said) == 1, "both sides have it"
+    other = tmp_path / "other.yaml"
+    other.write_text("apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\nreclaim: {keepImages: ['*']}\n")
+    assert main(["simulate", str(world), "--compare", str(other)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.count(said) == 1
+    assert out.count("Warning: `reclaim.keepImages` is not played") == 1
+    assert main(["simulate", str(world), "--config", str(other)]) == 0
+    assert said not in capsys.readouterr().out, "the given file replaces it"
+
+
 def test_policy_kubelet_plays_the_same_world(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", str(world), "--policy", "Kubelet", "--output", "json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -187,9 +187,9 @@ def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: s
     assert isinstance(story, WorldFile)
     for options, both in (({"config": file}, [ended]), ({"compare": file}, [EvictionMethod.DELETE, ended])):
         args = argparse.Namespace(**{"config": None, "policy": None, "compare": None} | options)
-        assert [world.api_server.termination for _, world, _ in world_sides(story, path, args)] == both
+        assert [world.api_server.termination for _, world, *_ in world_sides(story, path, args)] == both
     by_policy = argparse.Namespace(config=file, policy=None, compare=Path("kubelet"))
-    assert [world.api_server.termination for _, world, _ in world_sides(story, path, by_policy)] == [ended, ended]
+    assert [world.api_server.termination for _, world, *_ in world_sides(story, path, by_policy)] == [ended, ended]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_the_pid_limit_of_the_kubelet_bounds_the_pods_of_a_world(tmp_path: Path,
     story = read_story(path)
     assert isinstance(story, WorldFile)
     args = argparse.Namespace(config=None, policy=None, compare=file)
-    worlds = [world for _, world, _ in world_sides(story, path, args)]
+    worlds = [world for _, world, *_ in world_sides(story, path, args)]
     assert [each.pods[0].behaviours for each in worlds] == [
         (Grow(of=Usage.PROCESSES, rate=9, bound=each),) for each in (1023, bound)
     ]

@@ -26,7 +26,7 @@ from evictd.commands.inputs.no_file import is_directory, is_there, refuse_direct
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.config.flags import NO_FLAGS, Flags
-from evictd.config.settings import Settings
+from evictd.config.settings import EvictdConfiguration, KubeletConfiguration, Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.errors import InputError, did_you_mean, missing_package
@@ -35,6 +35,7 @@ from evictd.world.file import WorldFile, decode_world
 from evictd.world.model import World
 
 Story = Scenario | WorldFile
+Documents = tuple[KubeletConfiguration, EvictdConfiguration]
 
 MAX_BYTES = 32 << 20
 MAX_VALUES = 2_000_000
@@ -237,15 +238,24 @@ def compared_config(scenario: Story, path: Path, args: argparse.Namespace) -> tu
     return name, config
 
 
-def world_sides(file: WorldFile, path: Path, args: argparse.Namespace) -> list[tuple[str, World, EvictionConfig]]:
-    """Return name, world and configuration of each side that is played; raises `InputError`. A file is read once."""
+def world_sides(
+    file: WorldFile, path: Path, args: argparse.Namespace
+) -> list[tuple[str, World, EvictionConfig, Documents]]:
+    """Return name, world, configuration and its documents of each side; raises `InputError`. A file is read once."""
     given = _loaded(args.config)
     config = _scenario_config(file, path, args.policy, given)
-    sides = [(configuration_name(config, args), world_under(file, given), config)]
+    sides = [(configuration_name(config, args), world_under(file, given), config, _documents(file, given))]
     if args.compare is not None:
         name, other, config = _compared(file, path, args, given)
-        sides.append((name, world_under(file, other), config))
+        sides.append((name, world_under(file, other), config, _documents(file, other)))
     return sides
+
+
+def _documents(file: WorldFile, settings: Settings | None) -> Documents:
+    """Return the documents of the settings, or where there are none those of the file."""
+    if settings is None:
+        return decode_kubelet(file.config)[0], decode_evictd(file.evictd)[0]
+    return settings.kubelet, settings.evictd
 
 
 def _compared(

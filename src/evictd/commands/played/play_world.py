@@ -14,6 +14,7 @@ from evictd.codec.config.evictd_config import decode_evictd
 from evictd.codec.scenario import Scenario
 from evictd.codec.world_fields import ExpectFields
 from evictd.commands.inputs.source import (
+    Documents,
     compared_config,
     configuration_name,
     report_plot,
@@ -41,6 +42,7 @@ from evictd.render.simulation.worlds.outlook import (
     print_outlooks,
     with_played_on,
 )
+from evictd.render.simulation.worlds.unplayed import unplayed_texts
 from evictd.render.simulation.worlds.world_comparison import print_worlds, worlds_document
 from evictd.render.simulation.worlds.world_head import head_texts
 from evictd.render.simulation.worlds.world_outcome import PlayedWorld
@@ -62,7 +64,8 @@ from evictd.world.next_eviction import PlayedOn, goes_on, play_on
 def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCode:
     """Play a world under its configuration, and under that of `--compare`; status 1 if it is not as the world expects."""
     title = file.world.name or path.stem
-    sides = [_played(name, play(world, config), file.expect) for name, world, config in world_sides(file, path, args)]
+    to_play = world_sides(file, path, args)
+    sides = [_played(name, play(world, config), file.expect) for name, world, config, _ in to_play]
     own = scenario_config(file, path, argparse.Namespace(config=None, policy=None))
     sides = [
         replace(
@@ -71,9 +74,10 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
                 *pids_limit_texts(file.world, side.run),
                 *ownerless_texts(side.run),
                 *dropped_texts(own, side.run),
+                *unplayed,
             ),
         )
-        for side in sides
+        for side, unplayed in zip(sides, _unplayed([documents for *_, documents in to_play]), strict=True)
     ]
     given = args.config is not None or args.policy is not None
     sides[0] = replace(sides[0], by_another=given and bool(file.config or file.evictd))
@@ -93,6 +97,12 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
         sys.stderr.write(f"Journal written to {written}; read it by: evictd history {args.journal}\n")
     unmet = any(each.unmet for each in sides[0].expectations)
     return ExitCode.NO if unmet and not (file.expect is not None and file.expect.fails) else ExitCode.DONE
+
+
+def _unplayed(sides: Sequence[Documents]) -> list[list[str]]:
+    """Return what is written of the settings of each side that are not played; what both would say, the first one says."""
+    texts = [[*unplayed_texts(documents)] for documents in sides]
+    return [texts[0], *([] if each == texts[0] else each for each in texts[1:])]
 
 
 def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> ExitCode:
