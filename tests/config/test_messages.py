@@ -16,6 +16,11 @@ EVICTD = "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
         (KUBELET + "evictionHard: {memory.available: 10}", '"10" alone is 10 bytes'),
         (KUBELET + "evictionMinimumReclaim: {nodefs.available: 10}", 'such as "10Mi" or "10%"'),
         (KUBELET + "evictionHard: {memory.available: 500}", 'such as "500Mi"; "500" alone is 500 bytes'),
+        (
+            KUBELET + "evictionHard: {imagefs.available: 0.15}",
+            'write a percentage, such as "15%"; "0.15" is less than one',
+        ),
+        (KUBELET + "evictionHard: {nodefs.inodesFree: 0.05}", 'such as "5%"'),
         (KUBELET + "evictionHard: {pid.available: 1000}", 'write it in quotes, as in "1000"'),
         (KUBELET + "evictionPressureTransitionPeriod: 90", "with its unit, such as 90s"),
         (KUBELET + 'evictionPressureTransitionPeriod: "90"', "with its unit, such as 90s"),
@@ -55,3 +60,8 @@ def test_bytes_without_a_unit_are_warned_of(capsys: pytest.CaptureFixture[str]) 
     main(["check", "--eviction-hard", "memory.available<10"])
     shown = " ".join(capsys.readouterr().out.split())
     assert "10 is 10 bytes: it is not met before the node stops working; write its unit, such as 10Mi" in shown
+
+
+def test_a_share_without_a_percent_sign_is_asked_for_as_a_percentage(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", "--eviction-hard", "imagefs.available<0.15"])
+    assert "write its unit, such as 150Mi, or a percentage such as 15%" in " ".join(capsys.readouterr().out.split())

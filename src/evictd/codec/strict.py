@@ -349,16 +349,19 @@ def _text_remedy(_kind: Any, value: object) -> str:
 
 _WHOLE = 100
 """The most percent that a threshold can have."""
+_THRESHOLDS = ("evictionHard[", "evictionSoft[", "evictionMinimumReclaim[")
 
 
 def _number_remedy(path: str, value: object) -> str:
     """Suggest what a bare number in a map of texts was meant as: in quotes alone it would be bytes, or no duration."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     number = _text(value)
-    if path.startswith("evictionSoftGracePeriod["):
+    if path.startswith(_THRESHOLDS) and 0 < value < 1:
+        return f'write a percentage, such as "{value * _WHOLE:.6g}%"; "{number}" is less than one'
+    if isinstance(value, int) and path.startswith("evictionSoftGracePeriod["):
         return duration_remedy(number)
-    if path.startswith("eviction") and path.endswith(".available]") and not path.endswith("[pid.available]"):
+    if path.startswith(_THRESHOLDS) and path.endswith(".available]") and not path.endswith("[pid.available]"):
         percent = f' or "{number}%"' if value <= _WHOLE else ""
         return f'write it with its unit, such as "{number}Mi"{percent}; "{number}" alone is {number} bytes'
     return ""
@@ -381,8 +384,7 @@ _OF_CPU: _Read = (_read_cpu, _custom_remedy)
 def _noun(value: object) -> str:
     nouns: dict[type, str] = {
         bool: "a truth value",
-        int: "a number",
-        float: "a number",
+        **dict.fromkeys((int, float), "a number"),
         str: "a text",
         list: "a list",
         dict: "a map",

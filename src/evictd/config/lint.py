@@ -213,13 +213,18 @@ def without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
             and quantity < _LEAST
             and threshold.origin is not Origin.DERIVED
         ):
-            amount = "less than a byte" if quantity < of_bytes(1) else f"{quantity.value()} bytes"
-            number = str(quantity).removesuffix("m") if quantity < of_bytes(1) else quantity.value()
+            below_one = quantity < of_bytes(1)
+            amount = "less than a byte" if below_one else f"{quantity.value()} bytes"
+            number = str(quantity).removesuffix("m") if below_one else quantity.value()
+            share = (
+                quantity.nano / of_bytes(1).nano
+            )  # "0.15" was meant as one; 500m hardly, as a half is no sensible threshold
+            percent = f" such as {100 * share:.6g}%" if share * _HALF < 1 else ""
             yield LintFinding(
                 lint=Lint.WITHOUT_UNIT,
                 signal=threshold.signal,
                 message=f"{quantity} is {amount}: it is not met before the node stops working",
-                remedy=f"write its unit, such as {number}Mi, or a percentage",
+                remedy=f"write its unit, such as {number}Mi, or a percentage{percent}",
             )
 
 
