@@ -65,3 +65,14 @@ def test_bytes_without_a_unit_are_warned_of(capsys: pytest.CaptureFixture[str]) 
 def test_a_share_without_a_percent_sign_is_asked_for_as_a_percentage(capsys: pytest.CaptureFixture[str]) -> None:
     main(["check", "--eviction-hard", "imagefs.available<0.15"])
     assert "write its unit, such as 150Mi, or a percentage such as 15%" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("graces", ["{memory.available: 90}", "90s"])
+def test_a_grace_period_that_cannot_be_read_is_not_reported_as_missing(
+    graces: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(KUBELET + f"evictionSoft: {{memory.available: 1Gi}}\nevictionSoftGracePeriod: {graces}\n")
+    assert main(["check", str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "line 4: evictionSoftGracePeriod" in line

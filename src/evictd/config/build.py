@@ -55,6 +55,7 @@ def settings(layers: Layers, flags: Flags) -> Settings:
         policy=evictd.decision_policy,
         hard_origins={} if "eviction_hard" in flags.kubelet else layers.hard_origins,
         ignore_allocatable=flags.ignore_allocatable,
+        read_faults=kubelet_problems,
     )
     newer = [problem for problem in kubelet_problems if is_unknown_to_us(problem)]
     kubelet_problems = [problem for problem in kubelet_problems if problem not in newer]

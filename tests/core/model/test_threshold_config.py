@@ -137,6 +137,11 @@ def test_a_soft_threshold_needs_a_grace_period() -> None:
     assert faults(soft={"pid.available": "5"}) == [("evictionSoft[pid.available]", wrong)]
 
 
+@pytest.mark.parametrize("unread", ["evictionSoftGracePeriod", "evictionSoftGracePeriod[pid.available]"])
+def test_a_grace_period_that_could_not_be_read_is_not_missing(unread: str) -> None:
+    assert faults(soft={"pid.available": "5"}, unread=[unread]) == []
+
+
 @pytest.mark.parametrize(
     ("value", "wrong"),
     [

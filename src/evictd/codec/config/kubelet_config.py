@@ -5,7 +5,7 @@ default thresholds) and parses the thresholds. All faults are reported together.
 checks.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -34,7 +34,7 @@ def eviction_config(fields: Mapping[str, object], *, policy: Policy) -> Eviction
     config, problems = decode_kubelet(fields)
     hard, origins = default_eviction_hard(fields)
     config = msgspec.structs.replace(config, eviction_hard=_texts(hard))
-    eviction, more = build_eviction_config(config, policy=policy, hard_origins=origins)
+    eviction, more = build_eviction_config(config, policy=policy, hard_origins=origins, read_faults=problems)
     if problems := [*problems, *more]:
         raise InputError(tuple(str(problem) for problem in problems))
     return eviction
@@ -83,10 +83,12 @@ def build_eviction_config(
     policy: Policy,
     hard_origins: Mapping[str, Origin],
     ignore_allocatable: bool = False,
+    read_faults: Collection[ConfigProblem] = (),
 ) -> tuple[EvictionConfig, list[ConfigProblem]]:
     """Build the core's configuration, and list the faults of the eviction maps.
 
     `ignore_allocatable` is `--experimental-allocatable-ignore-eviction`: no threshold on allocatableMemory.available is added.
+    What one of `read_faults` is about is not reported as missing as well.
     """
     hidden = {NODE_ALLOCATABLE_ENFORCEMENT_KEY} if ignore_allocatable else set()
     maps = ThresholdMaps(
@@ -95,6 +97,7 @@ def build_eviction_config(
         soft_grace_period=config.eviction_soft_grace_period,
         minimum_reclaim=config.eviction_minimum_reclaim,
         hard_origins=hard_origins,
+        unread=[problem.path for problem in read_faults],
     )
     enforced = [key for key in config.enforce_node_allocatable if key not in hidden]
     thresholds, problems = parse_threshold_config(maps, enforce_node_allocatable=enforced)

@@ -56,6 +56,8 @@ class ThresholdMaps:
     minimum_reclaim: Mapping[str, str] = field(default_factory=dict)
     hard_origins: Mapping[str, Origin] = field(default_factory=dict)
     """By signal; a signal that is not listed was set by the user."""
+    unread: Collection[str] = ()
+    """Paths of fields or entries that are written but could not be read, which is reported elsewhere."""
 
 
 def parse_threshold_config(
@@ -91,13 +93,14 @@ def _with_grace(
     threshold: Threshold, graces: Mapping[Signal, int | None], maps: ThresholdMaps, problems: list[ConfigProblem]
 ) -> Threshold:
     signal = threshold.signal
-    if signal not in graces:
+    entry = f"{GRACE}[{signal.value}]"
+    if signal not in graces and GRACE not in maps.unread and entry not in maps.unread:
         problems.append(
             ConfigProblem(
                 path=f"{SOFT}[{signal.value}]",
                 value=maps.soft[signal.value],
                 wrong=f"grace period must be specified for the soft eviction threshold {signal.value}",
-                remedy=f"add {GRACE}[{signal.value}], such as 1m30s",
+                remedy=f"add {entry}, such as 1m30s",
             )
         )
     return replace(threshold, grace_period=graces.get(signal) or 0)
