@@ -76,3 +76,17 @@ def test_a_grace_period_that_cannot_be_read_is_not_reported_as_missing(
     assert main(["check", str(path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "line 4: evictionSoftGracePeriod" in line
+
+
+def test_an_amount_without_unit_is_named_beside_another_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        KUBELET + "evictionHard:\n  memory.available: 500m\n  nodefs.available: 90%\n  imagefs.available: 0.15\n"
+    )
+    assert main(["check", str(path)]) == 2
+    memory, nodefs, imagefs = capsys.readouterr().err.splitlines()
+    assert "line 4: evictionHard[memory.available]: 500m is less than a byte" in memory
+    assert "line 5: evictionHard[nodefs.available]: 90% is above half of the capacity" in nodefs
+    assert "line 6: evictionHard[imagefs.available]: 0.15: is a number" in imagefs

@@ -28,12 +28,14 @@ from evictd.codec.config.pressure_fields import stall_thresholds, swap_threshold
 from evictd.config.flags import Flags
 from evictd.config.layers import Layers
 from evictd.config.lines import field_lines, with_line
+from evictd.config.lint import lint
+from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
-from evictd.core.model.threshold_config import HARD
+from evictd.core.model.threshold_config import HARD, SOFT
 from evictd.core.units.duration import HOUR, format_duration
 from evictd.errors import InputError, most_similar
 
@@ -62,6 +64,8 @@ def settings(layers: Layers, flags: Flags) -> Settings:
     gate = evictd.kubernetes_version is KubernetesVersion.AUTO or defaults_of(evictd.kubernetes_version).memory_qos
     faults = validate(kubelet, memory_qos=gate)
     problems = [*kubelet_problems, *threshold_problems, *faults, *evictd_problems, *validate_evictd(evictd)]
+    if problems:
+        problems += _meant_otherwise(kubelet, eviction)
     _refuse(problems, layers, flags)
     update_was_set = read.node_status_update_frequency != 0 and "nodeStatusUpdateFrequency" in layers.kubelet
     report = report_frequency(kubelet, update_was_set=update_was_set or "node_status_update_frequency" in flags.kubelet)
@@ -121,6 +125,16 @@ def _refuse(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> 
     lines = [*layers.problems, *lines, *(str(problem) for problem in flags.problems)]
     if lines:
         raise InputError(tuple(lines))
+
+
+def _meant_otherwise(kubelet: KubeletConfiguration, eviction: EvictionConfig) -> Iterator[ConfigProblem]:
+    """Yield the thresholds beside a fault that `evictd check` would call an error once that fault is mended."""
+    for each in eviction.thresholds:
+        hard = each.signal.value in (kubelet.eviction_hard or {}) and each.hard
+        for found in lint([each], Surroundings()) if each.origin is not Origin.DERIVED else ():
+            if found.severity is Severity.ERROR:
+                path = f"{HARD if hard else SOFT}[{each.signal.value}]"
+                yield ConfigProblem(path=path, wrong=found.message, remedy=found.remedy)
 
 
 def _located(problems: Sequence[ConfigProblem], layers: Layers, flags: Flags) -> list[tuple[str, ConfigProblem]]:
