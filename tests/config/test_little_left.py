@@ -35,6 +35,7 @@ def test_the_kubelets_default_is_named_on_a_large_node() -> None:
     ("hard", "soft", "memory"),
     [
         ("500Mi", "", "23.5Gi"),
+        ("500m", "", "23.5Gi"),
         ("5%", "", "23.5Gi"),
         ("150Mi", "500Mi", "23.5Gi"),
         ("100Mi", "", "2Gi"),

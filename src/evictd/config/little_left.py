@@ -24,8 +24,8 @@ def little_left(thresholds: Sequence[Threshold], around: Surroundings) -> Iterat
     if capacity is None or capacity < _LARGE:
         return
     highest = highest_limit(thresholds, signal, around)
-    if highest is None or highest >= _ADVISED:
-        return
+    if highest is None or highest >= _ADVISED or highest < of_bytes(_MI):
+        return  # of a few bytes `AmountWithoutUnit` says more
     yield LintFinding(
         lint=Lint.LITTLE_MEMORY_LEFT,
         signal=signal,
