@@ -239,6 +239,40 @@ def test_a_minimum_reclaim_that_evicts_pod_after_pod(reclaim: str, found: bool) 
     assert [one.lint for one in errors(maps)] == [Lint.RECLAIM_TOO_LARGE] * found
 
 
+@pytest.mark.parametrize(
+    ("reclaim", "available", "found"),
+    [("30Gi", "35Gi", True), ("30Gi", "45Gi", False), ("9Gi", "15Gi", False), ("30Gi", "8Gi", False)],
+)
+def test_a_minimum_reclaim_beyond_what_is_left_now(reclaim: str, available: str, found: bool) -> None:
+    """One that is no larger than its threshold is usual on a node that is nearly full; a met threshold is said instead."""
+    maps = ThresholdMaps(hard={"nodefs.available": "10Gi"}, minimum_reclaim={"nodefs.available": reclaim})
+    around = Surroundings(
+        capacities={Signal.NODEFS_AVAILABLE: of_bytes(100 * GIB)},
+        available={Signal.NODEFS_AVAILABLE: parse_quantity(available)},
+    )
+    findings = [
+        one for one in lint(parse_threshold_config(maps)[0], around) if one.lint is Lint.RECLAIM_ABOVE_AVAILABLE
+    ]
+    assert [one.severity for one in findings] == [Severity.WARNING] * found
+
+
+@pytest.mark.parametrize(
+    ("signal", "period", "found"),
+    [
+        ("memory.available", "90m", True),
+        ("memory.available", "30m", True),
+        ("memory.available", "29m", False),
+        ("memory.available", "25h", False),
+        ("nodefs.available", "90m", False),
+    ],
+)
+def test_a_grace_period_of_memory_of_half_an_hour_is_a_note(signal: str, period: str, found: bool) -> None:
+    """One over a day has a warning of its own."""
+    maps = ThresholdMaps(hard=COMPLETE, soft={signal: "20%"}, soft_grace_period={signal: period})
+    findings = lint(parse_threshold_config(maps)[0], Surroundings())
+    assert [(one.lint, one.severity) for one in findings] == [(Lint.LONG_MEMORY_GRACE, Severity.NOTE)] * found
+
+
 def test_what_is_not_known_of_the_node_is_no_error() -> None:
     thresholds, _ = parse_threshold_config(
         ThresholdMaps(hard={"memory.available": "5000Gi", "nodefs.available": "45%"})

@@ -18,11 +18,13 @@ from evictd.config.soft_after_hard import soft_after_hard
 from evictd.core.model.config import MemoryFormula
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Filesystem, Resource, Signal, Unit
 from evictd.core.model.threshold import Operator, Origin, Threshold
-from evictd.core.units.duration import format_duration
+from evictd.core.units.duration import HOUR, MINUTE, format_duration
 from evictd.core.units.quantity import Quantity, of_bytes, of_count
 
 _LEAST = of_bytes(2**20)
 """A smaller amount was most likely meant in another unit."""
+_LONG_GRACE = 30 * MINUTE
+"""A grace period of memory from which on seconds were probably meant."""
 _HALF = 2
 """A threshold above one half of the capacity evicts while most of it is unused."""
 
@@ -38,6 +40,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *memory_never_met(active, surroundings),
         *kubelet_never_acts(active, surroundings),
         *little_left(active, surroundings),
+        *_long_memory_grace(active),
         *_no_memory_threshold(active),
         *_no_pid_threshold(active),
         *_pid_threshold_never_met(active, surroundings),
@@ -123,6 +126,21 @@ def _below_low_watermark(thresholds: Sequence[Threshold], around: Surroundings) 
                     "stalls or kills before evictd acts"
                 ),
                 remedy="raise the threshold, or lower vm.min_free_kbytes",
+            )
+
+
+def _long_memory_grace(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
+    """Find grace periods in which memory that grows has ended; of one over a day the configuration itself warns."""
+    for threshold in thresholds:
+        if threshold.signal in MEMORY_SIGNALS and _LONG_GRACE <= threshold.grace_period <= 24 * HOUR:
+            yield LintFinding(
+                lint=Lint.LONG_MEMORY_GRACE,
+                signal=threshold.signal,
+                message=(
+                    f"the soft threshold {threshold.value} must be met for {format_duration(threshold.grace_period)} before a "
+                    "pod is evicted"
+                ),
+                remedy="if seconds were meant, set evictionSoftGracePeriod to minutes, such as 1m30s",
             )
 
 
@@ -241,7 +259,7 @@ def _lethal(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[L
             continue
         yield from _limit(threshold, limit, capacity, around.available.get(threshold.signal))
         if limit is not None and capacity is not None:
-            yield from _min_reclaim(threshold, limit, capacity)
+            yield from _min_reclaim(threshold, limit, capacity, around.available.get(threshold.signal))
 
 
 def _limit(
@@ -276,10 +294,13 @@ def _limit(
         )
 
 
-def _min_reclaim(threshold: Threshold, limit: Quantity, capacity: Quantity) -> Iterator[LintFinding]:
+def _min_reclaim(
+    threshold: Threshold, limit: Quantity, capacity: Quantity, available: Quantity | None
+) -> Iterator[LintFinding]:
     if threshold.min_reclaim is None:
         return
-    target = limit + threshold.min_reclaim.resolve(capacity)
+    more = threshold.min_reclaim.resolve(capacity)
+    target = limit + more
     if target.nano * _HALF > capacity.nano >= limit.nano * _HALF:
         wanted, whole = amount_on(target, threshold.signal), amount_on(capacity, threshold.signal)
         yield LintFinding(
@@ -288,6 +309,18 @@ def _min_reclaim(threshold: Threshold, limit: Quantity, capacity: Quantity) -> I
             message=(
                 f"with evictionMinimumReclaim {wanted} must be left, above half of the capacity of {whole}: once the threshold "
                 "is met, pod after pod is evicted"
+            ),
+            remedy="lower evictionMinimumReclaim",
+        )
+    # A reclaim no larger than the threshold is usual, also on a node that is nearly full.
+    elif available is not None and limit < available < target and more > limit:
+        wanted, left = amount_on(target, threshold.signal), amount_on(available, threshold.signal)
+        yield LintFinding(
+            lint=Lint.RECLAIM_ABOVE_AVAILABLE,
+            signal=threshold.signal,
+            message=(
+                f"with evictionMinimumReclaim {wanted} must be left, more than the {left} available now: once the threshold is "
+                "met, pods are evicted that fit on the node today"
             ),
             remedy="lower evictionMinimumReclaim",
         )

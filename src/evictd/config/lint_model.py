@@ -18,9 +18,9 @@ class Lint(Enum):
     """Kind of a finding; the value is its name in the output."""
 
     FILE_UNREADABLE = "FileUnreadable"
-    """A file that the configuration names (`cluster.kubeconfig`, `hooks`) is not on this machine, or cannot be read there."""
+    """A file of the configuration (`cluster.kubeconfig`, `hooks`) is not on this machine, or cannot be read."""
     RUNTIME_MISSING = "RuntimeMissing"
-    """The socket of the container runtime is not on this machine; on a machine that is no node that is as it should be."""
+    """The socket of the container runtime is not on this machine; right on a machine that is no node."""
     RUNTIME_UNAVAILABLE = "RuntimeUnavailable"
     """The container runtime on this machine does not answer, or not to this user."""
     FIELD_MISSPELT = "FieldMisspelt"
@@ -34,7 +34,9 @@ class Lint(Enum):
     BELOW_LOW_WATERMARK = "BelowLowWatermark"
     """A memory threshold is not above the kernel's low watermark (/proc/zoneinfo): the kernel stalls or kills first."""
     LITTLE_MEMORY_LEFT = "LittleMemoryLeft"
-    """From 4 GiB on: no threshold on memory, hard or soft, is 500Mi or more, so there is little time to act."""
+    """From 4 GiB on: no threshold on memory is 500Mi or more, so there is little time to act."""
+    LONG_MEMORY_GRACE = "LongMemoryGrace"
+    """A soft memory threshold has a grace period of 30 minutes or more."""
     NO_MEMORY_THRESHOLD = "NoMemoryThreshold"
     """There is no threshold on memory: the OOM killer chooses when it ends."""
     NO_PID_THRESHOLD = "NoPIDThreshold"
@@ -63,6 +65,8 @@ class Lint(Enum):
     """A threshold is above half of the capacity."""
     RECLAIM_TOO_LARGE = "MinimumReclaimTooLarge"
     """A threshold and its minimum reclaim together are above half of the capacity."""
+    RECLAIM_ABOVE_AVAILABLE = "MinimumReclaimAboveAvailable"
+    """A minimum reclaim is above its threshold, and both together above what is available now."""
 
 
 class Severity(Enum):
@@ -85,6 +89,7 @@ _SEVERITIES = {
     Lint.RECLAIM_TOO_LARGE: Severity.ERROR,
     Lint.RUNTIME_MISSING: Severity.NOTE,
     Lint.LITTLE_MEMORY_LEFT: Severity.NOTE,
+    Lint.LONG_MEMORY_GRACE: Severity.NOTE,
 }
 """Of the kinds that are no warning."""
 
