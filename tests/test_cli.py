@@ -203,7 +203,7 @@ def test_a_wrong_configuration_has_no_traceback(tmp_path: Path, capsys: pytest.C
     assert main(["check", str(path)]) == ExitCode.USAGE
     twice, unknown = capsys.readouterr().err.splitlines()
     assert twice.startswith(f"evictd: {path}: line 2: kind: ")
-    assert unknown.startswith(f"evictd: {path}: kind: ")
+    assert unknown.startswith(f"evictd: {path}: line 2: kind: ")
 
 
 def test_a_fault_is_folded_at_the_width_of_the_terminal_with_commands_whole() -> None:

@@ -151,22 +151,47 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("kind: X\n", 'kind: "X": unknown kind; give KubeletConfiguration or EvictdConfiguration'),
+        ("kind: X\n", 'line 1: kind: "X": unknown kind; give KubeletConfiguration or EvictdConfiguration'),
         (
             "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfig\n",
-            'kind: "KubeletConfig": unknown kind; did you mean KubeletConfiguration?',
+            'line 2: kind: "KubeletConfig": unknown kind; did you mean KubeletConfiguration?',
         ),
-        ("kind: scenario\n", 'kind: "scenario": unknown kind; `evictd simulate` reads a scenario'),
-        ("kind: World\n", 'kind: "World": unknown kind; `evictd simulate` reads a world'),
+        ("kind: scenario\n", 'line 1: kind: "scenario": unknown kind; `evictd simulate` reads a scenario'),
+        ("kind: World\n", 'line 1: kind: "World": unknown kind; `evictd simulate` reads a world'),
         (
             "kind: Advice\n",
-            'kind: "Advice": unknown kind; `evictd advise --output yaml` writes a configuration',
+            'line 1: kind: "Advice": unknown kind; `evictd advise --output yaml` writes a configuration',
         ),
         ("a: 1\n", "kind: is missing; give KubeletConfiguration or EvictdConfiguration"),
+        (
+            "evictionHard: {pid.available: '1'}\n",
+            (
+                "line 1: evictionHard: is a field of KubeletConfiguration, but its document has no apiVersion and no kind; begin "
+                "the document with the lines `apiVersion: kubelet.config.k8s.io/v1beta1` and `kind: KubeletConfiguration`"
+            ),
+        ),
+        (
+            "apiVersion: evictd.io/v1alpha1\ndryRun: true\n",
+            (
+                "line 2: dryRun: is a field of EvictdConfiguration, but its document has no kind; begin the document with "
+                "`kind: EvictdConfiguration`"
+            ),
+        ),
+        (
+            KUBELET + "---\nevictionHard: {}\n",
+            (
+                "line 4: evictionHard: is a field of KubeletConfiguration, but its document has no apiVersion and no kind; begin "
+                "the document with the lines `apiVersion: kubelet.config.k8s.io/v1beta1` and `kind: KubeletConfiguration`"
+            ),
+        ),
+        (
+            "  a: 1\n  b: 2 # c\n  ---\n  c: 3\n",
+            "line 3: --- is indented, so it does not separate two documents; remove the spaces before it",
+        ),
         ("kind: KubeletConfiguration\n", "apiVersion: is missing; give kubelet.config.k8s.io/v1beta1"),
         (
             "kind: EvictdConfiguration\napiVersion: evictd.io/v1\n",
-            'apiVersion: "evictd.io/v1": is not the version of EvictdConfiguration; give evictd.io/v1alpha1',
+            'line 2: apiVersion: "evictd.io/v1": is not the version of EvictdConfiguration; give evictd.io/v1alpha1',
         ),
         ("- a\n", "the document: ['a']: is not a map of fields; begin it with apiVersion and kind"),
         (KUBELET + "maxPods: 1\nmaxPods: 2\n", "line 4: maxPods: appears twice; keep one of them"),

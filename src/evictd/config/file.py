@@ -6,6 +6,7 @@ plain ones, duplicate keys and keys that are not texts are faults. Each fault is
 
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ _DENIED = "let this user read it, or use sudo"
 _TAG = "tag:yaml.org,2002:"
 _TEXT_TAGS = {_TAG + name for name in ("str", "timestamp", "merge", "value")}
 _SCALAR_TAGS = {_TAG + name for name in ("bool", "int", "float", "null")}
+_INDENTED_SEPARATOR = re.compile(r"[ \t]+---(\s|$)")
 _WORDS = frozenset({"yes", "no", "on", "off"})
 
 
@@ -151,7 +153,12 @@ def _yaml_fault(error: yaml.MarkedYAMLError, text: str) -> str:
     problem, mark = error.problem or "is no YAML", error.problem_mark
     if mark is None or mark.line is None:
         return problem
-    line = text.split("\n")[mark.line : mark.line + 1]
+    lines = text.split("\n")
+    # A parser complains of the line below one that it read as the rest of a value.
+    for number in range(mark.line, max(mark.line - 2, -1), -1):
+        if lines[number : number + 1] and _INDENTED_SEPARATOR.match(lines[number]):
+            return f"line {number + 1}: --- is indented, so it does not separate two documents; remove the spaces before it"
+    line = lines[mark.line : mark.line + 1]
     tab = any("\t" in one[: mark.column + 1] for one in line)
     remedy = "indent with spaces, not tabs" if tab else "check the indentation and the quotes"
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" + ("" if ";" in problem else f"; {remedy}")
@@ -276,7 +283,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     if path is not None:
         name = shown_path(path)
         texts[name] = read_text(path)
-        layers = main_layers(*parse_documents(texts[name], name), name)
+        layers = main_layers(*parse_documents(texts[name], name), name, text=texts[name])
     for drop_in_path in drop_ins(flags.config_dir) if flags.config_dir is not None else []:
         name = str(drop_in_path)
         texts[name] = read_text(drop_in_path)

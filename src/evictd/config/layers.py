@@ -7,14 +7,24 @@ patch, so that a drop-in's `evictionHard` adds to the defaulted map, and `evicti
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
+import msgspec
+
 from evictd.codec.config import evictd_config, kubelet_fields
 from evictd.codec.config.kubelet_config import default_eviction_hard
+from evictd.config.lines import field_lines, with_line
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.threshold import Origin
 from evictd.errors import did_you_mean
 
 _KINDS = {kubelet_fields.KIND: kubelet_fields.API_VERSION, evictd_config.KIND: evictd_config.API_VERSION}
+_FIELDS = {
+    kind: frozenset(field.encode_name for field in msgspec.structs.fields(cls))
+    for kind, cls in (
+        (kubelet_fields.KIND, kubelet_fields.KubeletConfiguration),
+        (evictd_config.KIND, evictd_config.EvictdConfiguration),
+    )
+}
 _CONFIGZ = "kubeletconfig"
 _OTHER_KINDS = {
     "scenario": "`evictd simulate` reads a scenario",
@@ -46,8 +56,8 @@ class Layers:
     """Faults of the documents themselves, each with its file."""
 
 
-def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], name: str) -> Layers:
-    """Sort the documents of the main file by kind, and add the default thresholds.
+def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], name: str, *, text: str = "") -> Layers:
+    """Sort the documents of the main file by kind, and add the default thresholds. In `text` the lines of faults are found.
 
     A file without a document is a fault, as in the kubelet ("kubelet config file was empty"): it was truncated.
     """
@@ -56,7 +66,8 @@ def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], 
         remedy = "write a document, or start without --config"
         more = [ConfigProblem(path="the file", wrong="is empty", remedy=remedy)]
     kinds = frozenset(kubelet_fields.KIND if kind == _CONFIGZ else kind for kind in by_kind)
-    all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *more))
+    lines = field_lines(text) if more else {}
+    all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *(with_line(each, lines) for each in more)))
     evictd = by_kind.get(evictd_config.KIND, {})
     if _CONFIGZ in by_kind:  # the effective configuration, without empty fields: no map means no thresholds
         effective = {"enforceNodeAllocatable": [], **by_kind[_CONFIGZ]}
@@ -120,13 +131,33 @@ def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[Confi
             kind, fields = _CONFIGZ, inner
         else:
             kind, fields = str(document.get("kind", "")), document
-            problems += _kind_problems(document)
+            meant = _kind_of_fields(document) if "kind" not in document else ""
+            problems += [_without_header(document, meant)] if meant else _kind_problems(document)
+            if meant and not any(isinstance(each, Mapping) and each.get("kind") == meant for each in documents):
+                kind = meant  # so that its other faults are reported with this one
         if kind in by_kind:
             problems.append(
                 ConfigProblem(path=path, value=shown(kind), wrong="appears twice", remedy="keep one of them")
             )
         by_kind[kind] = fields
     return by_kind, problems
+
+
+def _kind_of_fields(document: Fields) -> str:
+    """Return the kind that has a field of this document, of several the kubelet's; empty if none has."""
+    return next((kind for kind, names in _FIELDS.items() if not names.isdisjoint(document)), "")
+
+
+def _without_header(document: Fields, kind: str) -> ConfigProblem:
+    """Return that the document has no kind, at its first field of that kind, with the lines to add."""
+    first = next(name for name in document if name in _FIELDS[kind])
+    header = {"apiVersion": _KINDS[kind], "kind": kind}
+    missing = [name for name in header if document.get(name) != header[name]]
+    lines = " and ".join(f"`{name}: {header[name]}`" for name in missing)
+    wrong = f"is a field of {kind}, but its document has no {' and no '.join(missing)}"
+    return ConfigProblem(
+        path=first, wrong=wrong, remedy=f"begin the document with {'the lines ' * (len(missing) > 1)}{lines}"
+    )
 
 
 def _kind_problems(document: Fields) -> Iterator[ConfigProblem]:
