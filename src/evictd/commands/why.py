@@ -126,6 +126,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         left_to_do="" if own or found is None else _left_to_do(found, no_action),
         asked=asked,
         journal=clean(shlex.join(map(str, args.journal))),
+        journal_read=records is not None,
     )
     if not isinstance(answers, tuple):
         return known

@@ -117,6 +117,13 @@ def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:
     assert "already below its soft threshold 2Gi, and default/hog would have to go first, or be skipped" in said
 
 
+def test_a_journal_without_pods_was_read_nevertheless() -> None:
+    """Beside a daemon without a container runtime its journal was named as read, and then as not read."""
+    unknown = replace(ask("default/nothing"), events=(), journal_read=True)
+    assert "the journal has no event of it" in text(unknown)
+    assert "no journal was read" in text(replace(unknown, journal_read=False))
+
+
 def remembered(what: str) -> PodWhy:
     """The daemon answers a user who may not read the journal."""
     seen = play([6 * GI, GI // 2, 6 * GI], gone_at=2)

@@ -64,6 +64,8 @@ class PodWhy:
     """Whether the daemon was asked: a journal that is named may be another node's."""
     journal: str = ""
     """The journals that were named, as a shell takes them."""
+    journal_read: bool = False
+    """Whether a journal was read, also one without a pod."""
     unreadable: str = ""
     """Why the journal could not be read; then the daemon's last decisions tell what happened."""
 
@@ -210,7 +212,7 @@ def _now(why: PodWhy, status: Plain) -> Iterator[str]:
     """Write what the daemon says of the pod."""
     unknown = status["pods"] is None
     if not why.known:
-        known = "the journal has no event of it" if why.pods else "no journal was read"
+        known = "the journal has no event of it" if why.journal_read or why.pods else "no journal was read"
         journal = "the journal could not be read" if why.unreadable else known
         absent = f"{why.pod} is not an active pod of this node"
         active = f"whether {why.pod} is active is unknown: {_BLIND}" if unknown else absent
