@@ -180,6 +180,10 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     print_replayed([one], console, other=True)
     print_victims([one], console, other=True)
     lines = out.getvalue().splitlines()
+    assert any(
+        line.startswith("1 entry, ") and line.endswith(", but a threshold would have been met earlier")
+        for line in lines
+    )
     assert "No victim differs in the recorded readings: default/hog." in lines
     earlier = "would have been met at least 1m30s before the eviction of default/hog at 2026-01-01T00:00:00Z"
     assert (

@@ -335,8 +335,9 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     only = [(measured, "what is measured"), (reasons, "the threshold and the amounts that are the reason")]
     parts = [f"{'that' if count == 1 == len(different) else count} only in {what}" for count, what in only if count]
     alone = f" ({', '.join(parts)})" if parts else ""
-    verdict = f"{entries}, {len(different)} {would} decided differently{alone}"
-    to.print(verdict, style="bold yellow" if different else "bold green")
+    earlier = ", but a threshold would have been met earlier" if _earlier_text(replayed) else ""
+    verdict = f"{entries}, {len(different)} {would} decided differently{alone}{earlier}"
+    to.print(verdict, style="bold yellow" if different or earlier else "bold green")
     if kept := [one.formula.value for one in replayed if one.formula is not None]:
         text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "
         print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
