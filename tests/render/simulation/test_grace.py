@@ -45,7 +45,7 @@ def test_a_higher_soft_threshold_that_is_named_would_have_acted_first() -> None:
         run = play(story, config(hard=dict(HARD), soft={"memory.available": (soft, "90s")}))
         return "".join(grace_texts(run, account_of(run)))
 
-    assert " or a threshold of 1.5Gi it would have evicted default/hog first." in text("1Gi")
+    assert " or a threshold of at least 1.5Gi it would have evicted default/hog first." in text("1Gi")
     assert text("1.5Gi") == ""
 
 

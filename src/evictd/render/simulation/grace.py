@@ -55,7 +55,7 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
             played = _played_with(run, each.threshold, higher, until=run.world.duration)
             if _loses_no_more(account_of(played), account):
                 amount = signal_amount(enough, hard.signal)
-                ways[f"a threshold of {amount}"] = _first_soft(played, hard.signal, cycle.at)
+                ways[f"a threshold of at least {amount}"] = _first_soft(played, hard.signal, cycle.at)
         would = _would_texts(ways, account)
         return f"{met} when {hard} acted{': ' if would else ''}{'; '.join(would)}."
     return ""
