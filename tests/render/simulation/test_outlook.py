@@ -75,7 +75,9 @@ def test_a_signal_that_falls_at_the_end_and_has_risen_again_before_has_its_rate(
     assert f"4Gi left, and it does not come nearer: {text}" in outlook_text(outlook)
     out = io.StringIO()
     print_outlooks([outlook], make_console(out, 300), lead="")
-    assert "over the last quarter of the time no threshold came nearer; next pod for each" in out.getvalue()
+    assert (
+        "over the last quarter of the time, as a whole, no threshold came nearer; next pod for each" in out.getvalue()
+    )
     assert f"4Gi left ({text} its threshold); next is default/hog" in out.getvalue()
     assert outlooks(cycles("5Gi", "4Gi", "5Gi", "5Gi", "5Gi", "5119Mi"), CONFIG)[0].falls is None, "a little"
 

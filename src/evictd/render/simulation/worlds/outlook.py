@@ -233,7 +233,11 @@ def print_outlooks(
         headline += "which pod would go for each threshold (one reading has no rate, so no time is known)"
     else:
         falls = any(each.falls is not None for each in found)
-        span = "over the last quarter of the time no threshold came" if falls else "at the end no threshold comes"
+        span = (
+            "over the last quarter of the time, as a whole, no threshold came"
+            if falls
+            else "at the end no threshold comes"
+        )
         calm_end = f"{span} nearer; next pod for each"
         headline += "if it goes on like this" if nearing else calm_end
     to.print()
