@@ -26,7 +26,9 @@ def test_a_configuration_that_names_no_file_has_no_finding(tmp_path: Path) -> No
 
 
 def test_the_kubeconfig_is_looked_for_below_the_root(tmp_path: Path) -> None:
-    missing = "cluster.kubeconfig: /etc/kubelet.conf: there is no such file, so `evictd run` does not start here"
+    missing = (
+        "cluster.kubeconfig: /etc/kubelet.conf: there is no such file, so `evictd run` would not start on this machine"
+    )
     assert messages(of_kubeconfig("/etc/kubelet.conf"), tmp_path) == [missing]
     plant(tmp_path, {"etc": {"kubelet.conf": "", "folder": {}}})
     assert messages(of_kubeconfig("/etc/kubelet.conf"), tmp_path) == []

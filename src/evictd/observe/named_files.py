@@ -1,6 +1,6 @@
 """Finds files that the configuration names but that this machine does not have, for `check`.
 
-A warning, not an error: `check` also runs on another machine than the node.
+A warning, not an error: `check` also runs on another machine than the node, whose files it cannot see.
 """
 
 import os
@@ -24,8 +24,8 @@ def unreadable_files(
     elif kubeconfig and (fault := _fault(below(root, Path(kubeconfig)), os.R_OK)):
         yield LintFinding(
             lint=Lint.FILE_UNREADABLE,
-            message=f"cluster.kubeconfig: {kubeconfig}: {fault}, so `evictd run` does not start here",
-            remedy="name the kubeconfig of this node, or check on the node",
+            message=f"cluster.kubeconfig: {kubeconfig}: {fault}, so `evictd run` would not start on this machine",
+            remedy="name the kubeconfig of this node; if the file is for another node, check there",
         )
     for name, command in (("before", settings.evictd.hooks.before), ("after", settings.evictd.hooks.after)):
         if command and (fault := _fault(below(root, Path(command[0])), os.X_OK)):
@@ -41,7 +41,7 @@ def _of_service_account(folder: Path) -> Iterator[LintFinding]:
         if fault := _fault(Path(name), os.R_OK):
             yield LintFinding(
                 lint=Lint.FILE_UNREADABLE,
-                message=f"cluster.kubeconfig: {IN_CLUSTER}: {name}: {fault}, so `evictd run` does not start here",
+                message=f"cluster.kubeconfig: {IN_CLUSTER}: {name}: {fault}, so `evictd run` would not start on this machine",
                 remedy="outside a pod name a kubeconfig, such as /etc/kubernetes/kubelet.conf",
             )
             return
