@@ -29,7 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "explain-alert": ("evictd.commands.explain_alert", "print the run book of an alert"),
     "simulate": (
         "evictd.commands.simulate",
-        "compute the decisions for a scenario of recorded or written observations",
+        "compute the decisions for a scenario of observations, or play a world of pods",
     ),
     "replay": ("evictd.commands.replay", "compute a journal's decisions again, also under another configuration"),
     "history": ("evictd.commands.history", "show evictions, refusals, reclaims and conditions from the journal"),
