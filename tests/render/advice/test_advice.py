@@ -56,21 +56,23 @@ def test_headings_are_whole_on_a_narrow_terminal_and_nothing_used_has_no_amount(
 
 
 def test_the_loop_of_one_owner_is_said_and_nothing_in_use_is_no_reservation() -> None:
-    """117 evictions of one DaemonSet's pods stood there as 117 accidents, and `0` was proposed."""
+    """Pods of one owner in a loop are no accidents; that no threshold ends it is false of bursts that end by themselves."""
     first = reading(0, 480, evict="a")
     owned = replace(first, chosen=tuple(replace(each, owner="default/DaemonSet/a") for each in first.chosen))
     loop = [replace(owned, at=at * SECOND, outside_pods={Resource.PIDS: 0}) for at in range(LEAST_READINGS)]
     lines = shown_on_a_line(node_evidence("n", loop))
     assert (
-        "100 of 100 evictions are pods of one owner on n, default/DaemonSet/a, started again and again: no threshold ends that"
-        in lines
+        "100 of 100 evictions are pods of one owner on n, default/DaemonSet/a, started again and again: whether they would "
+        "have stopped filling by themselves the evictions do not show; where they would, try a lower threshold with "
+        "`evictd simulate WORLD --compare FILE`" in lines
     )
+    assert "no threshold ends" not in lines
     assert "for pid: none, because nothing was in use outside pods, of 100 readings" in lines
     begun = [reading(at, 480, evict="a") for at in range(0, 5000, 1000)]
     begun = [replace(each, chosen=owned.chosen, rates={Signal.MEMORY_AVAILABLE: 450 * MI}) for each in begun]
     ended = [reading(at, 4000, gone="a") for at in range(1, 5000, 1000)]
     lines = shown_on_a_line(node_evidence("n", sorted([*begun, *ended], key=lambda each: each.at)))
-    assert "no threshold ends that, and what is proposed is for how these fill" in lines
+    assert "`evictd simulate WORLD --compare FILE`. What is proposed is for how these fill" in lines
     assert "systemReserved" not in configuration(advise([node_evidence("n", loop)], 99))["kubelet"]
 
 

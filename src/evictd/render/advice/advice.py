@@ -263,7 +263,9 @@ def _in_vain_lines(each: SignalAdvice) -> Iterator[str]:
         rests = each.raised and not each.not_lower
         yield (
             f"{count} of {counted(each.episodes, 'eviction')} are pods of one owner on {some(nodes)}, {clean(owner)}, started "
-            f"again and again: no threshold ends that{', and what is proposed is for how these fill' if rests else ''}"
+            "again and again: whether they would have stopped filling by themselves the evictions do not show; where they "
+            "would, try a lower threshold with `evictd simulate WORLD --compare FILE`"
+            f"{'. What is proposed is for how these fill' if rests else ''}"
         )
 
 
