@@ -28,7 +28,7 @@ def test_a_threshold_that_the_world_meets_at_its_start_is_said() -> None:
     assert said.endswith(" for it.")
     assert said in played_text(high), "also of a world that is played with one configuration"
     assert not evictions_met_at_start(_with_soft("1Gi").run)
-    assert not [each for each in played_text(replace(high, before=("It was played on.",))) if "from the start" in each]
+    assert not [each for each in played_text(replace(high, from_reading=True)) if "from the start" in each]
 
 
 def test_the_headline_says_how_many_evictions_are_for_a_threshold_met_from_the_start() -> None:
@@ -39,3 +39,12 @@ def test_the_headline_says_how_many_evictions_are_for_a_threshold_met_from_the_s
     [first, second] = [line for line in out.getvalue().splitlines() if " lost" in line]
     assert "from the start" not in first
     assert " for a threshold met from the start, short for " in second
+
+
+def test_a_threshold_met_at_the_one_reading_that_is_played_on_is_none_from_the_start() -> None:
+    """Without an earlier reading the eviction on the node was called one before anything grows."""
+    high = replace(_with_soft("7900Mi"), from_reading=True)
+    assert not high.before
+    out = io.StringIO()
+    print_worlds("w", (high, high), make_console(out, 300))
+    assert "from the start" not in out.getvalue()

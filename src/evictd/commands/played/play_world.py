@@ -118,7 +118,8 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     sides, cycles = [], []
     for name, each in configs.items():
         before, run = grown(scenario, each, growths)
-        sides.append(replace(_played(name, run), before=(*continued_texts(before, run), *unusable)))
+        continued = (*continued_texts(before, run), *unusable)
+        sides.append(replace(_played(name, run), from_reading=True, before=continued))
         cycles.append((*before, *cycles_to_draw(run)))
     drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]
     _draw(drawn, args.plot, begin=scenario.begin)

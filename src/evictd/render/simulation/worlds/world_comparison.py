@@ -129,7 +129,7 @@ def _headline(side: PlayedWorld) -> str:
         lost += f", {in_vain} needed in vain" if in_vain else ""
         if leaving := verdicts.count(Verdict.LEAVING):
             lost += f", {leaving} being deleted already"
-    if at_start := 0 if side.before else evictions_met_at_start(side.run).total():
+    if at_start := 0 if side.from_reading else evictions_met_at_start(side.run).total():
         lost += f", {counted(at_start, 'eviction')} for a threshold met from the start"
     lost += ", the shortage would have ended by itself" if _ended_by_itself(side) else ""
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())

@@ -50,6 +50,8 @@ class PlayedWorld:
     """What the world file expects, and whether it came so."""
     by_another: bool = False
     """Whether a configuration or policy was given instead of the file's own, for which it expects that."""
+    from_reading: bool = False
+    """Whether it was played on from a reading of a node (`--grow`), with or without readings before."""
     before: tuple[str, ...] = ()
     """What the readings had from which it was played on, as sentences."""
     warnings: tuple[str, ...] = ()
@@ -60,7 +62,7 @@ def played_text(played: PlayedWorld) -> list[str]:
     """Write what came of a world, after what the readings had from which it was played on."""
     outcome = outcome_text(played.run, played.account, played.unattended)
     # Played on from a reading, the threshold was met on the node: that is no fault of the world's.
-    at_start = () if played.before else met_at_start_texts(played.run)
+    at_start = () if played.from_reading else met_at_start_texts(played.run)
     return [*played.before, *outcome, *at_start, *played.warnings]
 
 
