@@ -1,5 +1,6 @@
 """The advice as fields of a configuration, and as a file that `evictd check` accepts."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,13 @@ def test_the_fields_can_be_used_as_they_are() -> None:
     assert fields["kubelet"]["systemReserved"] == {"memory": "1408Mi", "ephemeral-storage": "9Gi", "pid": "320"}
     assert fields["evictd"] == {"memory": {"lead": "Auto"}}
     assert eviction_config(fields["kubelet"], policy=Policy.STANDARD).thresholds
+
+
+def test_a_percentage_of_a_capacity_is_an_amount_with_a_unit() -> None:
+    """5% of 50Gi is 2684354600 bytes in single precision, which was written so beside a text of 2.5Gi."""
+    signals = [replace(each, hard=2684354600) if each.raised else each for each in ADVICE.signals]
+    hard = configuration(replace(ADVICE, signals=tuple(signals)))["kubelet"]["evictionHard"]
+    assert hard == {"memory.available": "2560Mi"}
 
 
 def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:

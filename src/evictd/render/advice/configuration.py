@@ -14,6 +14,7 @@ _ONLY_ADVISED = (
     "Only what is advised: set these fields in your configuration. Alone they would drop its other fields: thresholds, "
     "`decisionPolicy`."
 )
+_KI = 1024
 _NOTHING_ADVISED = "Nothing is advised: there is no field to set."
 
 
@@ -60,6 +61,8 @@ def configuration_text(advice: Advice, evidence: str) -> str:
 
 
 def _exact(amount: int, resource: Resource) -> str:
-    return str(
-        Quantity(amount * NANO, Format.BINARY_SI if RESOURCES[resource].unit is Unit.BYTES else Format.DECIMAL_SI)
-    )
+    """Write an amount; bytes in whole Ki, because a percentage of a capacity in single precision has odd ones."""
+    if RESOURCES[resource].unit is not Unit.BYTES:
+        return str(Quantity(amount * NANO, Format.DECIMAL_SI))
+    whole = (amount + _KI // 2) // _KI * _KI if amount >= _KI else amount
+    return str(Quantity(whole * NANO, Format.BINARY_SI))
