@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.codec.config.kubelet_config import eviction_config
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.signal import Signal
 from evictd.render.simulation.worlds.world_warnings import (
@@ -164,3 +165,15 @@ def test_thresholds_of_the_world_that_a_configuration_replaces_by_none_are_named
         "thresholds."
     )
     assert [*dropped_texts(own, play(world(*quiet(1)), replace(own, policy=Policy.KUBELET)))] == []
+
+
+def test_thresholds_that_are_replaced_by_defaults_are_named_with_these() -> None:
+    """A file with soft thresholds alone, as of `advise`, played the defaults for the world's hard ones without a word."""
+    own = config(hard={"memory.available": "100Mi", "nodefs.available": "5%"})
+    soft = {"evictionSoft": {"nodefs.available": "15%"}, "evictionSoftGracePeriod": {"nodefs.available": "30s"}}
+    (text,) = dropped_texts(own, play(world(*quiet(1)), eviction_config(soft, policy=Policy.STANDARD)))
+    assert text.startswith(
+        "Warning: the world's nodefs.available<5% is not played: a configuration replaces all thresholds; by default it has "
+        "nodefs.available<10%"
+    )
+    assert "memory.available" not in text, "the default is the same"

@@ -101,8 +101,14 @@ def pids_limit_texts(of_file: World, run: Run) -> Iterator[str]:
 
 
 def dropped_texts(of_world: EvictionConfig, run: Run) -> Iterator[str]:
-    """Write which thresholds of the world file were not played: a configuration replaces all, also those it does not name."""
-    given = {(each.signal, each.hard) for each in own_thresholds(run.config)}
+    """Write which thresholds of the world file were not played: a configuration replaces all, also those it does not name.
+
+    One without `evictionHard` replaces the world's by the kubelet's defaults.
+    """
+    played = own_thresholds(run.config)
+    kept = {*map(str, own_thresholds(of_world))}
+    defaults = [each for each in played if each.origin in {Origin.DEFAULT, Origin.MERGED} and str(each) not in kept]
+    given = {(each.signal, each.hard) for each in played if each not in defaults}
     dropped = [
         clean(str(each)) + ("" if each.hard else f" for {duration_text(each.grace_period)}")
         for each in own_thresholds(replace(of_world, policy=run.config.policy))
@@ -110,7 +116,8 @@ def dropped_texts(of_world: EvictionConfig, run: Run) -> Iterator[str]:
     ]
     if dropped:
         verb = "is" if len(dropped) == 1 else "are"
-        yield f"Warning: the world's {first_of(dropped)} {verb} not played: a configuration replaces all thresholds."
+        by = f"; by default it has {first_of([clean(str(each)) for each in defaults])}" if defaults else ""
+        yield f"Warning: the world's {first_of(dropped)} {verb} not played: a configuration replaces all thresholds{by}."
 
 
 def dry_run_texts(*, dry_run: bool) -> Iterator[str]:
