@@ -66,6 +66,23 @@ def test_settings_that_are_not_played_are_said_of_the_file_that_has_them(
     assert said not in capsys.readouterr().out, "the given file replaces it"
 
 
+def test_a_file_that_plays_another_policy_than_the_world_is_said(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--compare FILE` took a world of policy Kubelet for one of policy Standard without a word."""
+    world.write_text(f"{WORLD}evictd: {{decisionPolicy: Kubelet}}\n")
+    other = tmp_path / "other.yaml"
+    other.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 500Mi}\n"
+    )
+    warning = (
+        "Warning: the world's `decisionPolicy: Kubelet` is not played: with this configuration policy Standard decides."
+    )
+    for given, times in ((("--compare", str(other)), 1), (("--compare", "Standard"), 0), (("--config", str(other)), 1)):
+        assert main(["simulate", str(world), *given]) == 0
+        assert capsys.readouterr().out.count(warning) == times
+
+
 def test_policy_kubelet_plays_the_same_world(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", str(world), "--policy", "Kubelet", "--output", "json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -52,6 +52,7 @@ from evictd.render.simulation.worlds.world_warnings import (
     dry_run_texts,
     ownerless_texts,
     pids_limit_texts,
+    policy_texts,
 )
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
@@ -75,6 +76,7 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
                 *ownerless_texts(side.run),
                 *dropped_texts(own, side.run),
                 *unplayed,
+                *policy_texts(own, side.run, side.name),
             ),
         )
         for side, unplayed in zip(sides, _unplayed([documents for *_, documents in to_play]), strict=True)

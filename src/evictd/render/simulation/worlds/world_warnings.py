@@ -120,6 +120,16 @@ def dropped_texts(of_world: EvictionConfig, run: Run) -> Iterator[str]:
         yield f"Warning: the world's {first_of(dropped)} {verb} not played: a configuration replaces all thresholds{by}."
 
 
+def policy_texts(of_world: EvictionConfig, run: Run, name: str) -> Iterator[str]:
+    """Write that a file plays another policy than the world's; nothing where `name`, what decides, says the policy."""
+    policy = run.config.policy
+    if policy is not of_world.policy and not name.endswith(f"policy {policy.value}"):
+        yield (
+            f"Warning: the world's `decisionPolicy: {of_world.policy.value}` is not played: with this configuration policy "
+            f"{policy.value} decides."
+        )
+
+
 def dry_run_texts(*, dry_run: bool) -> Iterator[str]:
     """Write of a world file whose configuration asks for a dry run that it is played without."""
     if dry_run:
