@@ -194,10 +194,10 @@ def test_pods_are_ended_as_the_given_configuration_says(tmp_path: Path, given: s
 
 @pytest.mark.parametrize(
     ("given", "bound"),
-    [("", 1023), ("podPidsLimit: 64\n", 63)],
-    ids=["of the world", "of the configuration"],
+    [("", 1023), ("podPidsLimit: 64\n", 63), ("podPidsLimit: -1\n", None)],
+    ids=["of the world", "of the configuration", "of neither"],
 )
-def test_the_pid_limit_of_the_kubelet_bounds_the_pods_of_a_world(tmp_path: Path, given: str, bound: int) -> None:
+def test_the_pid_limit_of_the_kubelet_bounds_the_pods_of_a_world(tmp_path: Path, given: str, bound: int | None) -> None:
     """A fork bomb took all PIDs of a world whose configuration had `podPidsLimit: 1024`, and evictd had to evict it."""
     path, file = tmp_path / "world.yaml", tmp_path / "config.yaml"
     path.write_text(

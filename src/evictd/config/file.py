@@ -294,6 +294,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
         texts=texts,
         kinds=layers.kinds,
         fields=frozenset(layers.evictd),
+        kubelet=frozenset(layers.kubelet),
         cluster=frozenset(cluster if isinstance(cluster, Mapping) else ()),
     )
     cut = tuple(

@@ -24,8 +24,10 @@ class Written:
     """Kinds of the main file's documents."""
     fields: frozenset[str] = frozenset()
     """Top-level fields of `EvictdConfiguration` that the file has, by their YAML names."""
+    kubelet: frozenset[str] = frozenset()
+    """The same of `KubeletConfiguration`."""
     cluster: frozenset[str] = frozenset()
-    """Fields of its `cluster`, by their YAML names."""
+    """Fields of the `cluster` of `EvictdConfiguration`, by their YAML names."""
 
 
 def ends_early(text: str) -> bool:

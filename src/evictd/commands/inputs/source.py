@@ -311,9 +311,9 @@ def world_under(file: WorldFile, settings: Settings | None) -> World:
 
 
 def _with_pids_limit(file: WorldFile, settings: Settings | None) -> World:
-    """Return the world with the kubelet's `podPidsLimit`: of the settings, or where they have none of the file."""
+    """Return the world with the kubelet's `podPidsLimit`: of the settings, or where they do not set it of the file."""
     limit = decode_kubelet(file.config)[0].pod_pids_limit
-    if settings is not None and settings.kubelet.pod_pids_limit > 0:
+    if settings is not None and "podPidsLimit" in settings.written.kubelet:
         limit = settings.kubelet.pod_pids_limit
     if limit <= 0:
         return file.world
