@@ -12,6 +12,7 @@ from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
 from evictd.render.simulation.worlds.outlook import (
+    freed_by_kill,
     outlook_documents,
     outlook_text,
     outlooks,
@@ -177,7 +178,7 @@ def test_a_node_that_is_short_has_no_outlook() -> None:
 def test_after_a_kill_by_the_kernel_no_time_is_known() -> None:
     """The kill raised what is available, so a leak that goes on was said not to come nearer."""
     (outlook,) = outlooks(cycles("5Gi", "2Gi", "5Gi"), CONFIG)
-    killed = replace(outlook, rate=None, killed=True)
+    killed = freed_by_kill(outlook, cycles("5Gi", "2Gi", "5Gi"), CONFIG)
     assert "5Gi left, the kernel killed, so no time is known; a reading at 1m0s was within 1Gi" in outlook_text(killed)
     out = io.StringIO()
     print_outlooks([killed], make_console(out, 200), lead="")
@@ -185,3 +186,15 @@ def test_after_a_kill_by_the_kernel_no_time_is_known() -> None:
         out.getvalue().splitlines()[1]
         == "which pod would go for each threshold (the kernel killed, so no time is known)"
     )
+
+
+def test_after_a_kill_the_pod_is_named_that_was_next_where_the_threshold_was_near() -> None:
+    """At the last reading the killed pod has begun again, with little, so another one was named for the threshold."""
+    small = pod("small", memory="1Gi")
+    seen = [*cycles("5Gi", "2Gi"), cycles("5Gi", "2Gi", "5Gi", of=small)[2]]
+    (outlook,) = outlooks(seen, CONFIG)
+    assert "next is default/small" in outlook_text(outlook)
+    killed = freed_by_kill(outlook, seen, CONFIG)
+    assert outlook_text(killed).endswith("; next at 1m0s was default/hog, exceeds its request by 2Gi")
+    only_one = freed_by_kill(replace(outlook, nearest=None), seen, CONFIG)
+    assert "next is default/small" in outlook_text(only_one)

@@ -36,6 +36,7 @@ from evictd.render.simulation.plot import draw
 from evictd.render.simulation.worlds.continued import continued_texts, unusable_texts
 from evictd.render.simulation.worlds.outlook import (
     Outlook,
+    freed_by_kill,
     outlook_documents,
     outlooks,
     played_on_document,
@@ -221,12 +222,14 @@ def _after_evictions(side: PlayedWorld) -> PlayedOn | None:
 
 def _outlooks(side: PlayedWorld) -> tuple[Outlook, ...]:
     """Return the report of a world in which no pod went: the ranking, and the time at which a threshold is reached."""
-    found = outlooks(cycles_to_draw(side.run), side.run.config)
-    killed = bool(side.run.kills)
-    return tuple(replace(each, rate=None, killed=True) if killed and _freed_by_kill(each) else each for each in found)
+    cycles, config = cycles_to_draw(side.run), side.run.config
+    found = outlooks(cycles, config)
+    if not side.run.kills:
+        return found
+    return tuple(freed_by_kill(each, cycles, config) if _can_be_freed(each) else each for each in found)
 
 
-def _freed_by_kill(outlook: Outlook) -> bool:
+def _can_be_freed(outlook: Outlook) -> bool:
     """Whether a kill for want of memory can be why the threshold does not come nearer."""
     return outlook.time_left is None and outlook.finding.threshold.signal in MEMORY_SIGNALS
 

@@ -50,6 +50,8 @@ class Outlook:
     """Units per second by which it fell between the last two readings, where it did not over the last quarter: it rises again."""
     killed: bool = False
     """Whether the kernel killed for want of memory: then the last rate says nothing of what comes."""
+    next_at: int | None = None
+    """Time of the reading by which the pod would go; `None`: the last one."""
     crossed_in: int | None = None
     """Nanoseconds until the threshold is met in the world that was played on; `None` where it is not, or was not played on."""
     not_met_in: int | None = None
@@ -88,6 +90,22 @@ def outlooks(cycles: Sequence[SimulatedCycle], config: EvictionConfig) -> tuple[
         return ()
     ranked = who_is_next(turn.step.state, turn.observation, config, cycles[-1].at)
     return tuple(_outlook(cycles, nearest[each.signal], each) for each in ranked if each.signal in nearest)
+
+
+def freed_by_kill(outlook: Outlook, cycles: Sequence[SimulatedCycle], config: EvictionConfig) -> Outlook:
+    """Return the outlook of a signal whose shortage the kernel's kill ended, with the pod next at the reading nearest to it.
+
+    At the last reading another pod can be the next: the one that the kernel killed has begun again, with little.
+    """
+    found = replace(outlook, rate=None, killed=True)
+    if outlook.nearest is None:
+        return found
+    at = outlook.nearest[1]
+    cycle = next(each for each in cycles if each.at == at)
+    turn = cycle.turns[-1]
+    ranked = who_is_next(turn.step.state, turn.observation, config, at)
+    then = next((each for each in ranked if each.signal is outlook.next_up.signal), None)
+    return found if then is None else replace(found, next_up=then, next_at=at)
 
 
 def _outlook(cycles: Sequence[SimulatedCycle], finding: ThresholdFinding, next_up: NextUp) -> Outlook:
@@ -178,6 +196,9 @@ def _next(outlook: Outlook) -> str:
     victim, stop = outlook.next_up.victim, outlook.next_up.stop
     if victim is None:
         return "no pod would go" + ("" if stop is None else f": {no_action_text(stop)}")
+    if outlook.next_at is not None:
+        place = place_text(victim, outlook.next_up.resource)
+        return f"next at {duration_text(outlook.next_at)} was {pod_name(victim.pod)}, {place}"
     next_is = f"next is {pod_name(victim.pod)}, {place_text(victim, outlook.next_up.resource)}"
     # Until a threshold is crossed the pods' usage changes, and with it their order.
     return next_is if not outlook.nears else f"by what the pods use now, {next_is}"
