@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on
 from evictd.config.little_left import little_left
+from evictd.config.much_kept import much_kept
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
 from evictd.config.reserved import requests_meet
 from evictd.config.settings import UnknownField
@@ -41,6 +42,7 @@ def lint(thresholds: Sequence[Threshold], surroundings: Surroundings) -> tuple[L
         *kubelet_never_acts(active, surroundings),
         *little_left(active, surroundings),
         *_long_memory_grace(active),
+        *much_kept(active, surroundings),
         *_no_memory_threshold(active),
         *_no_pid_threshold(active),
         *_pid_threshold_never_met(active, surroundings),

@@ -37,6 +37,8 @@ class Lint(Enum):
     """From 4 GiB on: no threshold on memory is 500Mi or more, so there is little time to act."""
     LONG_MEMORY_GRACE = "LongMemoryGrace"
     """A soft memory threshold has a grace period of 30 minutes or more."""
+    MUCH_MEMORY_KEPT = "MuchMemoryKept"
+    """A percentage of memory is 8 times the advised amount or more, so pods are evicted while much is left."""
     NO_MEMORY_THRESHOLD = "NoMemoryThreshold"
     """There is no threshold on memory: the OOM killer chooses when it ends."""
     NO_PID_THRESHOLD = "NoPIDThreshold"
@@ -90,6 +92,7 @@ _SEVERITIES = {
     Lint.RUNTIME_MISSING: Severity.NOTE,
     Lint.LITTLE_MEMORY_LEFT: Severity.NOTE,
     Lint.LONG_MEMORY_GRACE: Severity.NOTE,
+    Lint.MUCH_MEMORY_KEPT: Severity.NOTE,
 }
 """Of the kinds that are no warning."""
 

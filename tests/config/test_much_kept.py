@@ -1,0 +1,47 @@
+"""Checks the hint at a percentage of memory that keeps much free on a large node."""
+
+import pytest
+
+from evictd.config.lint_model import Lint, Severity, Surroundings
+from evictd.config.much_kept import much_kept
+from evictd.core.model.signal import Signal
+from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
+from evictd.core.units.quantity import parse_quantity
+
+
+def found(hard: str, soft: str = "", memory: str = "256Gi") -> list[str]:
+    """Messages and remedies on a node of this size."""
+    maps = ThresholdMaps(
+        hard={"memory.available": hard} if hard else {},
+        soft={"memory.available": soft} if soft else {},
+        soft_grace_period={"memory.available": "1m"} if soft else {},
+    )
+    thresholds, problems = parse_threshold_config(maps)
+    assert problems == ()
+    around = Surroundings(capacities={Signal.MEMORY_AVAILABLE: parse_quantity(memory)} if memory else {})
+    findings = list(much_kept(thresholds, around))
+    assert all((one.lint, one.severity) == (Lint.MUCH_MEMORY_KEPT, Severity.NOTE) for one in findings)
+    return [f"{one.message}; {one.remedy}" for one in findings]
+
+
+def test_a_percentage_on_a_much_larger_node_is_named_with_the_advised_amount() -> None:
+    """`evictd check` showed 38.4Gi for 15% of 256Gi, for which the documentation advises 1Gi, and said nothing of it."""
+    where = "in the kubelet's configuration too if one runs here"
+    assert found("10%", "15%") == [
+        f"10% is 25.6Gi here: pods are evicted while so much is left; set an amount, such as 500Mi hard, {where}",
+        f"15% is 38.4Gi here: pods are evicted while so much is left; set an amount, such as 1Gi soft, {where}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hard", "soft", "memory"),
+    [
+        ("26Gi", "39Gi", "256Gi"),
+        ("10%", "15%", "32Gi"),
+        ("60%", "", "256Gi"),
+        ("10%", "", ""),
+    ],
+    ids=["amounts", "a smaller node", "an error of its own", "no capacity"],
+)
+def test_what_is_meant_or_is_not_far_above_is_not(hard: str, soft: str, memory: str) -> None:
+    assert found(hard, soft, memory) == []
