@@ -33,6 +33,13 @@ def test_a_soft_threshold_that_the_kubelet_does_not_reserve_is_found_with_what_i
     assert found.remedy == "raise systemReserved of the kubelet by 924Mi, and by what daemons use"
 
 
+def test_for_a_percentage_that_keeps_much_an_amount_is_a_remedy_too() -> None:
+    """To reserve 31030Mi was the only remedy for 15% of 256Gi."""
+    large = replace(KUBELET, capacities={Signal.MEMORY_AVAILABLE: of_bytes(256 * 1024 * MI)})
+    (found,) = requests_meet([replace(SOFT, value=ThresholdValue(fraction=0.15))], large)
+    assert found.remedy.startswith("set an amount, or raise systemReserved of the kubelet by 39222Mi")
+
+
 @pytest.mark.parametrize(("reserved", "findings"), [(923, 1), (924, 0)])
 def test_what_is_reserved_counts(reserved: int, findings: int) -> None:
     around = replace(KUBELET, kubelet_reserved=of_bytes(reserved * MI))

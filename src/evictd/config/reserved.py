@@ -7,6 +7,7 @@ limits all pods together to capacity minus the reservations alone, which is its 
 from collections.abc import Iterator, Sequence
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, highest_limit
+from evictd.config.much_kept import much_kept
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import ZERO, Quantity
@@ -22,11 +23,12 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
     ours = highest_limit(thresholds, Signal.MEMORY_AVAILABLE, around)
     reserved = hard + around.kubelet_reserved
     if ours is not None and reserved < ours:
+        instead = "set an amount, or " if any(much_kept(thresholds, around)) else ""
         yield LintFinding(
             lint=Lint.REQUESTS_MEET_THRESHOLD,
             signal=Signal.MEMORY_AVAILABLE,
             message=f"pods within their requests may meet {_mi(ours)}: the kubelet keeps {_mi(reserved)} from them",
-            remedy=f"raise systemReserved of the kubelet by {_mi(ours - reserved)}, and by what daemons use",
+            remedy=f"{instead}raise systemReserved of the kubelet by {_mi(ours - reserved)}, and by what daemons use",
         )
     ours = highest_limit(thresholds, Signal.ALLOCATABLE_MEMORY_AVAILABLE, around)
     if ours is not None and hard < ours and around.kubelet_limits_pods:
