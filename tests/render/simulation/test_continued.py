@@ -46,8 +46,8 @@ def test_a_disk_that_was_filled_at_the_last_readings_and_is_not_any_more_is_name
     found = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("4Gi of 8Gi", "24Gi of 100Gi", "1Gi"))
     (text,) = continued_texts(*found)
     assert text == (
-        "nodefs.available fell by 102Mi a second at the last readings: that is not continued, only the memory of default/leak "
-        "grows on."
+        "nodefs.available fell by 102Mi a second at the last readings (a mean of 1m0s; the last of it may be faster): that is "
+        "not continued, only the memory of default/leak grows on."
     )
 
 

@@ -98,9 +98,11 @@ def _still_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
         rate = fell * SECOND // (last.at - first.at)
         if rate > 0 and new[signal].available.value() * SECOND // rate <= run.world.played:
             names = first_of([clean(each.pod.full_name) for each in run.world.pods if each.culprit])
+            apart = last.at - first.at
+            mean = f" (a mean of {duration_text(apart)}; the last of it may be faster)" if apart > _CYCLE else ""
             yield (
-                f"{signal.value} fell by {signal_amount(rate, signal)} a second at the last readings: that is not continued, "
-                f"only the memory of {names} grows on."
+                f"{signal.value} fell by {signal_amount(rate, signal)} a second at the last readings{mean}: that is not "
+                f"continued, only the memory of {names} grows on."
             )
 
 
