@@ -6,6 +6,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import EventKind
+from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
@@ -99,8 +100,27 @@ def test_inodes_have_a_number_where_the_pod_was_measured() -> None:
     found = replace(FOUND, signal=Signal.NODEFS_INODES_FREE)
     text = inodes_text(found, "default/hog-old")
     assert text == (
-        "fewer files of default/hog-old, at most 29244 inodes (it held 29245 inodes, 1 too many): "
-        "no limit of a pod counts inodes"
+        "fewer files of default/hog-old, at most 29098 inodes (29245 that it held, less 1 that was missing, and 0.5% for "
+        "rounding): no limit of a pod counts inodes"
     )
     assert text in avoidance(found).by
     assert "`df -i`" in inodes_text(found, "default/unknown")
+
+
+def test_fewer_inodes_spare_the_first_pod_that_went() -> None:
+    """It proposed 5.27M files, and two pods had already been evicted when there were 4.5M: a play evicted both again."""
+    pod = "default/hog-old"
+    event = replace(FOUND.event, pod="ci/build-0", uid="build", at="2025-12-31T23:00:30Z")
+    first = Earlier(event=event, missing=25, grower=pod, now=pod, held={pod: 20_000})
+    found = replace(FOUND, signal=Signal.NODEFS_INODES_FREE, earlier=(first,))
+    assert inodes_text(found, pod).startswith(
+        f"fewer files of {pod}, at most 19876 inodes (20000 that it held when ci/build-0 was evicted at "
+    )
+
+
+def test_the_number_of_inodes_is_said_at_the_eviction_of_another_pod_as_well() -> None:
+    """The first pod that went for the growth of another one had only a rate."""
+    event = replace(FOUND.event, pod="default/web")
+    found = replace(FOUND, signal=Signal.NODEFS_INODES_FREE, event=event, verdict=replace(VERDICT, pod=event.pod))
+    less, *_ = avoidance(found).by
+    assert less.startswith("less growth of default/hog-old: it took 500 a second in the minute before; fewer files of ")

@@ -11,6 +11,7 @@ from evictd.render.incident.cause.growers import (
     grower_rate,
     larger_culprit,
     only_others_grew,
+    other_growers,
     outside_grows_on,
     together_text,
 )
@@ -130,6 +131,8 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
     limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower)
     counted_by = (pids_limit_text(found, grower.pod),) if resource is Resource.PIDS else ()
+    if resource is Resource.INODES and other_growers(found) == (grower,) and not found.pod_grew:
+        counted_by = (inodes_text(found, grower.pod),)
     less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by, *counted_by))
     return Avoidance(by=(*larger_culprit(found), less, *rotation), not_by=limit.not_by)
 

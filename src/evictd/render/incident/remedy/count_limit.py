@@ -9,7 +9,8 @@ from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind
 from evictd.render.incident.record.earlier import of_one_owner
 from evictd.render.incident.record.incident import Incident
-from evictd.render.text import first_of, usage_text
+from evictd.render.incident.remedy.limit_remedy import limit_sum, limit_then
+from evictd.render.text import first_of, rounded_below, usage_text
 
 _NAMED = 3
 _SPARE = 4
@@ -49,8 +50,10 @@ def inodes_text(found: Incident, pod: str) -> str:
     no_limit = "no limit of a pod counts inodes"
     if row is None or row.usage is None or not found.missing or row.usage <= found.missing:
         return f"fewer files of {pod}: {no_limit}; `df -i` on the node shows how many are free"
-    held, most = (usage_text(each, Resource.INODES) for each in (row.usage, row.usage - found.missing))
-    return f"fewer files of {pod}, at most {most} (it held {held}, {found.missing} too many): {no_limit}"
+    most = row.usage - found.missing
+    how = limit_sum(row.usage, found.missing, 0, Resource.INODES)
+    most, how = limit_then(found, (pod,), most, 0) or (most, how)
+    return f"fewer files of {pod}, at most {usage_text(rounded_below(most), Resource.INODES)} {how}: {no_limit}"
 
 
 def _growing(found: Incident, pod: str) -> list[IncidentRow]:

@@ -52,7 +52,8 @@ def limit_sum(
 
 def sum_text(held: str, missing: int, growth: int, resource: Resource) -> str:
     """Write the sum of a text of what was held less the others."""
-    less = f"{amount_text(missing, resource) if missing >= _KIB else counted(missing, 'byte')} that was missing"
+    short = counted(missing, "byte") if missing < _KIB and resource in WITH_REQUEST else amount_text(missing, resource)
+    less = f"{short} that was missing"
     checked = (
         f", and {amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
     )
