@@ -9,7 +9,7 @@ The parts of `evictd incident`, in the order of the output, and the modules that
 * what came back (package `relief`): `relief`, `back_alone`, then the verdict, with `cause.unknown_images` and
   `cause.outside_pods`;
 * what would have avoided it, and what would not have (package `remedy`): `avoidance` of the parts `limit_remedy`,
-  `request_remedy`, `priority_remedy` and `soft_threshold`, with `cause.growers` and `cause.page_cache`;
+  `shared_limits`, `request_remedy`, `priority_remedy` and `soft_threshold`, with `cause.growers` and `cause.page_cache`;
 * ranking: `view`; before, after and the events written: `events`.
 
 `incident_list` writes `evictd incident` without a pod, `cause.kill_cause` what is known of kills by the kernel.

@@ -127,7 +127,7 @@ def test_they_are_named_instead_of_the_host() -> None:
     found = beside(WEB, API)
     assert grew_together(found) == (WEB, API)
     first, *others = avoidance(found).by
-    assert first == f"less growth of {together_text(found)}"
+    assert first.startswith(f"less growth of {together_text(found)}; limits of memory of at most ")
     assert together_text(found).startswith("default/web, default/api: they took 8")
     assert not any("outside pods" in each for each in others)
 

@@ -8,20 +8,33 @@ where another owner's pod grew: else the evicted pod may be what came in its pla
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
-from evictd.codec.records.journal_record import JournalRecord, uid_of
+from evictd.codec.records.journal_record import JournalRecord, RecordedHoldings, uid_of
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Resource, Signal
 from evictd.render.attribution import recorded_attribution
-from evictd.render.history.cause.recorded import ranking_of
+from evictd.render.history.cause.recorded import ranking_of, ranking_rows
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.record.aftermath import siblings_of
 from evictd.render.incident.record.readings import levels_of
 from evictd.render.text import clean
 
+_NOTABLE = 10
+"""A pod grew notably that made this part of all growth."""
 _LESS = 10
 """The growth goes on while the pod holds less than before by no more than this part."""
+
+
+class HeldThen(NamedTuple):
+    """What one of several pods that grew held at an eviction."""
+
+    pod: str
+    """`namespace/name` of the pod, or of the one that came in its place until the incident."""
+    owner: str
+    held: int
+    request: int
 
 
 @frozen
@@ -37,6 +50,8 @@ class Earlier:
     """The same pod, or the one that came in its place until the incident."""
     held: Mapping[str, int] = field(default_factory=dict)
     """By `namespace/name`, what `grower` held then, as that of `now`; without one, what each pod held that grew on."""
+    together: tuple[HeldThen, ...] = ()
+    """The pods beyond their requests that grew notably then and grew on, if there were several."""
 
 
 def earlier_evictions(
@@ -60,7 +75,9 @@ def earlier_evictions(
         for each in others
     ]
     kin = siblings_of(records[-1], event) | {event.pod}
-    return tuple(each for earlier in found if earlier is not None and (each := _of_others(earlier, event, kin)).held)
+    return tuple(
+        each for earlier in found if earlier is not None and _counts(each := _of_others(earlier, event, kin), kin)
+    )
 
 
 def _of_others(found: Earlier, event: HistoryEvent, kin: Collection[str]) -> Earlier:
@@ -68,6 +85,10 @@ def _of_others(found: Earlier, event: HistoryEvent, kin: Collection[str]) -> Ear
     if not of_one_owner(found.event, event):
         return found
     return replace(found, held={pod: held for pod, held in found.held.items() if pod not in kin})
+
+
+def _counts(found: Earlier, kin: Collection[str]) -> bool:
+    return bool(found.held) or any(each.pod in kin for each in found.together)
 
 
 def evicted_for(event: HistoryEvent, resource: Resource | None) -> bool:
@@ -103,7 +124,7 @@ class _Grown:
         if seen.available is None:
             return None
         missing = max((limit - seen.available for _, limit in seen.levels), default=0)
-        found = Earlier(event=event, missing=max(missing, 0))
+        found = Earlier(event=event, missing=max(missing, 0), together=self._together(event))
         there = _names(self.records[-1])
         if taken is None or taken.outdated or not (taken.main_grower or taken.grown_elsewhere):
             grew = {
@@ -116,8 +137,29 @@ class _Grown:
         uid, held = next((each for each in self._held() if names.get(each[0]) == taken.main_grower), ("", 0))
         now = there.get(uid) or (_in_its_place(uid, record, self.records[-1]) if uid in self.ended else "")
         if not now or uid == event.uid or not self._grew(uid):
-            return None
+            return found if found.together else None
         return replace(found, grower=taken.main_grower, now=now, held={now: held})
+
+    def _together(self, event: HistoryEvent) -> tuple[HeldThen, ...]:
+        """Return the pods whose growth made the node short together; empty where the record does not show several."""
+        record, signal, last = self.records[self.place], signal_of(event), self.records[-1]
+        holdings = None if signal is None else record.holdings.get(signal.value)
+        if holdings is None or _outside_grew(holdings):
+            return ()
+        grown = {uid: used - holdings.lowest_of_both(uid) for uid, used in holdings.used.items()}
+        least = min(sum(grown.values()), 5 * max(grown.values(), default=0))  # as `EvictionVerdict.notable`
+        rows = {row.pod: row for row in ranking_rows(record, signal, event.uid) if not row.protected}
+        names, there, found = _names(record), _names(last), list[HeldThen]()
+        for uid, by in grown.items():
+            row = rows.get(names.get(uid, ""))
+            notable = by * _NOTABLE >= least and by > 0
+            if row is None or row.usage is None or row.usage <= row.request or not notable:
+                continue
+            if uid == event.uid or self._grew(uid):
+                owner, now = _owner(uid, record), there.get(uid) or _in_its_place(uid, record, last)
+                if now or owner:  # else it is gone for good
+                    found.append(HeldThen(now or row.pod, owner, row.usage, row.request))
+        return tuple(found) if len(found) > 1 else ()
 
     def _held(self) -> Iterable[tuple[str, int]]:
         return self.usages[self.place].items()
@@ -128,6 +170,19 @@ class _Grown:
         amounts = [each[uid] for each in self.usages[self.place : end + 1] if uid in each]
         steady = all(later * _LESS >= before * (_LESS - 1) for before, later in pairwise(amounts))
         return steady and len(amounts) > 1 and amounts[-1] > amounts[0]
+
+
+def _outside_grew(holdings: RecordedHoldings) -> bool:
+    """Whether what belongs to no pod grew notably as well: limits of the pods together do not bound that."""
+    level = holdings.elsewhere
+    outside = 0 if level is None else level.used - level.lowest_of_both
+    pods = sum(used - holdings.lowest_of_both(uid) for uid, used in holdings.used.items())
+    return outside * _NOTABLE >= outside + pods and outside > 0
+
+
+def _owner(uid: str, record: JournalRecord) -> str:
+    """Return the owner of a pod of a record, `Kind/name`."""
+    return next((clean(each.owner) for each in record.observation.pods if each.metadata.uid == uid), "")
 
 
 def _names(record: JournalRecord) -> dict[str, str]:

@@ -30,9 +30,10 @@ from evictd.render.incident.remedy.limit_remedy import (
 )
 from evictd.render.incident.remedy.priority_remedy import priority_text
 from evictd.render.incident.remedy.request_remedy import request_avoidance, resize_in_vain, resize_remedy
+from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted
+from evictd.render.text import amount_text, counted, first_of
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -117,7 +118,8 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
     grower = found.grower
     if together := together_text(found):
-        return Avoidance(by=(f"less growth of {together}",))
+        shared = shared_limits(found).text
+        return Avoidance(by=("; ".join(filter(None, (f"less growth of {together}", shared))),))
     if grower is None:
         return _of_filler(found, resource)
     if not grower.pod or grower.pod == found.event.pod:
@@ -133,8 +135,10 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     counted_by = (pids_limit_text(found, grower.pod),) if resource is Resource.PIDS else ()
     if resource is Resource.INODES and other_growers(found) == (grower,) and not found.pod_grew:
         counted_by = (inodes_text(found, grower.pod),)
+    several = bool(shared_limits(found).text)
     less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by, *counted_by))
-    return Avoidance(by=(*larger_culprit(found), less, *rotation), not_by=limit.not_by)
+    larger = () if several else larger_culprit(found)
+    return Avoidance(by=(*larger, less, *rotation), not_by=limit.not_by)
 
 
 def _of_filler(found: Incident, resource: Resource) -> Avoidance:
@@ -152,10 +156,18 @@ def _less_growth(found: Incident, grower: Grower, fast: int, resource: Resource)
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
     own = next((each for each in found.growers if each.pod == found.event.pod and found.pod_grew), None)
-    if own is None:
+    beside = [own] if own is not None else [*_beside(found, grower)]
+    if not beside:
         return f"less growth of {which}: it took {amount_text(fast, resource)} a second in {before}"
-    both = amount_text(fast + grower_rate(found, own), resource)
-    return f"less growth of {which} and {own.pod}: they took {both} a second together in {before}"
+    all_of_it = amount_text(fast + sum(grower_rate(found, each) for each in beside), resource)
+    names = " and ".join((which, first_of([each.pod for each in beside], _NAMED)))
+    return f"less growth of {names}: they took {all_of_it} a second together in {before}"
+
+
+def _beside(found: Incident, grower: Grower) -> tuple[Grower, ...]:
+    """Return the other pods that grew, of which only limits of all together would have avoided the eviction."""
+    pods = {each.pod for each in shared_limits(found).pods}
+    return tuple(each for each in other_growers(found) if each.pod in pods - {grower.pod})
 
 
 def _of_owner(found: Incident) -> Avoidance:

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
 from evictd.render.history.cause.recorded import IncidentRow
-from evictd.render.history.history import EventKind
 from evictd.render.incident.cause.growers import grower_rate, other_growers
-from evictd.render.incident.record.earlier import Earlier, of_one_owner
+from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below, seconds_text
 
 LIMITS_CHECKED = 10
@@ -99,7 +99,13 @@ def _how(found: Incident, first: Earlier, pods: Collection[str], growth: int) ->
 
 def grower_limit(found: Incident, grower: Grower) -> Avoidance:
     """Return the limit of the only other pod that grew: it would have spared this one, unless this one grew as well."""
-    if not (limit := _limit_of_grower(found, grower)):
+    limit, shared = _limit_of_grower(found, grower), shared_limits(found)
+    others = [each.pod for each in shared.pods if each.pod != grower.pod]
+    if others and not found.pod_grew:
+        alone = f"{limit} for {grower.pod} alone: {first_of(others, _NAMED)} {_LATER}"
+        by = (shared.text,) if shared.text else ()
+        return Avoidance(by=by, not_by=(alone,) if limit else ())
+    if not limit:
         return Avoidance()
     if found.pod_grew:
         return Avoidance(not_by=(f"{limit} for {grower.pod} alone: {found.event.pod} {_LATER}",))
@@ -159,7 +165,7 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
     if resource is Resource.EPHEMERAL_STORAGE and (lasts := _lasts_text(found, enough)):
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {lasts}"))
-    if other_growers(found):
+    if other_growers(found) or any(each.pod != victim.pod for each in shared_limits(found).pods):
         rotated = Avoidance(by=by)
         if by and found.host_filled:
             rotated = Avoidance(not_by=(f"log rotation alone: {OUTSIDE_GREW}",))
@@ -193,35 +199,12 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
 
     `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
     """
-    others = other_growers(found)
-    names = tuple(each.pod or "what belongs to no pod" for each in others)
-    not_by = (f"{alone}: {first_of(names, _NAMED)} {_LATER}",) if alone else ()
-    before = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
-    if any(of_one_owner(each, found.event) for each in before):
-        return Avoidance(not_by=not_by)  # with the limit that pod would have run on, and the sum has no part for it
-    usages = [row.usage for row in found.ranking if row.pod in names and row.usage is not None]
-    if not others or len(usages) < len(others) or victim.usage is None or found.missing is None:
-        return Avoidance(not_by=not_by)
     on_disk = resource is Resource.EPHEMERAL_STORAGE
-    checked = LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0
-    enough = victim.usage - found.swapped + sum(usages) - found.missing - checked
-    if enough <= 0:
-        return Avoidance(not_by=not_by)
-    lower = limit_then(found, {victim.pod, *names}, enough, checked)
-    enough = enough if lower is None else lower.enough
-    rows = (victim, *(row for name in names for row in found.ranking if row.pod == name))
-    held = sum(usages, victim.usage)
-    least = {row.pod: max(row.request, (row.usage or 0) * enough // held) for row in rows}
-    least[victim.pod] -= max(sum(least.values()) - enough, 0)  # no limit below a request is valid
-    if least[victim.pod] < max(victim.request, 1):
-        return Avoidance(not_by=not_by)
-    split = [f"{amount_text(rounded_below(most), resource)} of {pod}" for pod, most in least.items()]
-    then = (
-        "each would have been evicted for its own, before the node was so short that a pod had to go"
-        if on_disk
-        else "the kernel would have ended each there, before the node was short"
-    )
-    return Avoidance(by=(f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}",), not_by=not_by)
+    shared = shared_limits(found, LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0)
+    names = tuple(each.pod or "what belongs to no pod" for each in other_growers(found))
+    names = names or tuple(dict.fromkeys(each.pod for each in shared.pods if each.pod != victim.pod))
+    not_by = (f"{alone}: {first_of(names, _NAMED)} {_LATER}",) if alone and names else ()
+    return Avoidance(by=(shared.text,) if shared.text else (), not_by=not_by)
 
 
 def rotation_text(rate: int) -> str:

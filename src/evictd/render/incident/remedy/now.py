@@ -20,6 +20,7 @@ from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.relief.back_alone import back_alone
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.held_back import held_back_remedy
+from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
@@ -75,7 +76,9 @@ def now_text(found: Incident) -> str:
         to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
     elif not to_do and found.still_met:
         to_do = _see_last(found)
-    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, _quiet_text(found), to_do)
+    quiet = "" if to_do.startswith((_SHORT, _STILL_MET)) else _quiet_text(found)
+    to_do = "; ".join(filter(None, (to_do, _also_grew(found, to_do))))
+    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, quiet, to_do)
     return "; ".join(filter(None, (*told, found.paused)))
 
 
@@ -93,6 +96,21 @@ def _quiet_text(found: Incident) -> str:
     owner = next(each.owner for each in found.growers if each.pod)
     which = ", which still runs," if grew[0] in found.running else " or its next pod" if owner else ""
     return f"{quiet}: the node is short again if {grew[0]}{which} grows as before"
+
+
+def _also_grew(found: Incident, told: str) -> str:
+    """Write to limit what grew beside a pod of the clauses `told`, and is not in them; empty where nothing did.
+
+    Each is a leak of its own: the pod, or the next one of its owner, fills a node where only the other one is mended.
+    """
+    pods = (each for each in shared_limits(found).pods if each.owner or each.pod in found.running)
+    untold = [each for each in pods if each.pod not in found.steady and each.pod not in told]
+    left = [each for each in untold if not (each.owner and each.owner in told)]
+    if not left or not told:
+        return ""
+    what = dict.fromkeys(f"what {each.owner} runs" if each.owner else each.pod for each in left)
+    names = first_of([*dict.fromkeys(each.pod for each in left)], _NAMED)
+    return f"limit {first_of([*what], _NAMED)} as well: {names} grew, too"
 
 
 def _see_last(found: Incident) -> str:

@@ -1,0 +1,102 @@
+"""Says which limits keep several pods that grew at once from making a node short, from its first victim on.
+
+A limit of one of them only delays that. The pods of one owner have one template, so the limit of each is the lowest of theirs.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from evictd.core.model.signal import WITH_REQUEST, Resource
+from evictd.render.attribution import clock_text
+from evictd.render.history.history import EventKind
+from evictd.render.incident.cause.growers import other_growers
+from evictd.render.incident.record.earlier import Earlier, HeldThen, of_one_owner
+from evictd.render.incident.record.incident import Incident
+from evictd.render.text import amount_text, first_of, rounded_below
+
+_NAMED = 5
+
+
+class SharedLimits(NamedTuple):
+    """The pods that grew together, and the sentence that proposes a limit of each; empty where none is valid."""
+
+    pods: tuple[HeldThen, ...] = ()
+    text: str = ""
+
+
+class _Shortage(NamedTuple):
+    """What several pods held when the first of their victims went; `at` is empty where that is the incident itself."""
+
+    pods: tuple[HeldThen, ...]
+    enough: int
+    at: str = ""
+
+
+def shared_limits(found: Incident, growth: int = 0) -> SharedLimits:
+    """Return the limits of the pods that grew together; `growth` is what they take between two checks of limits on a disk."""
+    first = next((_at_earlier(found, each, growth) for each in found.earlier if each.together), None)
+    first = _at_incident(found, growth) if first is None else first
+    if first is None or found.resource not in WITH_REQUEST:
+        return SharedLimits()
+    return SharedLimits(first.pods, _text(first, found.resource))
+
+
+def _at_earlier(found: Incident, earlier: Earlier, growth: int) -> _Shortage:
+    held = sum(each.held for each in earlier.together)
+    at = f"{earlier.event.pod} was evicted at {clock_text(earlier.event.at)}"
+    return _Shortage(earlier.together, held - earlier.missing - growth - found.swapped, at)
+
+
+def _at_incident(found: Incident, growth: int) -> _Shortage | None:
+    """Return the pods that grew in the minute before the eviction, and what they may hold together."""
+    growing = [each for each in found.growers if each.pod == found.event.pod and found.pod_grew] + [
+        *other_growers(found)
+    ]
+    rows = {row.pod: row for row in found.ranking}
+    if len(growing) < 2 or not found.missing or any(each.pod not in rows for each in growing):
+        return None
+    held = [HeldThen(each.pod, each.owner, rows[each.pod].usage or 0, rows[each.pod].request) for each in growing]
+    if not all(each.held > each.request for each in held):
+        return None  # what grew within its request is no fault
+    before = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
+    if found.pod_grew and any(of_one_owner(each, found.event) for each in before):
+        return None  # with the limit that pod would have run on, and the sum has no part for it
+    return _Shortage(tuple(held), sum(each.held for each in held) - found.missing - growth - found.swapped)
+
+
+def _text(first: _Shortage, resource: Resource) -> str:
+    """Write a limit of each; empty where one would be below the request, which is not valid."""
+    shares = _shares(first)
+    if not shares:
+        return ""
+    split = [f"{amount_text(rounded_below(most), resource)} of {name}" for name, most in shares.items()]
+    then = (
+        "the kernel would have ended each there, before the node was short"
+        if resource is Resource.MEMORY
+        else "each would have been evicted for its own, before the node was so short that a pod had to go"
+    )
+    together = amount_text(sum(each.held for each in first.pods), resource)
+    how = f" (they held {together} together when {first.at})" if first.at else ""
+    return f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}{how}"
+
+
+def _shares(first: _Shortage) -> dict[str, int]:
+    """Return by pod, or by owner of several, the part of each of what they may hold together; empty where that is too little."""
+    held = sum(each.held for each in first.pods)
+    least = [max(each.request, each.held * first.enough // held) for each in first.pods]
+    largest = max(range(len(least)), key=lambda n: least[n] - first.pods[n].request)
+    least[largest] -= max(sum(least) - first.enough, 0)
+    if any(most < max(pod.request, 1) for most, pod in zip(least, first.pods, strict=True)):
+        return {}
+    shares = dict[str, int]()
+    for pod, most in zip(first.pods, least, strict=True):
+        name = _template(pod, first.pods)
+        shares[name] = min(most, shares.get(name, most))
+    return shares
+
+
+def _template(pod: HeldThen, pods: Sequence[HeldThen]) -> str:
+    """Return the pod, or its owner where more than one of its pods grew."""
+    namespace = pod.pod.partition("/")[0]
+    kin = [each for each in pods if pod.owner and (each.owner, each.pod.partition("/")[0]) == (pod.owner, namespace)]
+    return f"each pod of {pod.owner}" if len(kin) > 1 else pod.pod
