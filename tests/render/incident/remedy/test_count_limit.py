@@ -81,6 +81,8 @@ def test_a_later_eviction_names_the_first() -> None:
     assert first.kind is EventKind.EVICTED
     found = replace(FOUND, before=(first,))
     assert said(found) == f"{LIMIT}: `evictd incident default/first`, the first eviction for it, has the number"
+    long_before = Earlier(event=replace(first, uid="long", pod="default/long-before"), missing=1)
+    assert "`evictd incident default/long-before`" in said(replace(found, earlier=(long_before,)))
 
 
 def test_a_pod_that_filled_the_pids_before_is_named() -> None:

@@ -64,11 +64,12 @@ def _growing(found: Incident, pod: str) -> list[IncidentRow]:
 
 
 def _first_evicted(found: Incident) -> str:
-    """Return the first pod that was evicted for the signal in the minutes before, of another owner; empty for none.
+    """Return the first pod that was evicted for the signal in the minutes before or for the same growth; empty for none.
 
-    Its end left room, so this eviction shows a number that would not have avoided that one.
+    It is of another owner. Its end left room, so this eviction shows a number that would not have avoided that one.
     """
-    evicted = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
+    soon = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
+    evicted = (*(each.event for each in found.earlier), *soon)
     others = (each for each in evicted if not (each.dry_run or of_one_owner(each, found.event)))
     return next((each.pod for each in others if signal_of(each) is found.signal), "")
 
