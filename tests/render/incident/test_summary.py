@@ -67,7 +67,7 @@ def test_the_cause_comes_first(found: Incident, cause: str) -> None:
     [
         (
             judged(Need.NEEDED, replace(LEAK, rate=3 << 20), replace(OTHER, rate=3 << 20)),
-            "default/hog-old and 1 more pod grew by 6Mi a second together, and default/hog-old went",
+            "default/hog-old and default/web grew by 6Mi a second together, and default/hog-old went",
         ),
         (judged(Need.NO_POD_HELPS), "no pod that may go held what was missing"),
         (
@@ -336,3 +336,12 @@ def test_growth_that_ended_before_a_soft_eviction_is_told_with_its_end() -> None
         "default/hog-old grew until 20s before and went"
     )
     assert summary_text(replace(found, points=flat)).startswith("default/hog-old grew by "), "it went for the hard one"
+
+
+def test_the_evicted_pod_is_named_among_those_that_grew() -> None:
+    """It was "1 more pod", as if the evicted one had not grown."""
+    pods = ("default/first", "default/second", "default/hog-old")
+    growers = tuple(Grower(pod=each, rate=3 << 20) for each in pods)
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=growers, played=0)
+    text = summary_text(replace(incident(), host_filled=False, verdict=verdict))
+    assert text.startswith("default/first, default/hog-old and 1 more pod grew by 9Mi a second together, ")

@@ -1,6 +1,6 @@
 """Says in one sentence what an incident was: what made the node short, and what the eviction achieved."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evictd.codec.times import rfc3339
 from evictd.core.model.signal import Resource
@@ -185,9 +185,7 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
         rate = usage_text(sum(grower_rate(found, each) for each in growers if each.pod), resource)
         grown = [each.pod for each in growers if each.pod]
         of_owner = bool(found.event.owner) and found.siblings.issuperset(set(grown) - {pod})
-        who = f"{counted(len(grown), 'pod')} of {found.event.owner}" if of_owner else grown[0]
-        if not of_owner and len(grown) > 1:
-            who += f" and {counted(len(grown) - 1, 'more pod')}"
+        who = f"{counted(len(grown), 'pod')} of {found.event.owner}" if of_owner else _named(grown, pod)
         return f"{who} grew by {rate} a second{' together' if len(grown) > 1 else ''}, and {pod} {went}"
     excess = 0 if victim is None or not victim.request else (victim.usage or 0) - victim.request
     if resource is not None and found.missing is not None and excess >= found.missing:
@@ -202,6 +200,16 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
         of = f" of {found.filled_by}" if found.filled_by else ""
         return f"pods{of} filled {filled_name(resource)}, no one of them most of it"
     return ""
+
+
+def _named(grown: Sequence[str], evicted: str) -> str:
+    """Write which pods grew: the fastest and, before others, the evicted one."""
+    first, *others = grown
+    others.sort(key=lambda each: each != evicted)
+    if not others:
+        return first
+    more = f" and {counted(len(others) - 1, 'more pod')}" if others[1:] else ""
+    return f"{first}{',' if more else ' and'} {others[0]}{more}"
 
 
 def filled_by_arrivals(found: Incident) -> bool:
