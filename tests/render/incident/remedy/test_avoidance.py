@@ -537,7 +537,8 @@ def test_a_limit_of_a_pod_with_files_in_memory_means_kills_until_the_files_are_g
     leak = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     assert avoidance(replace(leak, in_memory=True)).by[0] == (
         "a limit of at most 4.48Gi of memory: the kernel would have killed its processes there, and again after each restart "
-        "while files in its emptyDir in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead "
+        "while files in its emptyDir in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead, "
+        "which `evictd simulate` does not play "
         f"{SUM}"
     )
 
@@ -668,3 +669,11 @@ def test_a_pod_that_grows_within_its_request_takes_at_most_the_rest_of_it() -> N
     for left, named in ((GI, True), (2 * GI, False)):
         rows = tuple(replace(row, request=held + left) if row.pod == "default/web" else row for row in found.ranking)
         assert bool(less_use(replace(found, ranking=rows), victim, Resource.MEMORY)) is named
+
+
+def test_where_no_limit_is_enough_all_that_grew_has_to_grow_less() -> None:
+    """Two pods and what belongs to no pod filled a disk, and no line said what would have avoided it."""
+    growers = tuple(Grower(pod=each, rate=3 << 20) for each in ("default/web", "default/hog-old", ""))
+    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=growers, played=0)
+    (text,) = avoidance(replace(incident(), host_filled=False, verdict=verdict)).by
+    assert text.startswith("less growth of all that grew: default/web, default/hog-old, what belongs to no pod, ")

@@ -67,7 +67,17 @@ def avoidance(found: Incident) -> Avoidance:
     avoided = around + of_pod + others + _of_budget(found) + soft_threshold_avoidance(found, resource)
     if not avoided.by and (outside := outside_pods_text(found)):
         return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
-    return avoided
+    return avoided if avoided.by else _of_all_that_grew(found, resource) + avoided
+
+
+def _of_all_that_grew(found: Incident, resource: Resource) -> Avoidance:
+    """Say that all that grew has to grow less where no setting of one of them avoids it; nothing where one alone grew."""
+    growers = () if found.verdict is None or not found.pod_grew else found.verdict.notable
+    if not growers[1:]:
+        return Avoidance()
+    rate = amount_text(sum(grower_rate(found, each) for each in growers), resource)
+    names = first_of([each.pod or "what belongs to no pod" for each in growers], _NAMED)
+    return Avoidance(by=(f"less growth of all that grew: {names}, {rate} a second together",))
 
 
 def _of_budget(found: Incident) -> Avoidance:
