@@ -110,9 +110,11 @@ def test_a_slot_keeps_the_reading_with_the_least_available() -> None:
     assert found == ((SECOND, 100), (SLOT, 700))
 
 
-def test_a_signal_that_is_not_observed_any_more_is_dropped() -> None:
+def test_a_signal_that_cannot_be_read_keeps_what_was_read_of_it_for_an_hour() -> None:
+    """It was dropped at once, and with it how fast it fell towards its threshold."""
     trends = advanced(Trends(), seen(5), (), now=0, wall=0)
-    assert advanced(trends, {}, (), now=SECOND, wall=SECOND).signals == {}
+    assert advanced(trends, {}, (), now=SECOND, wall=SECOND).signals == trends.signals
+    assert advanced(trends, {}, (), now=LENGTH, wall=LENGTH).signals == {}
 
 
 @given(st.lists(st.tuples(st.integers(0, 3 * MINUTE), st.integers(0, 1000)), min_size=1, max_size=60))

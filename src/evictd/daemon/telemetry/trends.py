@@ -65,6 +65,8 @@ class Trend:
 
     hour: tuple[Point, ...] = ()
     recent: tuple[Point, ...] = ()
+    capacity: int = 0
+    """The capacity at the last reading, to which a threshold in percent refers."""
     reclaimed_at: int = 0
     """The reading that has what the last reclaim freed, however little: what it gave back is no part of a rate."""
 
@@ -295,9 +297,13 @@ def advanced(
     the first one with what a reclaim freed.
     """
     signals = {
-        signal: trends.signals.get(signal, Trend()).added(Point(now, observation.available.value()))
-        for signal, observation in seen.items()
+        signal: trend
+        for signal, trend in trends.signals.items()
+        if trend.recent and trend.recent[-1].at > now - LENGTH  # a signal that cannot be read keeps what was read of it
     }
+    for signal, observation in seen.items():
+        trend = trends.signals.get(signal, Trend()).added(Point(now, observation.available.value()))
+        signals[signal] = replace(trend, capacity=observation.capacity.value())
     signals.update({each: replace(signals[each], reclaimed_at=now) for each in reclaimed if each in signals})
     spans = _spans(trends, reported, before, wall)
     return Trends(signals=signals, usage=usage or {}, conditions=spans, limits=limits or {}, started=True)

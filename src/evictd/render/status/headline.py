@@ -25,7 +25,7 @@ from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.remedy.file_pages import goes_despite_pages
 from evictd.render.status.remedy.own_limits_text import own_limit_is_first, own_limits_text
 from evictd.render.status.remedy_texts import PAGE_CACHE
-from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
+from evictd.render.status.signal_entry import is_due, is_pressed
 from evictd.render.status.stopped import (
     asked_past_its_budget,
     brief_stop,
@@ -37,6 +37,7 @@ from evictd.render.status.stopped import (
 from evictd.render.status.times.depletion import Depletion
 from evictd.render.status.times.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.times.timing import approaches, as_before, graces, slowed
+from evictd.render.status.times.unread_since import unread_text
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, first_of, seconds_text, signal_amount
 
@@ -259,14 +260,14 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     untold = "" if acted is None else _untold(status, acted.get("signal", ""))  # of an older daemon a reclaim has none
     killed = kernel_killed_text(status)
     done = killed or (reclaimed if last is None else last_eviction_text(status, last))
-    signals = unread(status)
+    signals = unread_text(status)
     begins = (
         "" if killed or untold or signals or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
     )
     again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no
     met = f"{no} threshold {'that can be tested ' if signals else ''}is met"
-    blind = f"; {first_of(signals, 3)} cannot be read" if signals else ""
+    blind = f"; {signals}" if signals else ""
     if pressed:
         more = f" for at least {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
@@ -298,11 +299,6 @@ def _untold(status: Document, signal: str) -> str:
         f", and evictions pause for {seconds_text(lasts)} then" if lasts and stop else f"; then: {stop}" if stop else ""
     )
     return f", but {falls.as_before}{then}"
-
-
-def unread(status: Document) -> list[str]:
-    """Return the signals with a threshold that exist on this node and cannot be read."""
-    return [entry["signal"] for entry in shown_entries(status) if not entry["observed"] and not entry.get("absent")]
 
 
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:

@@ -30,6 +30,7 @@ from evictd.render.status.stopped import stop_text
 from evictd.render.status.times.depletion import depletions, without_repeated
 from evictd.render.status.times.nearest import nearest_by_time
 from evictd.render.status.times.timing import approaches, graces, time_lines
+from evictd.render.status.times.unread_since import last_amount
 from evictd.render.status.unguarded import NO_THRESHOLDS, unguarded_text
 from evictd.render.text import (
     amount_text,
@@ -208,7 +209,7 @@ def _signal_row(entry: Document, cells: int, *, capacity: bool) -> Iterator[Rend
         style, note = ("dim", "not on this node") if entry.get("absent") else ("red", "no reading")
         yield from (Text(name, style="dim"), Text("-", style=style))
         yield from [Text()] * (bool(cells) + capacity)
-        yield Text(note, style=style)
+        yield Text(f"{note}{last_amount(entry)}", style=style)
         return
     met = {threshold["kind"] for threshold in entry["thresholds"] if is_pressed(threshold)}
     style = "red" if "hard" in met else "yellow" if met else "green"

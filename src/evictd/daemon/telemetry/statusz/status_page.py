@@ -23,6 +23,7 @@ from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
 from evictd.daemon.telemetry.statusz.goes_then import goes_if_growth_ended, goes_if_growth_lasts
 from evictd.daemon.telemetry.statusz.growers import growing_document, taken_beyond_pods
+from evictd.daemon.telemetry.statusz.last_reading import last_reading
 from evictd.daemon.telemetry.statusz.own_limits import own_limits
 from evictd.daemon.telemetry.statusz.proposals import asked_document, proposed
 from evictd.daemon.telemetry.statusz.stated_rate import stated_rate
@@ -176,7 +177,12 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
         thresholds = [_threshold(snapshot, each, now) for each in findings]
         level: dict[str, Any]
         if signal in view.unobserved:
-            level = {"observed": False, "absent": view.unobserved[signal], "thresholds": thresholds}
+            level = {
+                "observed": False,
+                "absent": view.unobserved[signal],
+                "thresholds": thresholds,
+                "lastReading": last_reading(signal, snapshot, now),
+            }
         elif signal in seen and findings:
             level = {
                 "observed": True,

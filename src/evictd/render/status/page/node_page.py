@@ -26,7 +26,6 @@ from evictd.render.status.headline import (
     beside_faults,
     headline,
     look_back,
-    unread,
 )
 from evictd.render.status.holders import filled, full_name, growers, held_by, measured_before
 from evictd.render.status.kernel_killed import kernel_killed_text
@@ -48,6 +47,7 @@ from evictd.render.status.stopped import name_last, stop_text
 from evictd.render.status.times.depletion import Depletion, depletions, without_repeated
 from evictd.render.status.times.nearest import nearest
 from evictd.render.status.times.timing import approaches, as_before, graces
+from evictd.render.status.times.unread_since import last_read_texts, unread
 from evictd.render.status.unguarded import unguarded_entry, unguarded_text
 from evictd.render.text import (
     capital,
@@ -105,6 +105,7 @@ def node_page(
         "others": [each for each in cards if each not in pressed] if pressed else (),
         "unread": (without := unread(status)),
         "causes": causes(status, without),
+        "last_read": last_read_texts(status),
         "unseen": (unseen := any(fault.kind is OwnFaultKind.NODE for fault in faults)),
         "reported": _reported(status["problems"]) if unseen else "",
         "stale": not tested,
