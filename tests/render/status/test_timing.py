@@ -62,8 +62,32 @@ def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute()
     slow = incident_snapshot("37-control-thrashing-reader", 60)
     (grace, hard) = time_lines(status_of(slow, slow.at))
     assert "left): the soft threshold acts in 10s at the latest" in grace
-    assert hard.endswith(" in 7.9s at the rate of the last minute, but fell by only 17.6Mi a second in the last 10s")
+    lower = "but fell by only 17.6Mi a second in the last 10s (at that rate in "
+    assert f" in 7.9s at the rate of the last minute, {lower}" in hard
     assert slowed({}) == "", "of an older daemon"
+
+
+def test_the_start_of_a_pod_is_no_trend_beside_the_rate_since_then() -> None:
+    """A pod came back with 1.46Gi: for a minute another `would be evicted in about 2m47s`, and nothing fell like that."""
+    hard = {
+        "kind": "hard", "limit": 1000 << 20, "met": False, "origin": "set", "secondsToThreshold": 170.0,
+        "gracePeriodSeconds": 0.0,
+    }  # fmt: skip
+    soft = {**hard, "kind": "soft", "limit": 1500 << 20, "secondsToThreshold": 150.0, "gracePeriodSeconds": 90.0}
+    entry = {
+        "signal": "memory.available", "observed": True, "available": 6000 << 20, "fillRate": 30 << 20,
+        "lately": {"overSeconds": 10.0, "fillRate": 5 << 20}, "thresholds": [hard, soft],
+    }  # fmt: skip
+    (near,) = approaches({"signals": [entry]})
+    assert near.text == (
+        "memory.available would reach its soft threshold 1.46Gi in 2m30s at the rate of the last minute, but fell by only 5Mi "
+        "a second in the last 10s (at that rate in 15m0s)"
+    )
+    assert near.acts == "in about 2m50s, at the hard threshold 1000Mi, or in about 16m30s at the lower rate"
+    waits = near._replace(entry={**entry, "waitsForPages": 1 << 30})
+    assert waits.acts.endswith(" or in about 16m40s at the lower rate")
+    steep = near._replace(threshold={**soft, "secondsAtLastFall": 20.0})
+    assert "lower" not in steep.acts
 
 
 def test_a_steep_last_interval_gives_the_time_of_the_hard_threshold_that_acts_first() -> None:

@@ -46,7 +46,8 @@ class Approach(NamedTuple):
             above = gap_text(self.entry["available"] - self.threshold["limit"], Signal(self.entry["signal"]))
             return f"{self.entry['signal']} is {above} above its {self.threshold['kind']} threshold {limit} and {slows}"
         if slows:
-            return f"{self.entry['signal']} would reach {which} at the rate of the last minute, but {slows}"
+            then = "" if (later := self._at_lower_rate) is None else f" (at that rate {in_text(later)})"
+            return f"{self.entry['signal']} would reach {which} at the rate of the last minute, but {slows}{then}"
         return f"{self.entry['signal']} reaches {which} at the present rate"
 
     @property
@@ -54,6 +55,11 @@ class Approach(NamedTuple):
         """The seconds until the threshold is met at the rate of the last two readings, where that is steeper."""
         sooner = self.threshold.get("secondsAtLastFall")  # an older daemon does not say it
         return self.seconds if sooner is None else min(float(sooner), self.seconds)
+
+    @property
+    def _at_lower_rate(self) -> float | None:
+        """The seconds until the threshold is met at the rate of the last readings; `None` where that is not the lower one."""
+        return None if self.soonest < self.seconds else _at_lower_rate(self.entry, self.threshold)
 
     @property
     def as_before(self) -> str:
@@ -89,8 +95,19 @@ class Approach(NamedTuple):
     def acts(self) -> str:
         """When the threshold acts after it is met: `then`, after its grace period, or earlier if a hard one is met before.
 
-        Empty where it waits for file pages, and no hard one is foreseen. No time is said where the signal does not fall.
+        Empty where it waits for file pages, and no hard one is foreseen. No time is said where the signal does not fall. The
+        start of a pod is in the rate of a minute, so the time at a lower one of the last readings stands beside it.
         """
+        if (acts := self._acts_at_mean) in {"", "then"} or (met := self._at_lower_rate) is None:
+            return acts
+        grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        hard = [_at_lower_rate(self.entry, each) for each in self.entry["thresholds"] if each["kind"] == "hard"]
+        times = [each for each in (*hard, None if self.waits_for_pages else met + grace) if each is not None]
+        later = min(times, default=met)
+        return f"{acts}, or in about {seconds_text(later)} at the lower rate"
+
+    @property
+    def _acts_at_mean(self) -> str:
         grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
         if has_stopped(self.entry):
             return "" if self.waits_for_pages else f"{seconds_text(grace)} after it is met" if grace else "if it is met"
@@ -108,6 +125,14 @@ class Approach(NamedTuple):
     def and_acts(self) -> str:
         """When the threshold acts, after a comma; empty where it acts at once."""
         return f", and acts {acts}" if (acts := self.acts) not in {"", "then"} else ""
+
+
+def _at_lower_rate(entry: Document, threshold: Document) -> float | None:
+    """Return the seconds to a threshold at the rate of the last readings; `None` where that is not lower, or it does not fall."""
+    lately = entry.get("lately") or {"fillRate": 0}  # an older daemon does not say it
+    if lately["fillRate"] <= 0 or threshold["met"]:
+        return None
+    return float((entry["available"] - threshold["limit"]) / lately["fillRate"])
 
 
 def acts_in(threshold: Document) -> float | None:
