@@ -85,4 +85,22 @@ def test_the_new_pod_that_runs_in_the_place_of_the_one_that_filled_the_node_is_n
     then = [{**each, "stopThen": {"pod": "default/leak-39"}} for each in status["signals"]]
     assert new_pods({**status, "signals": then}) == [], "the headline says that it goes anyway (world 13)"
     assert new_pods({**status, "leaving": [{"pod": "default/leak-39"}]}) == []
-    assert new_pods({**status, "owners": [{**owner, "filled": False}]}) == []
+    assert new_pods({**status, "owners": [{**owner, "filled": False, "evicted": 1}]}) == []
+
+
+def test_from_the_second_eviction_on_it_is_said_that_a_new_pod_goes_again() -> None:
+    """A StatefulSet's pod went twice for what another pod took: nothing was said of it before the third eviction."""
+    status = status_at("01-recreated-hog", 305)
+    owner = {**status["owners"][0], "filled": False, "evicted": 2, "newPods": []}
+    back = {**owner, "newPods": ["default/leak-39"]}
+    again = "2 pods of DaemonSet/leak were evicted here in 4m55s: if it creates one here again that takes as much, "
+    runs = "default/leak-39, of DaemonSet/leak, runs in the place of default/leak-38: "
+    quiet = {**status, "leaving": []}
+    assert new_pods({**quiet, "owners": [owner]}) == [f"{again}that one goes again"]
+    assert new_pods({**quiet, "owners": [{**owner, "evicted": 1}]}) == []
+    assert new_pods({**quiet, "owners": [back]}) == [f"{runs}if it takes as much as that one did, it goes again"]
+    two = {**back, "newPods": ["default/leak-39", "default/leak-40"]}
+    (both,) = new_pods({**quiet, "owners": [two]})
+    assert both.endswith("if they take as much as that one did, they go again")
+    leaves = [{"pod": owner["lastPod"]}]
+    assert new_pods({**quiet, "owners": [owner], "leaving": leaves}) == [], "it is named as leaving"

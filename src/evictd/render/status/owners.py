@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 AGAIN = 3
 """From how many evictions on an owner is named as what has to be changed."""
 TWICE = 2
-"""From how many on, where the last evicted pod made the node short by its own growth."""
+"""From how many on, where the last evicted pod made the node short by its own growth, and to say that a new one goes again."""
 _NAMED = 3
 _UNDONE = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 """Kinds whose last change `kubectl rollout undo` takes back."""
@@ -83,19 +83,38 @@ def owner_remedies(status: Document) -> list[str]:
 
 
 def new_pods(status: Document) -> list[str]:
-    """Return of owners whose last pod filled the node that a new pod of theirs runs, as sentences.
+    """Return of owners that a new pod of theirs runs, or goes again if they create one, as sentences.
 
-    None of a pod that already comes first, or goes when a pause ends, or leaves: it is named then.
+    Of those whose last pod filled the node, and of those of which several were evicted. None of a pod that already comes first,
+    or goes when a pause ends, or leaves: it is named then.
     """
     named = {first["pod"] for entry in status["signals"] for key in ("next", "stopThen") if (first := entry.get(key))}
     named.update(row["pod"] for row in status["leaving"])
-    return [
-        f"{first_of([clean(each) for each in new], _NAMED)}, of {clean(owner['owner'])}, {'runs' if len(new) == 1 else 'run'} "
-        f"in the place of {clean(owner['lastPod'])}: if {'it grows' if len(new) == 1 else 'they grow'} as that one did, "
-        f"{'it goes' if len(new) == 1 else 'they go'} first"
-        for owner in _owners(status)
-        if owner["filled"] and (new := owner["newPods"]) and named.isdisjoint(new)
-    ]
+    found = (_of_owner(status, owner) for owner in _owners(status) if named.isdisjoint(_latest(owner)))
+    return [text for text in found if text]
+
+
+def _latest(owner: Document) -> list[str]:
+    """Return the new pods of an owner, or the last that was evicted where it has none yet."""
+    return owner["newPods"] or [owner["lastPod"]]
+
+
+def _of_owner(status: Document, owner: Document) -> str:
+    """Write what comes of an owner's new pods, or of the one that it creates again; empty where that is not foreseen."""
+    new, name = owner["newPods"], clean(owner["owner"])
+    if not new:
+        if owner["evicted"] < TWICE:
+            return ""
+        so_far = f"{owner['evicted']} pods of {name} were evicted here{_since(status, owner)}"
+        return f"{so_far}: if it creates one here again that takes as much, that one goes again"
+    if not owner["filled"] and owner["evicted"] < TWICE:
+        return ""
+    one = len(new) == 1
+    grow, order = ("grow", "first") if owner["filled"] else ("take as much", "again")
+    it_grows = ("it grows" if owner["filled"] else "it takes as much") if one else f"they {grow}"
+    then = f"if {it_grows} as that one did, {'it goes' if one else 'they go'} {order}"
+    pods = first_of([clean(each) for each in new], _NAMED)
+    return f"{pods}, of {name}, {'runs' if one else 'run'} in the place of {clean(owner['lastPod'])}: {then}"
 
 
 def _owners(status: Document) -> list[Document]:
