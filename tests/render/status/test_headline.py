@@ -219,6 +219,19 @@ def test_after_an_eviction_a_node_whose_memory_falls_on_is_not_calm_again() -> N
     )
 
 
+def test_a_node_is_not_calm_again_while_the_same_signal_returns_to_its_threshold() -> None:
+    """`Calm again` stood above `pid.available reaches its hard threshold 1638 processes in 10m58s`."""
+    seen = recovered()
+    status = {**status_of(seen, seen.at), "conditions": [], "owners": []}
+    (memory,) = (each for each in status["signals"] if each["signal"] == "memory.available")
+    memory.update(fillRate=0, lately=None)
+    assert headline(status).text.startswith("Calm again: default/hog was evicted ")
+    memory["thresholds"][0].update(secondsToThreshold=658.0, met=False)
+    assert headline(status).text.startswith("default/hog was evicted ")
+    memory.update(lately={"overSeconds": 10.0, "fillRate": 0})
+    assert headline(status).text.startswith("Calm again: "), "it falls no more"
+
+
 def test_a_signal_that_cannot_be_read_stands_beside_the_condition_and_the_last_eviction() -> None:
     """While a condition was reported the headline was `Calm again: ... no threshold is met`, and memory was not tested."""
     evicted = recovered()

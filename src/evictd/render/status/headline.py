@@ -34,7 +34,7 @@ from evictd.render.status.stopped import (
     past_its_budget,
     paused_until,
 )
-from evictd.render.status.times.depletion import Depletion
+from evictd.render.status.times.depletion import FORESEEN_SECONDS, Depletion
 from evictd.render.status.times.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.times.timing import approaches, as_before, graces, slowed
 from evictd.render.status.times.unread_since import unread_text
@@ -261,9 +261,12 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     killed = kernel_killed_text(status)
     done = killed or (reclaimed if last is None else last_eviction_text(status, last))
     signals = unread_text(status)
-    begins = (
-        "" if killed or untold or signals or (last is not None and nth_text(status, last["pod"])) else "Calm again: "
+    returns = acted is not None and any(
+        each.entry["signal"] == acted.get("signal") and not slowed(each.entry)
+        for each in approaches(status, FORESEEN_SECONDS)
     )
+    again_and_again = last is not None and bool(nth_text(status, last["pod"]))
+    begins = "" if killed or untold or signals or again_and_again or returns else "Calm again: "
     again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no
     met = f"{no} threshold {'that can be tested ' if signals else ''}is met"
