@@ -30,6 +30,7 @@ from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, Skip
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from evictd.world.behaviours import Usage
 from tests.core.eviction import test_backoff as of_backoff
+from tests.core.eviction import test_chooser as of_chooser
 from tests.core.eviction import test_effect as of_effect
 from tests.core.eviction import test_freshness as of_freshness
 from tests.core.eviction import test_leaving as of_leaving
@@ -523,6 +524,18 @@ FAULTS = [
         law=partial(
             of_returning.test_a_pod_that_returns_and_goes_for_memory_does_not_keep_a_full_disk_from_being_relieved,
             Usage.LAYER,
+        ),
+    ),
+    Fault(
+        point=45,
+        what="growth of the host counts as that of a pod that was not read, although the pods' cgroup did not grow",
+        place=StandardChooser,
+        name="_at_most_in_pods",
+        faulty=then(lambda _, __, grown: grown),
+        law=partial(
+            of_chooser.test_a_pod_that_was_not_read_spares_no_other_for_growth_that_is_not_in_the_pods_cgroup,
+            "12Gi of 16Gi",
+            goes=True,
         ),
     ),
 ]

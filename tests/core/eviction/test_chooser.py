@@ -126,6 +126,23 @@ def test_a_pod_that_grew_since_it_was_measured_costs_no_pod_within_its_request()
     book.stays_silent(NoActionReason.UNMEASURED_CULPRIT)
 
 
+@pytest.mark.parametrize(("cgroup", "goes"), [("12Gi of 16Gi", True), ("4Gi of 16Gi", False)])
+def test_a_pod_that_was_not_read_spares_no_other_for_growth_that_is_not_in_the_pods_cgroup(
+    cgroup: str, goes: bool
+) -> None:
+    """The host grew by 8 GiB. What pods hold together was read, and so it is known whether it was the unread pod."""
+    hog, unread = pod("hog", memory="64Mi"), pod("unread", memory="2Gi")
+    book = Playbook(HARD, pods=[hog, unread], usage=[usage(hog, memory="3Gi"), usage(unread, memory="1Gi")])
+    book.at("0s", memory="9Gi of 16Gi", allocatable="12Gi of 16Gi").conditions().does_nothing()
+    del book.usage["unread"]
+    book.at("10s", memory="900Mi of 16Gi", allocatable=cgroup).conditions("MemoryPressure")
+    if goes:
+        book.evicts("hog")
+    else:
+        book.does_nothing()
+        book.stays_silent(NoActionReason.UNMEASURED_CULPRIT)
+
+
 def test_what_a_pod_has_in_swap_gives_back_no_memory() -> None:
     swapped, hog = pod("swapped"), pod("hog", priority=1)
     uses = [usage(swapped, memory="10Mi", swap="4Gi"), usage(hog, memory="3Gi")]

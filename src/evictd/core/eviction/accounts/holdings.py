@@ -112,7 +112,7 @@ def _read(
     used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
     measured = sum(used.values())
     unmeasured = _unmeasured(observation, used) if len(used) < len(observation.pods) else []
-    rest = _rest_of_cgroup(supply, observation, measured) if unmeasured else None
+    rest = rest_of_cgroup(supply, observation, measured) if unmeasured else None
     if rest is not None and len(unmeasured) == 1:
         used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
         measured, rest = measured + rest, None
@@ -215,7 +215,7 @@ def _unmeasured(observation: Observation, used: Mapping[str, int]) -> list[str]:
     return [pod.uid for pod in observation.pods if pod.uid not in used and not observation.runs_nothing(pod)]
 
 
-def _rest_of_cgroup(supply: Signal, observation: Observation, measured: int) -> int | None:
+def rest_of_cgroup(supply: Signal, observation: Observation, measured: int) -> int | None:
     """Return what the pods' cgroup holds beyond the measured pods; None if it was not read."""
     if observation.node is None or supply is not Signal.MEMORY_AVAILABLE:
         return None

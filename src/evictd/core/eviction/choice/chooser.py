@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from evictd.core.eviction.accounts.holdings import rest_of_cgroup
 from evictd.core.eviction.choice.evict import evict_for_pressure
 from evictd.core.eviction.laws.blame import Suspect, blamed, why_it_stays
 from evictd.core.eviction.laws.effect import elsewhere_grows, freed_lately, may_go_paused, pause_of, why_in_vain
@@ -308,7 +309,20 @@ class StandardChooser:
         if not any(self._may_hold_more(row) for row in others):
             return None
         held = None if unmeasured is None else unmeasured.used
-        return Suspect(pod=None, held=held, grown=level.grown, rate=level.rate, is_new=True)
+        grown = level.grown if unmeasured is not None else self._at_most_in_pods(level.grown)
+        return Suspect(pod=None, held=held, grown=grown, rate=level.rate, is_new=True)
+
+    def _at_most_in_pods(self, grown: int) -> int:
+        """Return how much of this growth that belongs to no pod may be that of pods that were not read just now.
+
+        They count with what they were measured to hold before, so all that they took since is what the pods' cgroup holds beyond
+        that. Where it was read and holds no more, the growth is the host's.
+        """
+        holdings = self._shortage.holdings
+        if holdings.at < self._now:
+            return grown
+        beyond = rest_of_cgroup(self._shortage.supply, self._observation, sum(holdings.used.values()))
+        return grown if beyond is None else min(grown, beyond)
 
     def _suspect(self, row: RankedPod) -> Suspect:
         known = self._shortage.holdings.growing.get(row.uid)
