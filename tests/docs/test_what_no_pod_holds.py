@@ -64,5 +64,5 @@ def test_each_part_of_a_run_book_is_a_paragraph() -> None:
 def test_the_run_book_says_what_went_before_the_alert() -> None:
     """It fires a minute into the pause, and no alert says that two pods have gone in vain by then."""
     book = runbooks(text_of("alerts.md"))["EvictdEvictionsDoNotHelp"]
-    assert "Two pods went before the alert, and nothing may be left. Sooner: " in " ".join(book.split())
+    assert "Two pods went before the alert, and memory or disk may have run out. Sooner: " in " ".join(book.split())
     assert "#to-learn-of-each-eviction" in text_of("alerts.md").partition("## EvictdEvictionsDoNotHelp")[2]
