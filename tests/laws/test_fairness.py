@@ -13,6 +13,7 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.finding import PodSkipped, ProtectedPodSkipped, SkipReason
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.model.state import State
 from tests.laws.generated import PLAYERS, Moment, Player, configs, exceeds, known_use, scenarios, used
 
 
@@ -40,10 +41,32 @@ def is_true(finding: ProtectedPodSkipped | PodSkipped, moment: Moment, resource:
         SkipReason.NOT_MEASURED: used(pod, moment.observation, resource) is None,
         SkipReason.USES_NOTHING: held == 0,
         SkipReason.UNNECESSARY: held is not None and instead is not None and held <= instead,
-        SkipReason.EVICTIONS_PAUSED: lasts and held is not None and instead is not None and held <= instead,
+        SkipReason.EVICTIONS_PAUSED: lasts
+        and held is not None
+        and instead is not None
+        and (held <= instead or came_back(pod, state) or grew_more(finding, state)),
         SkipReason.BUDGET: lasts and pod.uid in state.backoff.budgets,
         SkipReason.OWNER: lasts and owner is not None and pod.uid not in owner.siblings,
     }[finding.reason]
+
+
+def came_back(pod: Pod, state: State) -> bool:
+    """Whether its owner created it after an eviction: during a pause pods whose end lasts go in its place (law Effect)."""
+    owner = owner_of(pod)
+    known = [each.siblings for effects in state.effects.values() for each in effects if each.owner == owner]
+    if (backoff := state.backoff.owners.get(owner)) is not None:
+        known.append(backoff.siblings)
+    return bool(owner) and any(pod.uid not in siblings for siblings in known)
+
+
+def grew_more(finding: PodSkipped, state: State) -> bool:
+    """Whether the pod that goes during a pause grew more: the leak goes, though another one holds more (law Effect)."""
+    instead = finding.instead
+    return instead is not None and any(
+        (leak := holdings.growing.get(instead.uid)) is not None
+        and leak.grown > (0 if (own := holdings.growing.get(finding.pod.uid)) is None else own.grown)
+        for holdings in state.holdings.values()
+    )
 
 
 def check_fairness(moment: Moment) -> None:

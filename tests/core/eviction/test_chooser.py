@@ -53,6 +53,27 @@ def test_a_pod_that_is_not_measured_does_not_end_a_pause_until_it_is() -> None:
     book.at("2s", memory=SHORT).evicts("new")
 
 
+def test_each_pod_that_a_pause_passes_over_is_named() -> None:
+    """Only the one that comes first was, and of a pod behind it nothing said why one of higher priority went."""
+    first, guarded, behind, again = (pod(name, priority=int(name == "again")) for name in ("a", "b", "c", "again"))
+    again = replace(again, owner="ReplicaSet/web")
+    sizes = {"a": "300Mi", "b": "290Mi", "c": "280Mi", "again": "1030Mi"}
+    pods = [first, guarded, behind, again]
+    book = Playbook(HARD, pods=pods, usage=[usage(each, memory=sizes[each.name]) for each in pods])
+    tried = Effect(uid="gone", owner="default/ReplicaSet/web", chosen_at=0, held=2 << 30, missing=1 << 30, until=0)
+    refusal = BudgetRefusal(first_at=0, last_at=0, until=60 * SECOND, held_until=60 * SECOND)
+    book.state = State(
+        effects={Signal.MEMORY_AVAILABLE: (tried, replace(tried, uid="gone too"))},
+        backoff=Backoff(
+            budgets={guarded.uid: refusal},
+            owners={"default/ReplicaSet/web": OwnerBackoff(level=0, evicted_at=0, until=0)},
+        ),
+    )
+    book.at("1s", memory="4Mi of 16Gi").conditions("MemoryPressure").evicts("again")
+    told = {each.pod.name: each.reason for each in book.findings(PodSkipped)}
+    assert told == {"a": SkipReason.EVICTIONS_PAUSED, "b": SkipReason.BUDGET, "c": SkipReason.EVICTIONS_PAUSED}
+
+
 def test_an_eviction_says_how_old_the_usage_of_a_pod_is_that_was_not_measured() -> None:
     """`it uses 4.69Gi` was said of a pod that held 5.5Gi by then (world 24)."""
     hog, web = pod("hog", memory="64Mi"), pod("web", memory="2Gi")

@@ -259,6 +259,17 @@ def test_a_successor_does_not_go_on_in_the_place_of_pods_whose_end_lasts() -> No
     assert may_go_paused(exceeding, [exceeding, rows[1]], PAUSE, last, used_up) == exceeding
 
 
+def test_a_pod_that_was_there_goes_in_the_place_of_a_successor_that_holds_no_more() -> None:
+    """The one that comes before it in the order held more, and stayed: as no successor it was no cause that had come back."""
+    rows = [row("small", 30), row("there", 130, request=120), row("again", 50, priority=1)]
+    last = [replace(effect(0, at=at), held=80) for at in (0, 1)]
+    short = shortage({each.name: each.usage or 0 for each in rows}, missing=50, available=1, recreated=("again",))
+    assert may_go_paused(rows[0], rows, PAUSE, last, short) == rows[1]
+    larger = [*rows[:2], row("again", 150, priority=1)]
+    short = shortage({each.name: each.usage or 0 for each in larger}, missing=50, available=1, recreated=("again",))
+    assert may_go_paused(larger[0], larger, PAUSE, last, short) == larger[2]
+
+
 def test_each_try_waits_twice_as_long_up_to_an_hour() -> None:
     pause, waits = Pause(until=0, wait=FIRST_PAUSE), []
     for _ in range(4):

@@ -31,6 +31,7 @@ from evictd.core.model.finding import (
     Ranking,
     SkipReason,
 )
+from evictd.core.model.holdings import Pause
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import SIGNALS
@@ -104,13 +105,18 @@ class StandardChooser:
         stop = stop or over_limit(self._shortage, self._state, self._config, self._now)
         if stop is not None:
             return Choice(eviction=None, findings=(ranking, *passed, stop))
-        return self._unless_paused(ranking, victim, candidates, passed)
+        return self._unless_paused(ranking, victim, candidates, skips, passed)
 
     def _needed(self, candidates: Sequence[RankedPod]) -> tuple[RankedPod, tuple[PodSkipped, ...]]:
         return needed(candidates, self._shortage) if self._shortage.measurable else (candidates[0], ())
 
     def _unless_paused(
-        self, ranking: Ranking, victim: RankedPod, candidates: Sequence[RankedPod], passed: tuple[Finding, ...]
+        self,
+        ranking: Ranking,
+        victim: RankedPod,
+        candidates: Sequence[RankedPod],
+        skips: Mapping[str, Skip],
+        passed: tuple[Skip, ...],
     ) -> Choice:
         """Evict the pod unless evictions are paused (law Effect); then one that may go all the same, or none."""
         shortage, supply = self._shortage, self._shortage.supply
@@ -119,14 +125,12 @@ class StandardChooser:
             return self._evict(ranking, victim, passed)
         chosen = may_go_paused(victim, candidates, pause, self._state.effects.get(supply, ()), shortage)
         if chosen is not None:
-            skipped = PodSkipped(
-                pod=victim.pod,
-                reason=SkipReason.EVICTIONS_PAUSED,
-                until=pause.until,
-                signal=shortage.threshold.signal,
-                instead=chosen.pod,
-            )
-            return self._evict(ranking, chosen, passed if chosen is victim else (*passed, skipped))
+            if chosen is not victim:
+                before = {row.uid: row for row in (victim, *candidates[: candidates.index(chosen)])}
+                told = {skip.pod.uid: skip for skip in (*passed, *self._before(ranking.rows, skips, chosen))}
+                paused = (self._paused(row, pause, chosen) for uid, row in before.items() if uid not in told)
+                passed = (*told.values(), *paused)
+            return self._evict(ranking, chosen, passed)
         amount = SIGNALS[shortage.threshold.signal].amount
         stop = NoAction(
             why=NoActionReason.EVICTIONS_DO_NOT_HELP,
@@ -137,6 +141,16 @@ class StandardChooser:
             until=pause.until,
         )
         return Choice(eviction=None, findings=(ranking, *passed, stop))
+
+    def _paused(self, row: RankedPod, pause: Pause, chosen: RankedPod) -> PodSkipped:
+        """Return that a pod does not go during a pause, and which one goes all the same."""
+        return PodSkipped(
+            pod=row.pod,
+            reason=SkipReason.EVICTIONS_PAUSED,
+            until=pause.until,
+            signal=self._shortage.threshold.signal,
+            instead=chosen.pod,
+        )
 
     def _evict(self, ranking: Ranking, row: RankedPod, passed: tuple[Finding, ...]) -> Choice:
         """Return the choice of this pod, with what is known of its usage and of the shortage beside the reason."""

@@ -30,7 +30,7 @@ These pods may still go during a pause:
   too, however fast something else grows, and the kernel would kill it;
 * a successor of these victims that stands out and alone holds the missing amount, if it uses twice its request; or if less than
   a twentieth of the target is left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go
-  again and again in the place of a static one);
+  again and again in the place of a static one). In its place a pod before it in the order goes that holds as much and was there;
 * any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
   growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
   the cause. (A successor went every second, in the place of pods whose end would have lasted.) A pod that was not measured is no
@@ -295,17 +295,19 @@ def may_go_paused(
         ]
         if _goes_on_to_relieve(lasting, last, shortage):
             return victim if victim in lasting else lasting[0]
-    growers = _growers(candidates, shortage)
-
-    def may(row: RankedPod) -> bool:
-        return (
+    growers, order = _growers(candidates, shortage), (victim, *candidates)
+    for row in order:
+        if (
             shortage.is_leak(row)
             or _is_another_attempt(row, last, shortage, grows=row.uid in growers)
             or _leaks_as_well(row, shortage)
-            or _holds_it_again(row, last, shortage, others_grow=others_grow)
-        )
-
-    return next((row for row in (victim, *candidates) if may(row)), None)
+        ):
+            return row
+        if _holds_it_again(row, last, shortage, others_grow=others_grow):
+            held = shortage.held[row.uid]
+            there = (each for each in order[: order.index(row)] if not _came_back(each, last, shortage))
+            return next((each for each in there if shortage.held.get(each.uid, 0) >= held), row)
+    return None
 
 
 def _is_another_attempt(row: RankedPod, last: Sequence[Effect], shortage: Shortage, *, grows: bool) -> bool:
