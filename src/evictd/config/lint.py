@@ -236,9 +236,8 @@ def without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
             below_one = quantity < of_bytes(1)
             amount = "less than a byte" if below_one else f"{quantity.value()} bytes"
             number = str(quantity).removesuffix("m") if below_one else quantity.value()
-            share = (
-                quantity.nano / of_bytes(1).nano
-            )  # "0.15" was meant as one; 500m hardly, as a half is no sensible threshold
+            # "0.15" was meant as a share; 500m hardly, as a half is no sensible threshold.
+            share = quantity.nano / of_bytes(1).nano
             percent = f" such as {100 * share:.6g}%" if share * _HALF < 1 else ""
             yield LintFinding(
                 lint=Lint.WITHOUT_UNIT,
