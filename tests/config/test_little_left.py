@@ -2,26 +2,13 @@
 
 import pytest
 
-from evictd.config.lint_model import Lint, Severity, Surroundings
+from evictd.config.lint_model import Lint
 from evictd.config.little_left import little_left
-from evictd.core.model.signal import Signal
-from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
-from evictd.core.units.quantity import parse_quantity
+from tests.config.memory_notes import memory_notes
 
 
 def found(hard: str, soft: str = "", memory: str = "23.5Gi") -> list[str]:
-    """Messages and remedies on a node of this size."""
-    maps = ThresholdMaps(
-        hard={"memory.available": hard} if hard else {},
-        soft={"memory.available": soft} if soft else {},
-        soft_grace_period={"memory.available": "1m"} if soft else {},
-    )
-    thresholds, problems = parse_threshold_config(maps)
-    assert problems == ()
-    around = Surroundings(capacities={Signal.MEMORY_AVAILABLE: parse_quantity(memory)} if memory else {})
-    findings = list(little_left(thresholds, around))
-    assert all((one.lint, one.severity) == (Lint.LITTLE_MEMORY_LEFT, Severity.NOTE) for one in findings)
-    return [f"{one.message}; {one.remedy}" for one in findings]
+    return memory_notes(little_left, Lint.LITTLE_MEMORY_LEFT, hard, soft, memory)
 
 
 def test_the_kubelets_default_is_named_on_a_large_node() -> None:

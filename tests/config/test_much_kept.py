@@ -2,26 +2,13 @@
 
 import pytest
 
-from evictd.config.lint_model import Lint, Severity, Surroundings
+from evictd.config.lint_model import Lint
 from evictd.config.much_kept import much_kept
-from evictd.core.model.signal import Signal
-from evictd.core.model.threshold_config import ThresholdMaps, parse_threshold_config
-from evictd.core.units.quantity import parse_quantity
+from tests.config.memory_notes import memory_notes
 
 
 def found(hard: str, soft: str = "", memory: str = "256Gi") -> list[str]:
-    """Messages and remedies on a node of this size."""
-    maps = ThresholdMaps(
-        hard={"memory.available": hard} if hard else {},
-        soft={"memory.available": soft} if soft else {},
-        soft_grace_period={"memory.available": "1m"} if soft else {},
-    )
-    thresholds, problems = parse_threshold_config(maps)
-    assert problems == ()
-    around = Surroundings(capacities={Signal.MEMORY_AVAILABLE: parse_quantity(memory)} if memory else {})
-    findings = list(much_kept(thresholds, around))
-    assert all((one.lint, one.severity) == (Lint.MUCH_MEMORY_KEPT, Severity.NOTE) for one in findings)
-    return [f"{one.message}; {one.remedy}" for one in findings]
+    return memory_notes(much_kept, Lint.MUCH_MEMORY_KEPT, hard, soft, memory)
 
 
 def test_a_percentage_on_a_much_larger_node_is_named_with_the_advised_amount() -> None:

@@ -10,7 +10,8 @@ from evictd.core.units.quantity import of_bytes
 _MI = 1 << 20
 _LARGE = of_bytes(3840 * _MI)
 """Memory from which on the documentation advises more (docs/tuning.md): a node of 4 GiB reports a little less than that."""
-_ADVISED = of_bytes(500 * _MI)
+ADVISED_HARD, ADVISED_SOFT = of_bytes(500 * _MI), of_bytes(1024 * _MI)
+"""What the documentation advises from that size on."""
 _LITTLE = "leave little time before the OOM killer acts"
 
 
@@ -24,11 +25,11 @@ def little_left(thresholds: Sequence[Threshold], around: Surroundings) -> Iterat
     if capacity is None or capacity < _LARGE:
         return
     highest = highest_limit(thresholds, signal, around)
-    if highest is None or highest >= _ADVISED or highest < of_bytes(_MI):
+    if highest is None or highest >= ADVISED_HARD or highest < of_bytes(_MI):
         return  # of a few bytes `AmountWithoutUnit` says more
     yield LintFinding(
         lint=Lint.LITTLE_MEMORY_LEFT,
         signal=signal,
         message=f"this node has {amount_on(capacity, signal)}, and {amount_on(highest, signal)} {_LITTLE}",
-        remedy="from 4 GiB on set 500Mi hard and 1Gi soft, which leave more",
+        remedy=f"from 4 GiB on set {ADVISED_HARD} hard and {ADVISED_SOFT} soft, which leave more",
     )

@@ -3,15 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, limit_on
+from evictd.config.little_left import ADVISED_HARD, ADVISED_SOFT
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin, Threshold
-from evictd.core.units.quantity import of_bytes
 
-_MI = 1 << 20
-_HARD, _SOFT = of_bytes(500 * _MI), of_bytes(1024 * _MI)
-"""What the documentation advises from 4 GiB on, whatever the size (docs/tuning.md)."""
 _FAR = 8
-"""How many times that is far above it: 10 % from 40 GiB on."""
+"""How many times the advised amount is far above it: 10 % from 40 GiB on."""
 
 
 def much_kept(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
@@ -21,7 +18,7 @@ def much_kept(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator
         limit, capacity = limit_on(each, around.capacities), around.capacities.get(signal)
         if each.signal is not signal or each.value.quantity is not None or each.origin is Origin.DERIVED:
             continue
-        advised, kind = (_HARD, "hard") if each.hard else (_SOFT, "soft")
+        advised, kind = (ADVISED_HARD, "hard") if each.hard else (ADVISED_SOFT, "soft")
         # Above half of the capacity is an error of its own.
         if limit is None or capacity is None or limit.nano * 2 > capacity.nano or limit.nano < advised.nano * _FAR:
             continue
