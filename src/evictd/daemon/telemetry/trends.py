@@ -70,8 +70,8 @@ class Trend:
     reclaimed_at: int = 0
     """The reading that has what the last reclaim freed, however little: what it gave back is no part of a rate."""
 
-    def added(self, point: Point) -> "Trend":
-        """Return the trend with one more reading."""
+    def added(self, point: Point, capacity: int) -> "Trend":
+        """Return the trend with one more reading, and the capacity then."""
         hour, recent = self.hour, self.recent
         if hour and hour[-1].at // SLOT == point.at // SLOT:
             hour = (*hour[:-1], min(hour[-1], point, key=attrgetter("available")))
@@ -79,7 +79,8 @@ class Trend:
             hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
         if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
             recent = recent[:-1]
-        return replace(self, hour=hour, recent=(*(each for each in recent if each.at >= point.at - RATE_WINDOW), point))
+        recent = (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point)
+        return replace(self, hour=hour, recent=recent, capacity=capacity)
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -302,8 +303,8 @@ def advanced(
         if trend.recent and trend.recent[-1].at > now - LENGTH  # a signal that cannot be read keeps what was read of it
     }
     for signal, observation in seen.items():
-        trend = trends.signals.get(signal, Trend()).added(Point(now, observation.available.value()))
-        signals[signal] = replace(trend, capacity=observation.capacity.value())
+        point, capacity = Point(now, observation.available.value()), observation.capacity.value()
+        signals[signal] = trends.signals.get(signal, Trend()).added(point, capacity)
     signals.update({each: replace(signals[each], reclaimed_at=now) for each in reclaimed if each in signals})
     spans = _spans(trends, reported, before, wall)
     return Trends(signals=signals, usage=usage or {}, conditions=spans, limits=limits or {}, started=True)

@@ -29,14 +29,13 @@ def limits_recorded(
     """
     found: dict[str, Trend] = {}
     half = tuple(_near(state, observation, config, tenths=5))
-    near = (
-        _near(state, observation, config) if half else ()
-    )  # of a pod each has one limit, and of most nodes there is none
+    # Of a pod each has one limit, and of most nodes there is none.
+    near = _near(state, observation, config) if half else ()
     for pod, of, usage, limit in chain(half, near):
         known, stats = limits.get(f"{pod.uid} {of}", Trend()), observation.pod_stats[pod.uid]
         measured = stats.layers_time if stats.disk_time is None and not stats.disk_at_least else stats.disk_time
         if measured is not None and (not known.recent or measured > known.recent[-1].at):
-            known = known.added(Point(measured, limit - usage))
+            known = known.added(Point(measured, limit - usage), limit)
         found[f"{pod.uid} {of}"] = known
     return found
 
