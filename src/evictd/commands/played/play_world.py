@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from evictd.clock import wall_clock
-from evictd.codec.config.evictd_config import decode_evictd
 from evictd.codec.scenario import Scenario
 from evictd.codec.world_fields import ExpectFields
 from evictd.commands.inputs.source import (
@@ -85,8 +84,8 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     given = args.config is not None or args.policy is not None
     sides[0] = replace(sides[0], by_another=given and bool(file.config or file.evictd))
     if args.config is None:
-        unplayed = dry_run_texts(dry_run=decode_evictd(file.evictd)[0].dry_run)
-        sides[0] = replace(sides[0], warnings=(*sides[0].warnings, *unplayed))
+        *_, (_, own_evictd) = to_play[0]
+        sides[0] = replace(sides[0], warnings=(*sides[0].warnings, *dry_run_texts(dry_run=own_evictd.dry_run)))
     # Before the output, which a reader such as `head` may close.
     written = None if args.journal is None else write_world_journal(sides[0].run, args.journal, end=wall_clock())
     _draw([(side.name, title, cycles_to_draw(side.run)) for side in sides], args.plot)
