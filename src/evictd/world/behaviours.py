@@ -206,7 +206,7 @@ def _with_at_most(behaviour: Taking, free: int) -> tuple[Taking, ...]:
             return (replace(behaviour, amount=min(behaviour.amount, free)),)
         case Grow():
             return (replace(behaviour, bound=free if behaviour.bound is None else min(behaviour.bound, free)),)
-        case LeakAndRelease() if behaviour.peak > free:  # it never comes to the peak at which it gives back
+        case LeakAndRelease() if behaviour.peak > free:  # it never reaches its peak, so it releases nothing
             low = min(behaviour.low, free)
             rest = Grow(of=behaviour.of, rate=behaviour.rate, start=behaviour.start, bound=free - low)
             return Hold(of=behaviour.of, amount=low), rest

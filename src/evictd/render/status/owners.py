@@ -100,7 +100,7 @@ def _latest(owner: Document) -> list[str]:
 
 
 def _of_owner(status: Document, owner: Document) -> str:
-    """Write what comes of an owner's new pods, or of the one that it creates again; empty where that is not foreseen."""
+    """Write that a new pod of an owner goes if it takes as much as the last one, also one that is not there yet; else empty."""
     new, name = owner["newPods"], clean(owner["owner"])
     if not new:
         if owner["evicted"] < TWICE:

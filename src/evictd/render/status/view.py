@@ -151,7 +151,7 @@ def _said(document: Document) -> str:
 
 
 def _headline(document: Document, width: int | None, left: int) -> Iterator[Text]:
-    """Write the state of the node in one sentence; with a width in as many lines as a page leaves that has so many lines left."""
+    """Write the state of the node in one sentence; with a `width` cut to one to three lines, by how many are `left`."""
     if text := Text(_said(document), style=_LEVEL.get(document.get("headline", {}).get("level", ""), "bold")):
         if width is not None:
             lines = max(1, min(left - _SHOWN_LINES, _SHOWN_LINES))

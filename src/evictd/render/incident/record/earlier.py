@@ -19,10 +19,11 @@ from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.record.aftermath import siblings_of
 from evictd.render.incident.record.readings import levels_of
+from evictd.render.incident.record.verdict import is_notable
 from evictd.render.text import clean
 
 _NOTABLE = 10
-"""A pod grew notably that made this part of all growth."""
+"""What belongs to no pod grew notably if it made this part of all growth."""
 _LESS = 10
 """The growth goes on while the pod holds less than before by no more than this part."""
 
@@ -147,13 +148,13 @@ class _Grown:
         if holdings is None or _outside_grew(holdings):
             return ()
         grown = {uid: used - holdings.lowest_of_both(uid) for uid, used in holdings.used.items()}
-        least = min(sum(grown.values()), 5 * max(grown.values(), default=0))  # as `EvictionVerdict.notable`
         rows = {row.pod: row for row in ranking_rows(record, signal, event.uid) if not row.protected}
         names, there, found = _names(record), _names(last), list[HeldThen]()
         for uid, by in grown.items():
             row = rows.get(names.get(uid, ""))
-            notable = by * _NOTABLE >= least and by > 0
-            if row is None or row.usage is None or row.usage <= row.request or not notable:
+            if row is None or row.usage is None or row.usage <= row.request:
+                continue
+            if by <= 0 or not is_notable(by, grown.values()):
                 continue
             if uid == event.uid or self._grew(uid):
                 owner, now = _owner(uid, record), there.get(uid) or _in_its_place(uid, record, last)

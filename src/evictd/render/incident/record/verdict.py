@@ -5,6 +5,7 @@ Pods that would have come are not known to that observer: where only those that 
 `evictd.world.oracle` finds the fewest pods whose end relieves the node; this module writes what that means for the evicted pod.
 """
 
+from collections.abc import Collection
 from enum import Enum
 
 from evictd.core.frozen import frozen
@@ -102,8 +103,7 @@ class EvictionVerdict:
     def notable(self) -> tuple[Grower, ...]:
         """What made a tenth of all growth, or grew half as fast as the fastest: of many alike none makes a tenth."""
         rates = [each.rate for each in self.growers]
-        least = min(sum(rates), 5 * max(rates, default=0))
-        return tuple(each for each in self.growers if each.rate * 10 >= least)
+        return tuple(each for each in self.growers if is_notable(each.rate, rates))
 
     @property
     def grew(self) -> bool:
@@ -223,3 +223,8 @@ class EvictionVerdict:
             return f"{verdict}; {cause} is the cause"
         unknown = "together with the end of a pod that fills a hostPath volume, which is not measured"
         return f"by what was measured {verdict}; {unknown}, it may have been needed"
+
+
+def is_notable(growth: int, growths: Collection[int]) -> bool:
+    """Whether one of these growths is a tenth of all, or half of the largest: of many alike none is a tenth."""
+    return growth * 10 >= min(sum(growths), 5 * max(growths, default=0))

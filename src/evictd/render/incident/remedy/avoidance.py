@@ -145,9 +145,8 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     counted_by = (pids_limit_text(found, grower.pod),) if resource is Resource.PIDS else ()
     if resource is Resource.INODES and other_growers(found) == (grower,) and not found.pod_grew:
         counted_by = (inodes_text(found, grower.pod),)
-    several = bool(shared_limits(found).text)
     less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by, *counted_by))
-    larger = () if several else larger_culprit(found)
+    larger = () if shared_limits(found).text else larger_culprit(found)
     return Avoidance(by=(*larger, less, *rotation), not_by=limit.not_by)
 
 

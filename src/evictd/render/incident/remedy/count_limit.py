@@ -18,7 +18,7 @@ _SPARE = 4
 _LEAST = 128
 """Below it a runtime with many threads does not start."""
 _FIT = 2
-"""A number is proposed where so many pods may reach it at once."""
+"""A proposed number fits on the node if at least so many pods can reach it at once."""
 _LOOK = "`pids.peak` of the other pods' cgroups shows what they need, which is more than that"
 
 
@@ -28,9 +28,9 @@ def pids_limit_text(found: Incident, pod: str) -> str:
     if first := _first_evicted(found):
         return f"{limit}: `evictd incident {first}`, the first eviction for it, has the number"
     growing = _growing(found, pod)
-    if (room := _room(found, growing)) is None:
+    if (together := _most_together(found, growing)) is None:
         return f"{limit}: the journal does not have what all others held; `pids.peak` of each pod's cgroup shows what it needs"
-    most, largest = room // len(growing), _largest_without(found, growing)
+    most, largest = together // len(growing), _largest_without(found, growing)
     each = "it" if len(growing) == 1 else f"each of {first_of([row.pod for row in growing], _NAMED)}"
     text = f"{limit} of at most {most}: with that many processes of {each} the threshold would have been clear"
     if largest is None:
@@ -38,7 +38,7 @@ def pids_limit_text(found: Incident, pod: str) -> str:
     if largest >= most:
         return f"{text}; but a pod uses {largest} without that growth, so no number fits all pods of this node"
     good = max(_LEAST, 1 << (_SPARE * largest - 1).bit_length())
-    if (fits := room // good) < _FIT:
+    if (fits := together // good) < _FIT:
         return f"{text}; without that growth no pod uses more than {largest}"
     enough = f"so {good} is enough for each, and {fits} pods may reach that at once"
     return f"{text}; without that growth no pod uses more than {largest}, {enough}"
@@ -66,7 +66,7 @@ def _growing(found: Incident, pod: str) -> list[IncidentRow]:
 def _first_evicted(found: Incident) -> str:
     """Return the first pod that was evicted for the signal in the minutes before or for the same growth; empty for none.
 
-    It is of another owner. Its end left room, so this eviction shows a number that would not have avoided that one.
+    It is of another owner. Its end freed some, so a number from this eviction would not have avoided that one.
     """
     soon = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
     evicted = (*(each.event for each in found.earlier), *soon)
@@ -74,13 +74,13 @@ def _first_evicted(found: Incident) -> str:
     return next((each.pod for each in others if signal_of(each) is found.signal), "")
 
 
-def _room(found: Incident, growing: list[IncidentRow]) -> int | None:
+def _most_together(found: Incident, growing: list[IncidentRow]) -> int | None:
     """Return how many processes these pods may have together while the threshold is clear; `None` where that is not known."""
     usages = [row.usage for row in growing if row.usage is not None]
     if not growing or found.missing is None or len(usages) < len(growing):
         return None
-    room = sum(usages) - found.missing
-    return room if room > 0 else None
+    most = sum(usages) - found.missing
+    return most if most > 0 else None
 
 
 def _largest_without(found: Incident, growing: list[IncidentRow]) -> int | None:
