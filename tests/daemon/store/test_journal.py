@@ -37,6 +37,17 @@ def test_records_come_back_in_order(tmp_path: Path) -> None:
     assert [record["n"] for record in records(journal.path)] == [0, 1, 2, 3]
 
 
+def test_a_record_that_an_earlier_run_left_cut_short_costs_no_other(tmp_path: Path) -> None:
+    """A daemon that is killed while it writes, or that a full disk refuses the rest."""
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(line({"n": 0}) + line({"n": 1})[:4])
+    journal = JournalFile(path)
+    journal.append(line({"n": 2}))
+    journal.append(line({"n": 3}))
+    journal.close()
+    assert path.read_bytes() == line({"n": 0}) + line({"n": 1})[:4] + b"\n" + line({"n": 2}) + line({"n": 3})
+
+
 def test_a_single_file_begins_anew_when_it_is_full(tmp_path: Path) -> None:
     """`journal.maxFiles: 1`."""
     journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=100, kept=1)

@@ -73,12 +73,13 @@ class JournalFile:
 
     def _open(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._fd = open_own(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._fd = open_own(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         self._size = os.fstat(self._fd).st_size
         self._reserved = 0
+        self._torn = _is_cut_short(self._fd, self._size)
 
     def _write(self, line: bytes) -> None:
-        # A full disk may have cut the last record short; the next one begins a line of its own.
+        # A full disk, or the end of an earlier run, may have cut the last record short; the next one begins a line of its own.
         written = os.write(self._fd, b"\n" + line if self._torn else line)
         self._torn = written < len(line)
         self._size += written
@@ -135,6 +136,14 @@ def _evictions(path: Path) -> Iterator[bytes]:
 
 def _is_eviction(line: bytes) -> bool:
     return _EVICTION in line.partition(_FINDINGS)[0] or any(each in line for each in _BY_OTHERS)
+
+
+def _is_cut_short(fd: int, size: int) -> bool:
+    """Whether the last record of a file of `size` bytes lacks its end; also where that cannot be read."""
+    try:
+        return size > 0 and os.pread(fd, 1, size - 1) != b"\n"
+    except OSError:
+        return True
 
 
 def _reserve_beyond_end(fd: int, size: int) -> bool:
