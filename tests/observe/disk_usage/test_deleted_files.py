@@ -44,6 +44,15 @@ if what == "open":
 if what == "chroot":
     held.append(deleted("gone", 1 << 20))
     os.chroot(folder)
+if what.startswith("deep"):
+    top, folder = folder, "."
+    os.chdir(top)
+    for _ in range(20):
+        os.mkdir("d" * 250)
+        os.chdir("d" * 250)
+    held += [deleted("far", 1 << 20), deleted(os.path.join(top, "gone"), 1 << 20)]
+    if what == "deep root":
+        os.chroot(".")
 if what == "mapped":
     file = deleted("gone", 1 << 20)
     held.append(mmap.mmap(file.fileno(), 4096))
@@ -172,6 +181,22 @@ def test_a_process_in_a_chroot_hides_no_file_of_the_next(tmp_path: Path) -> None
         with holder(disk / "below", "chroot") as first, holder(disk, "open") as second:
             assert total(count(tmp_path, first, second, disk=disk)) == DiskUsage(MIB, 1)
             assert total(count(tmp_path, second, first, disk=disk)) == DiskUsage(2 * MIB, 2)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_file_whose_path_is_too_long_to_be_read_counts_and_hides_no_other(tmp_path: Path) -> None:
+    with mounted.tmpfs(tmp_path / "disk") as disk, holder(disk, "deep") as pid:
+        found = count(tmp_path, pid, disk=disk)
+    assert (total(found), found.complete) == (DiskUsage(2 * MIB, 2), True)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_root_whose_path_is_too_long_to_be_read_hides_no_file(tmp_path: Path) -> None:
+    with mounted.tmpfs(tmp_path / "disk") as disk, holder(disk, "deep root") as first, holder(disk, "open") as second:
+        assert total(count(tmp_path, second, first, disk=disk)) == DiskUsage(3 * MIB, 3)
+        assert total(count(tmp_path, first, second, disk=disk)) == DiskUsage(MIB, 1)
 
 
 def test_a_process_that_may_not_be_looked_into_is_named_and_the_next_is_counted(

@@ -3,7 +3,8 @@
 They are looked for only while a disk is near a threshold. Everything in /proc that a process can influence is hostile: how many
 processes, descriptors and mappings it has, their names, and filesystems that never answer, such as one in user space. Therefore:
 
-* A descriptor is looked at by its name first, which asks no filesystem; only one that ends with ` (deleted)` goes on.
+* A descriptor is looked at by its name first, which asks no filesystem; only one that ends with ` (deleted)`, or is too long for
+  the kernel to show, goes on.
 * Which mount it is on comes from `fdinfo` and `mountinfo`, which ask none either. Only a file on the root filesystem of its
   container, or on the disk of the kubelet's directories or of the pods' logs, is asked for its size, by a `stat` through its
   link in /proc: the kernel follows that to the open file, not by a path.
@@ -114,7 +115,7 @@ class DeletedFiles:
             for entry in entries:
                 since += 1
                 with suppress(FileNotFoundError):
-                    if os.readlink(entry.path).endswith(_DELETED):  # noqa: PTH115 - in the hot loop
+                    if (_linked(entry.path) or _DELETED).endswith(_DELETED):
                         since += _DELETED_COST
                         table = self._table(process) if table is None else table
                         self._add_open(process, entry, table)
@@ -155,10 +156,11 @@ class DeletedFiles:
     def _table(self, process: Path) -> dict[str, Mount]:
         """Return the mounts of a process's namespace by their number.
 
-        A process sees those below its root, so one in a chroot adds what it sees to what is known of the namespace.
+        A process sees those below its root, so one in a chroot adds what it sees to what is known of the namespace. Roots with
+        paths that are too long are not told apart.
         """
-        namespace, root = str((process / "ns/mnt").readlink()), str((process / "root").readlink())
-        if (namespace, root) != (self._namespace, self._root):
+        namespace, root = str((process / "ns/mnt").readlink()), _linked(f"{process}/root")
+        if not root or (namespace, root) != (self._namespace, self._root):
             seen = {each.number: each for each in parse_mountinfo(read_whole_lines(f"{process}/mountinfo"))}
             self._table_known = seen | (self._table_known if namespace == self._namespace else {})
             self._namespace, self._root = namespace, root
@@ -191,6 +193,16 @@ def _sum(usage: DiskUsage, file: os.stat_result) -> DiskUsage:
 def _is_layer(mount: Mount) -> bool:
     """Whether a mount is an overlay that is the root of its process; another root may be on any filesystem."""
     return mount.point == b"/" and mount.fs_type == "overlay"
+
+
+def _linked(link: str) -> str:
+    """Return what a link of /proc shows; empty where that is a path of more than 4,095 bytes, which a process can make."""
+    try:
+        return os.readlink(link)  # noqa: PTH115 - in the hot loop
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return ""
+        raise
 
 
 def _hexadecimal(device: str) -> str:
