@@ -388,6 +388,27 @@ def test_an_eviction_by_the_kubelet_is_remembered_also_if_the_pod_is_deleted_at_
         assert [each.pod.name for each in watch.snapshot.evicted_by_kubelet] == ["a", "b"]
 
 
+def test_an_eviction_by_the_kubelet_is_new_once_however_many_failed_pods_stay(
+    api: ApiServer, transport: Transport
+) -> None:
+    """The objects of evicted pods stay until someone deletes them, by the hundred: each list and each change has them again."""
+    for number in range(MOST_EVICTED + 5):
+        api.store.create("pods", pod(f"p{number:03}"))
+        one = ("pods", "default", f"p{number:03}")
+        api.store.update(one, lambda item: item["status"].update(phase="Failed", reason="Evicted"))
+    with watching(transport) as watch:
+        eventually(lambda: watch.snapshot.synced)
+        known = [each.pod.name for each in watch.snapshot.evicted_by_kubelet]
+        assert (known[0], known[-1]) == ("p005", f"p{MOST_EVICTED + 4}")
+        api.store.update(("pods", "default", "p000"), lambda item: item["metadata"].update(labels={"kept": "yes"}))
+        eventually(lambda: any(each.pod.labels for each in watch.snapshot.pods.values()))
+        assert [each.pod.name for each in watch.snapshot.evicted_by_kubelet] == known
+        api.fault(verb="watch", status=410, times=1)
+        api.cut_connections()
+        eventually(lambda: len(api.requests("list pods")) == 2 and len(api.requests("watch pods")) == 3)
+        assert [each.pod.name for each in watch.snapshot.evicted_by_kubelet] == known
+
+
 def test_only_so_many_evictions_by_the_kubelet_are_remembered() -> None:
     evicted = decode_event(json.dumps({"type": "MODIFIED", "object": sample("evicted-pod")}).encode()).pod
     assert evicted is not None

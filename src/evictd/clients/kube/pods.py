@@ -277,11 +277,19 @@ def applied(snapshot: PodSnapshot, event: PodEvent) -> PodSnapshot:
 
 
 def _with_evicted(snapshot: PodSnapshot, seen: Iterable[SlimPod]) -> tuple[SlimPod, ...]:
-    """Return the remembered evictions of the kubelet with those among the pods seen."""
+    """Return the remembered evictions of the kubelet with those among the pods seen that are new.
+
+    One that is remembered no more is not new: its object may stay for weeks, and each list has it again.
+    """
     known = {each.pod.uid for each in snapshot.evicted_by_kubelet}
     fresh = [each for each in seen if each.evicted_by_kubelet and each.pod.uid not in known]
+    fresh = [each for each in fresh if not _was_evicted(snapshot.pods.get(each.pod.uid))]
     fresh.sort(key=lambda each: (each.disrupted_at, each.pod.full_name))
     return (*snapshot.evicted_by_kubelet, *fresh)[-MOST_EVICTED:] if fresh else snapshot.evicted_by_kubelet
+
+
+def _was_evicted(before: SlimPod | None) -> bool:
+    return before is not None and before.evicted_by_kubelet
 
 
 def _only_version_differs(known: Mapping[str, SlimPod], event: PodEvent) -> bool:
