@@ -182,6 +182,20 @@ def test_a_read_only_disk_refuses(small_disk: Path) -> None:
         JournalFile(small_disk / "journal.jsonl").append(b"{}\n")
 
 
+def test_a_file_that_was_emptied_is_written_from_its_start(tmp_path: Path) -> None:
+    """As by an operator who needs the space."""
+    path = tmp_path / "journal.jsonl"
+    journal = JournalFile(path, max_bytes=300)
+    for number in range(2):
+        journal.append(line({"n": number, "filler": "x" * 100}))
+    os.truncate(path, 0)
+    journal.append(line({"n": 2}))
+    assert path.stat().st_blocks * 512 > 1 << 19, "the blocks of the next records are reserved again"
+    journal.append(line({"n": 3, "filler": "x" * 280}))
+    journal.close()
+    assert (tmp_path / "journal.1.jsonl").read_bytes() == line({"n": 2})
+
+
 @pytest.mark.parametrize("directory", [False, True], ids=["the file", "its directory"])
 def test_what_is_written_after_the_removal_of_the_file_is_not_lost(tmp_path: Path, directory: bool) -> None:
     """It was written into the file without a name."""

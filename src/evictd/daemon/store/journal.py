@@ -51,8 +51,8 @@ class JournalFile:
 
     def append(self, line: bytes) -> None:
         """Add one record, newline included, in a new file if this one is full."""
-        if self._fd >= 0 and not os.fstat(self._fd).st_nlink:
-            self.close()  # the file was removed: what is written into it is lost
+        if self._fd >= 0 and self._was_changed():
+            self.close()
         if self._fd < 0:
             self._open()
         if self._size and self._size + len(line) > self._max_bytes:
@@ -70,6 +70,11 @@ class JournalFile:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
+
+    def _was_changed(self) -> bool:
+        """Whether the file was removed, so that what is written into it is lost, or has another length than evictd gave it."""
+        found = os.fstat(self._fd)
+        return not found.st_nlink or found.st_size != self._size
 
     def _open(self) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
