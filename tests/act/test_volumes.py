@@ -83,6 +83,47 @@ def test_a_volume_in_memory_is_emptied_and_stays_mounted(tmp_path: Path, in_memo
 
 
 @pytest.mark.root
+def test_a_volume_in_memory_that_evictd_sees_twice_at_its_place_is_emptied(tmp_path: Path, in_memory: Path) -> None:
+    """`ReadWritePaths=` of the unit mounts the directory of the pods onto itself, with all that is mounted below it."""
+    pods = tmp_path / "pods"
+    subprocess.run(["mount", "--rbind", pods, pods], check=True)
+    try:
+        (in_memory / "file").write_bytes(bytes(32 << 10))
+        assert remove_empty_dirs(tmp_path, "uid-1") == 1
+        assert list(in_memory.iterdir()) == []
+    finally:
+        subprocess.run(["umount", "-l", pods], check=True)
+
+
+@pytest.mark.root
+def test_a_volume_in_memory_of_which_a_container_has_a_part_is_emptied(tmp_path: Path, in_memory: Path) -> None:
+    """A kubelet mounts the `subPath` of a container below the pod's own directory, where it stays while no kubelet runs."""
+    part = tmp_path / "pods/uid-1/volume-subpaths/shm/main/0"
+    part.mkdir(parents=True)
+    (in_memory / "part").mkdir()
+    subprocess.run(["mount", "--bind", in_memory / "part", part], check=True)
+    try:
+        (part / "file").write_bytes(bytes(32 << 10))
+        remove_empty_dirs(tmp_path, "uid-1")
+        assert list(part.iterdir()) == []
+    finally:
+        subprocess.run(["umount", part], check=True)
+
+
+@pytest.mark.root
+def test_a_volume_in_memory_that_another_pod_has_too_is_not_touched(tmp_path: Path, in_memory: Path) -> None:
+    other = tmp_path / "pods/uid-11/volumes/kubernetes.io~empty-dir/shm"
+    other.mkdir(parents=True)
+    subprocess.run(["mount", "--bind", in_memory, other], check=True)
+    try:
+        (in_memory / "file").write_text("x")
+        remove_empty_dirs(tmp_path, "uid-1")
+        assert (other / "file").exists()
+    finally:
+        subprocess.run(["umount", other], check=True)
+
+
+@pytest.mark.root
 @pytest.mark.parametrize("name", [b"a\xe2\x80\xa8\xe2\x80\xa8b", b"a\r\rb", b"\xff"])
 def test_no_name_in_the_mount_table_keeps_a_volume_from_being_emptied(
     tmp_path: Path, in_memory: Path, name: bytes

@@ -63,9 +63,10 @@ def _remove_all(folder: int, budget: Budget | None) -> int:
 
 
 def _is_own_tmpfs(volume: int) -> bool:
-    """Whether an open directory is the root of a tmpfs that is mounted nowhere else.
+    """Whether an open directory is the root of a tmpfs that is mounted nowhere but in the directory of its pod.
 
-    A pod can mount anything over its volume (`mountPropagation: Bidirectional`), also the node's /run; that one has two mounts.
+    A pod can mount anything over its volume (`mountPropagation: Bidirectional`), also the node's /run, which is mounted elsewhere
+    too. The kubelet mounts parts of a volume beside it (`subPath`), and the unit's `ReadWritePaths=` has each mount twice.
     Only mounts in evictd's own mount namespace are counted: a tmpfs that only another container has mounted as well looks like
     the volume's own. Bidirectional propagation is for privileged containers only, which could empty that one themselves.
     """
@@ -74,4 +75,5 @@ def _is_own_tmpfs(volume: int) -> bool:
     own = next((fields for fields in mounts if fields[0] == mount_of(volume).encode()), None)
     if own is None or own[3] != b"/" or own[own.index(b"-") + 1] != b"tmpfs":
         return False
-    return sum(fields[2] == own[2] for fields in mounts) == 1
+    pod, *_ = own[4].rsplit(b"/", len(_EMPTY_DIRS) + 1)
+    return all(fields[4].startswith(pod + b"/") for fields in mounts if fields[2] == own[2])

@@ -7,6 +7,7 @@ start; and the kernel's OOM killer, which would have been next, never strikes.
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -128,6 +129,21 @@ def test_memory_hard(node: Node, story: Story) -> None:
     figure(
         f"memory hard: decided with {eviction['because']['available']} left, {eviction['because']['usage']} used by it"
     )
+
+
+def test_memory_in_a_volume(node: Node, story: Story) -> None:
+    """A pod fills a volume in memory, which the service sees at two mounts; its memory comes back, and no other pod goes."""
+    obey({"evictionHard": {"memory.available": "400Mi"}})
+    innocent = pod(node, "innocent", hogs.holds(150), limits={"cpu": "1", "memory": "250Mi"})
+    burstable = pod(node, "burstable", hogs.holds(200), requests={"memory": "300Mi"})
+    container = ContainerRecipe(script=hogs.writes("/cache", 40, 0.2))
+    volumes = (VolumeRecipe(name="cache", medium="Memory"),)
+    hog = node.run_pod(PodRecipe(name="besteffort", containers=(container,), volumes=volumes))
+    subprocess.run(["mount", "-o", "remount,size=1g", str(hog.volumes["cache"])], check=True)
+    mounts = Path(f"/proc/{service.main_pid()}/mountinfo").read_text().count(f" {hog.volumes['cache']} ")
+    figure(f"memory in a volume: the service sees it at {mounts} mounts")
+    story.ends_well(node, victim=hog, innocents=[innocent, burstable], condition="MemoryPressure")
+    assert list(hog.volumes["cache"].iterdir()) == []
 
 
 def test_memory_soft(node: Node, story: Story) -> None:
