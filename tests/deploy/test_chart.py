@@ -137,10 +137,11 @@ def test_the_schema_knows_every_value() -> None:
         ("hostPid", False),
         ("replicas", 3),
         ("evictionAPI", False),
+        ("deletePods", False),
     ],
 )
 def test_mistakes_are_refused(path: str, value: object) -> None:
-    """Misspelt, missing, out of range; and no Eviction API while the configuration would use it."""
+    """Misspelt, missing, out of range; and no Eviction API, or no deletion, while the configuration would use it."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(changed(path, value), SCHEMA)
 
