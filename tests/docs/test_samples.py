@@ -126,13 +126,14 @@ def test_every_installation_begins_with_a_dry_run_in_a_namespace_that_admits_the
     pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
     found = {name: re.findall(r"^ +helm install .*$", text, re.MULTILINE) for name, text in pages.items()}
     assert {name for name, lines in found.items() if lines} == {
+        "install.md",
         "rollout.md",
         "verify.md",
     }
     for name, lines in found.items():
         for line in lines:
             before = pages[name].partition(line)[0]
-            dry = "--values my-values.yaml" in line and "\n    evictd: {dryRun: true}" in before
+            dry = "--values my-values.yaml" in line and re.search(r"\n +evictd: \{dryRun: true\}", before)
             assert dry or "--set evictd.dryRun=true" in line, name
             made = (
                 "kubectl create namespace evictd" in before
