@@ -19,6 +19,9 @@ LARGE = re.findall(
 TESTED = (DOCS / "compatibility.md").read_text(encoding="utf-8")
 
 
+RANCHER = PAGE.partition("\n## k3s and RKE2\n")[2].partition("\n## ")[0]
+
+
 def row(first: str) -> str:
     (found,) = re.findall(rf"^\| {re.escape(first)} \| (.*) \|$", PAGE, re.MULTILINE)
     return str(found)
@@ -62,7 +65,7 @@ def test_the_kubelets_are_those_that_are_supported_and_the_api_server_is_what_th
 def test_the_storage_of_rke2_is_mounted_where_the_page_says() -> None:
     """It said `values-k3s.yaml` for both, whose folder RKE2 does not have: the pod would not start."""
     helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
-    (field, place) = re.findall(r"for RKE2 also `(\w+\.\w+): (/\S+)`", row("k3s, RKE2"))[0]
+    (field, place) = re.findall(r"`(\w+\.\w+): (/\S+)`; both of the component", RANCHER)[0]
     assert field == "runtime.storage"
     (values,), (k3s,) = documents(CHART / "values.yaml"), documents(CHART / "values-k3s.yaml")
     assert place == k3s["runtime"]["storage"].replace("/k3s/", "/rke2/")
@@ -88,7 +91,7 @@ def test_the_kubelet_of_k3s_gets_the_threshold_on_memory_that_tuning_counts_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its own `evictionHard` is for disks alone: 924Mi more were too little, and the limit of all pods was Allocatable."""
-    (drop_in,) = re.findall(r"`evictionHard: (\{.*?\})` with `systemReserved`", row("k3s, RKE2"))
+    (drop_in,) = re.findall(r"^    evictionHard: (\{.*?\})$", RANCHER, re.MULTILINE)
     own = {"imagefs.available": "5%", "nodefs.available": "5%"}
     found = {}
     drop_ins: list[dict[str, str]] = [{}, yaml.safe_load(drop_in)]
@@ -103,8 +106,9 @@ def test_the_kubelet_of_k3s_gets_the_threshold_on_memory_that_tuning_counts_on(
 
 def test_the_services_of_rke2_are_named() -> None:
     """The page had "`rke2` in each name", which for `k3s` and `k3s-agent` gives a service that RKE2 does not have."""
-    assert "`rke2-server` or `rke2-agent`" in row("k3s, RKE2")
-    assert "`systemctl restart kubelet`" not in row("k3s, RKE2")
+    assert "the services `rke2-server` and `rke2-agent`" in RANCHER
+    assert "systemctl restart kubelet" not in RANCHER
+    assert "](#k3s-and-rke2)" in row("k3s, RKE2")
 
 
 def test_nodes_of_several_sizes_do_not_take_one_reservation_of_kubeadm() -> None:
