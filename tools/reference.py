@@ -34,6 +34,7 @@ from evictd.core.model.threshold import Threshold, ThresholdValue
 from evictd.core.units.quantity import of_bytes
 from evictd.errors import ExitCode
 from evictd.render.history.history import EventKind
+from evictd.render.incident.record.verdict import Need
 from evictd.render.stop_reason import no_action_text
 from tools import chart_values
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
@@ -302,8 +303,8 @@ def findings() -> str:
 
     meanings = member_texts(NoActionReason)
     reasons = ((f"`{each.value}`", meanings[each.value], no_action_text(_example(each))) for each in NoActionReason)
-    events, phases = (
-        ((f"`{value}`", text) for value, text in member_texts(kind).items()) for kind in (EventKind, PhaseName)
+    events, phases, needs = (
+        ((f"`{value}`", text) for value, text in member_texts(kind).items()) for kind in (EventKind, PhaseName, Need)
     )
     severities = {each.value: LintFinding(lint=each, message="", remedy="").severity.value for each in Lint}
     lints = ((f"`{value}`", severities[value], text) for value, text in member_texts(Lint).items())
@@ -316,6 +317,8 @@ def findings() -> str:
         _table(("Phase", "Meaning"), phases),
         "The column WHAT of `evictd history`:",
         _table(("WHAT", "Meaning"), events).replace("`docs/findings.md`", "[reasons](#reasons-for-no-action)"),
+        "The field `need` of `evictd incident --output json` (`cameBack` is by how much the signal rose):",
+        _table(("Need", "Meaning"), needs),
         "## Decisions",
         _table(("Decision", "Meaning"), kinds(Decision)),
         "## Findings",

@@ -10,6 +10,7 @@ from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.state import PhaseName
 from evictd.render.history.history import EventKind
+from evictd.render.incident.record.verdict import Need
 from tools import reference
 from tools.source import event_reasons, member_texts, metrics
 
@@ -71,7 +72,7 @@ def test_the_commands_show_no_name_of_the_programs_own() -> None:
     assert "FLAG_" not in page
 
 
-@pytest.mark.parametrize("kind", [Lint, NoActionReason, EvictionReason, EventKind, PhaseName])
+@pytest.mark.parametrize("kind", [Lint, NoActionReason, EvictionReason, EventKind, PhaseName, Need])
 def test_every_member_is_described(kind: type[Enum]) -> None:
     """An empty cell of the reference is a missing docstring below the member."""
     assert [value for value, text in member_texts(kind).items() if not text] == []
