@@ -80,3 +80,10 @@ def test_an_upgrade_begins_with_the_notes_of_the_change_log() -> None:
     versions = re.split(r"^## \[\d", changes, flags=re.MULTILINE)[1:-1]  # nothing precedes the oldest
     assert versions
     assert all("### Before you upgrade" in each for each in versions)
+
+
+def test_the_page_says_what_an_update_keeps() -> None:
+    """The sentence was left out to save words: a reader looked for it in the table of file versions."""
+    first = PAGE.partition("\n## Upgrade\n")[2].partition("\n1. ")[0]
+    assert "keeps grace periods, victims and conditions" in first
+    assert "](formats.md#versions)" in first
