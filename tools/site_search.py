@@ -12,19 +12,21 @@ _EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md"}
 _WORDS = {
     "benchmarks.md": ("performance", "overhead", "how much it takes"),
     "charts.md": ("helm",),
+    "cluster.md": ("API server", "outage"),
     "concepts.md": ("belongs",),
-    "getting-started.md": ("uninstall",),
+    "getting-started.md": ("uninstall", "dry run", "dry-run"),
     "install.md": ("install",),
     "metrics.md": ("Grafana",),
-    "operations.md": ("retention",),
-    "platforms.md": ("CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations"),
+    "operations.md": ("retention", "log format", "JSON"),
+    "platforms.md": ("k3s", "RKE2", "CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations"),
     "reliability.md": ("daemon dies", "crash"),
+    "releases.md": ("update",),
     "rollout.md": ("50",),
-    "runtime.md": ("runtime down",),
+    "runtime.md": ("runtime down", "containerd down"),
     "scenarios.md": ("rehearse",),
-    "security.md": ("permissions", "RBAC", "ClusterRole"),
+    "security.md": ("permissions", "RBAC", "ClusterRole", "ports", "firewall"),
     "troubleshooting.md": ("FAQ", "PDB", "exit code 137", "innocent eviction"),
-    "tuning.md": ("protect", "stop"),
+    "tuning.md": ("protect", "stop", "exclude", "ignore"),
 }
 
 
