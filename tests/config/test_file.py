@@ -162,7 +162,7 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             "kind: Advice\n",
             'line 1: kind: "Advice": unknown kind; `evictd advise --output yaml` writes a configuration',
         ),
-        ("a: 1\n", "kind: is missing; give KubeletConfiguration or EvictdConfiguration"),
+        ("a: 1\n", "line 1: kind: is missing; give KubeletConfiguration or EvictdConfiguration"),
         (
             "evictionHard: {pid.available: '1'}\n",
             (
@@ -188,12 +188,12 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             "  a: 1\n  b: 2 # c\n  ---\n  c: 3\n",
             "line 3: --- is indented, so it does not separate two documents; remove the spaces before it",
         ),
-        ("kind: KubeletConfiguration\n", "apiVersion: is missing; give kubelet.config.k8s.io/v1beta1"),
+        ("kind: KubeletConfiguration\n", "line 1: apiVersion: is missing; give kubelet.config.k8s.io/v1beta1"),
         (
             "kind: EvictdConfiguration\napiVersion: evictd.io/v1\n",
             'line 2: apiVersion: "evictd.io/v1": is not the version of EvictdConfiguration; give evictd.io/v1alpha1',
         ),
-        ("- a\n", "the document: ['a']: is not a map of fields; begin it with apiVersion and kind"),
+        ("- a\n", "line 1: the document: ['a']: is not a map of fields; begin it with apiVersion and kind"),
         (KUBELET + "maxPods: 1\nmaxPods: 2\n", "line 4: maxPods: appears twice; keep one of them"),
         (
             KUBELET + "evictionHard: {pid.available: '1', pid.available: '2'}\n",
@@ -203,7 +203,7 @@ def test_unquoted_yaml_words_and_dates_stay_texts() -> None:
             KUBELET + "kind: EvictdConfiguration\n",
             "line 3: kind: appears twice; put a line --- between two documents",
         ),
-        (KUBELET + "---\n" + KUBELET, "document 2: KubeletConfiguration: appears twice; keep one of them"),
+        (KUBELET + "---\n" + KUBELET, "line 4: document 2: KubeletConfiguration: appears twice; keep one of them"),
         (KUBELET + "5: a\n", "the document: 5: is not the name of a field; put it in quotes"),
         (
             EVICTD + "dryRum: true\n",

@@ -74,3 +74,27 @@ def test_what_a_drop_in_sets_is_the_users_own() -> None:
     assert "nodefs.available" not in layers.hard_origins
     assert "memory.available" in layers.hard_origins
     assert layers.sources == {"evictionHard": "d"}
+
+
+def test_the_header_of_each_document_has_its_line() -> None:
+    """`check` named line 1, where the first document has an apiVersion, for the second one without it."""
+    version = f"apiVersion: {kubelet_fields.API_VERSION}"
+    text = f"{version}\nkind: {kubelet_fields.KIND}\n---\nkind: {evictd_config.KIND}\n"
+    second = {"kind": evictd_config.KIND}
+    (missing,) = main_layers([kubelet(), second], [], "f", text=text).problems
+    assert missing == f"f: line 4: apiVersion: is missing; give {evictd_config.API_VERSION}"
+    (wrong,) = main_layers(
+        [kubelet(), {**second, "apiVersion": "v1"}], [], "f", text=f"{text}apiVersion: v1\n"
+    ).problems
+    assert wrong.startswith('f: line 5: apiVersion: "v1": is not the version of')
+    (twice,) = main_layers([kubelet(), kubelet()], [], "f", text=f"{version}\n---\n{version}\n").problems
+    assert twice == f"f: line 3: document 2: {kubelet_fields.KIND}: appears twice; keep one of them"
+
+
+def test_the_header_of_a_drop_in_has_its_line() -> None:
+    def problem(fields: dict[str, object], text: str) -> str:
+        (found,) = drop_in(Layers(), [fields], [], "d", text=text).problems
+        return found
+
+    assert problem({"maxPods": 1}, "# comment\nmaxPods: 1\n").startswith("d: line 2: maxPods: is a field of")
+    assert problem(evictd(), "\n\nkind: x\n").startswith("d: line 3: the document: is no KubeletConfiguration")

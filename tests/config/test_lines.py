@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.config.lines import field_lines, with_line
+from evictd.config.lines import document_lines, field_lines, with_line
 from evictd.core.model.problem import ConfigProblem
 
 TWO_DOCUMENTS = """\
@@ -44,6 +44,17 @@ def test_a_missing_field_has_the_line_of_the_one_above_it() -> None:
 
 def test_what_two_documents_have_has_no_line() -> None:
     assert line_of("kind") is None
+
+
+def test_each_document_has_lines_of_its_own() -> None:
+    first, second = document_lines(TWO_DOCUMENTS)
+    assert (first["kind"], second["kind"]) == (1, 7)
+    assert (first[""], second[""]) == (1, 7)
+
+
+@pytest.mark.parametrize("empty", ["", "# a comment", "~", "null"])
+def test_an_empty_document_is_not_counted(empty: str) -> None:
+    assert document_lines(f"---\n{empty}\n---\n\nkind: x\n") == [{"": 5, "kind": 5}]
 
 
 def test_the_later_of_duplicates_has_the_line() -> None:

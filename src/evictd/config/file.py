@@ -287,7 +287,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     for drop_in_path in drop_ins(flags.config_dir) if flags.config_dir is not None else []:
         name = str(drop_in_path)
         texts[name] = read_text(drop_in_path)
-        layers = drop_in(layers, *parse_documents(texts[name], name), name)
+        layers = drop_in(layers, *parse_documents(texts[name], name), name, text=texts[name])
     made = settings(replace(layers, texts=texts), flags)
     cluster = layers.evictd.get("cluster")
     written = Written(

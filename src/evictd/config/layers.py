@@ -11,7 +11,7 @@ import msgspec
 
 from evictd.codec.config import evictd_config, kubelet_fields
 from evictd.codec.config.kubelet_config import default_eviction_hard
-from evictd.config.lines import field_lines, with_line
+from evictd.config.lines import document_lines, with_line
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.threshold import Origin
@@ -61,13 +61,12 @@ def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], 
 
     A file without a document is a fault, as in the kubelet ("kubelet config file was empty"): it was truncated.
     """
-    by_kind, more = _by_kind(documents)
+    by_kind, more = _by_kind(documents, text)
     if not documents and not problems:
         remedy = "write a document, or start without --config"
         more = [ConfigProblem(path="the file", wrong="is empty", remedy=remedy)]
     kinds = frozenset(kubelet_fields.KIND if kind == _CONFIGZ else kind for kind in by_kind)
-    lines = field_lines(text) if more else {}
-    all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *(with_line(each, lines) for each in more)))
+    all_problems = tuple(f"{name}: {problem}" for problem in (*problems, *more))
     evictd = by_kind.get(evictd_config.KIND, {})
     if _CONFIGZ in by_kind:  # the effective configuration, without empty fields: no map means no thresholds
         effective = {"enforceNodeAllocatable": [], **by_kind[_CONFIGZ]}
@@ -79,14 +78,15 @@ def main_layers(documents: Sequence[object], problems: Sequence[ConfigProblem], 
     return Layers(kubelet=kubelet, evictd=evictd, hard_origins=origins, name=name, kinds=kinds, problems=all_problems)
 
 
-def drop_in(layers: Layers, documents: Sequence[object], problems: Sequence[ConfigProblem], name: str) -> Layers:
-    """Merge a drop-in over the layers; it holds exactly one KubeletConfiguration."""
-    by_kind, more = _by_kind(documents)
+def drop_in(
+    layers: Layers, documents: Sequence[object], problems: Sequence[ConfigProblem], name: str, *, text: str = ""
+) -> Layers:
+    """Merge a drop-in over the layers; it holds exactly one KubeletConfiguration. In `text` the lines of faults are found."""
+    by_kind, more = _by_kind(documents, text)
     found = [*problems, *more]
     if not found and set(by_kind) != {kubelet_fields.KIND}:
-        found = [
-            ConfigProblem(path="the document", wrong=f"is no {kubelet_fields.KIND}", remedy="a drop-in holds one of it")
-        ]
+        wrong, remedy = f"is no {kubelet_fields.KIND}", "a drop-in holds one of it"
+        found = _with_lines([(1, ConfigProblem(path="the document", wrong=wrong, remedy=remedy))], text)
     fields = by_kind.get(kubelet_fields.KIND, {})
     patch = {key: value for key, value in fields.items() if key not in {"apiVersion", "kind"}}
     hard = patch.get("evictionHard")
@@ -117,14 +117,15 @@ def merge_patch(target: Mapping[str, object], patch: Mapping[str, object]) -> di
 # --- kinds ------------------------------------------------------------------------------------------------------------
 
 
-def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[ConfigProblem]]:
+def _by_kind(documents: Sequence[object], text: str) -> tuple[dict[str, Fields], list[ConfigProblem]]:
     by_kind: dict[str, Fields] = {}
-    problems: list[ConfigProblem] = []
+    found: list[tuple[int, ConfigProblem]] = []
     for number, document in enumerate(documents, start=1):
         path = f"document {number}" if len(documents) > 1 else "the document"
         if not isinstance(document, Mapping):
             wrong, remedy = "is not a map of fields", "begin it with apiVersion and kind"
-            problems.append(ConfigProblem(path=path, value=shown(str(document)), wrong=wrong, remedy=remedy))
+            problem = ConfigProblem(path=path, value=shown(str(document)), wrong=wrong, remedy=remedy)
+            found.append((number, problem))
             continue
         inner = document.get(_CONFIGZ)
         if set(document) == {_CONFIGZ} and isinstance(inner, Mapping):
@@ -132,15 +133,21 @@ def _by_kind(documents: Sequence[object]) -> tuple[dict[str, Fields], list[Confi
         else:
             kind, fields = str(document.get("kind", "")), document
             meant = _kind_of_fields(document) if "kind" not in document else ""
-            problems += [_without_header(document, meant)] if meant else _kind_problems(document)
+            problems = [_without_header(document, meant)] if meant else _kind_problems(document)
+            found += [(number, problem) for problem in problems]
             if meant and not any(isinstance(each, Mapping) and each.get("kind") == meant for each in documents):
                 kind = meant  # so that its other faults are reported with this one
         if kind in by_kind:
-            problems.append(
-                ConfigProblem(path=path, value=shown(kind), wrong="appears twice", remedy="keep one of them")
-            )
+            problem = ConfigProblem(path=path, value=shown(kind), wrong="appears twice", remedy="keep one of them")
+            found.append((number, problem))
         by_kind[kind] = fields
-    return by_kind, problems
+    return by_kind, _with_lines(found, text)
+
+
+def _with_lines(found: Sequence[tuple[int, ConfigProblem]], text: str) -> list[ConfigProblem]:
+    """Return the faults of numbered documents with their lines; two documents have fields of the same name."""
+    lines = document_lines(text) if found else []
+    return [with_line(problem, lines[number - 1] if number <= len(lines) else {}) for number, problem in found]
 
 
 def _kind_of_fields(document: Fields) -> str:
