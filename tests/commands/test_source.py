@@ -138,6 +138,18 @@ def test_all_faults_are_told_with_the_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_fault_of_a_world_has_its_line(tmp_path: Path) -> None:
+    """`pods[37].behaviours[2]` was to be counted in a long file."""
+    path = tmp_path / "w.yaml"
+    path.write_text("kind: World\npods:\n- name: a\n  behaviours:\n  - stops: 15s\nduration: 10\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_story(path)
+    assert caught.value.problems == (
+        f'{path}: line 5: pods[0].behaviours[0].stops: "15s": is not a map of fields; write `{{after: 15s}}`',
+        f"{path}: line 6: duration: 10: is a number, not a duration; give a duration with its unit, such as 10s",
+    )
+
+
 def test_a_resource_that_is_misspelt_is_no_request_of_a_scenario(tmp_path: Path) -> None:
     """A request for `mem` was read as one for another resource: `requests none`, and another pod was chosen."""
     path = tmp_path / "s.yaml"

@@ -26,6 +26,7 @@ from evictd.commands.inputs.no_file import is_directory, is_there, refuse_direct
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.config.flags import NO_FLAGS, Flags
+from evictd.config.lines import field_lines, line_of
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration, Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
@@ -140,7 +141,7 @@ def _read_story(path: Path, text: str) -> Story:
             return decode_world(documents[0])
         scenario = _decoded_scenario(documents[0])
     except InputError as error:
-        raise _in_file(path, error) from error
+        raise _in_file(path, error, field_lines(text)) from error
     for problem in unknown_pod_fields(documents[0]):
         sys.stderr.write(f"evictd: {shown_path(path)}: {problem} (skipped, as the API server does)\n")
     return scenario
@@ -343,8 +344,11 @@ def own_config(scenario: Story, policy: Policy | None = None) -> EvictionConfig:
     return replace(with_options(eviction, options), policy=policy)  # the file's own policy is one of its options
 
 
-def _in_file(path: Path, error: InputError) -> InputError:
-    return InputError(tuple(f"{shown_path(path)}: {problem}" for problem in error.problems))
+def _in_file(path: Path, error: InputError, lines: Mapping[str, int] | None = None) -> InputError:
+    """Return faults with the name of the file, and with the lines of the fields that they begin with."""
+    places = [(problem, line_of(problem.partition(": ")[0], lines or {})) for problem in error.problems]
+    named = (problem if line is None else f"line {line}: {problem}" for problem, line in places)
+    return InputError(tuple(f"{shown_path(path)}: {problem}" for problem in named))
 
 
 def default_settings(flags: Flags) -> Settings:
