@@ -51,6 +51,30 @@ def test_a_disk_that_was_filled_at_the_last_readings_and_is_not_any_more_is_name
     )
 
 
+def test_the_rate_that_the_last_reading_has_is_named_beside_the_mean() -> None:
+    """84Mi a second over a minute stood for a burst that `advise` and the eviction had at 400Mi a second."""
+    first, last = reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("2Gi of 8Gi", "30Gi of 100Gi", "1Gi")
+    assert last.node is not None
+    assert last.node.memory is not None
+    measured = replace(last.node, memory=replace(last.node.memory, fill_rate=400 << 20))
+    (text,) = continued_texts(*went_on(first, last), measured)
+    assert "fell by 34.1Mi a second at the last readings (a mean of 1m0s; in the end by 400Mi): that is not" in text
+    most_is_the_leaks = reading("2Gi of 8Gi", "30Gi of 100Gi", "2.5Gi")
+    (text,) = continued_texts(*went_on(first, most_is_the_leaks), measured)
+    assert "fell by 8.53Mi a second at the last readings (a mean of 1m0s; the last of it may be faster)" in text
+
+
+def test_signals_that_fell_alike_are_named_together() -> None:
+    found = went_on(reading("4Gi of 8Gi", "30Gi of 100Gi", "1Gi"), reading("4Gi of 8Gi", "24Gi of 100Gi", "1Gi"))
+    node_before = found[0][0].turns[0].observation.node
+    assert node_before is not None
+    of_images = replace(node_before, image_fs=node_before.fs)
+    cycle = replace(found[0][0], turns=(replace(found[0][0].turns[0], observation=Observation(node=of_images)),))
+    both = config(hard={"nodefs.available": "10%", "imagefs.available": "15%"})
+    (text,) = continued_texts([cycle], play(found[1].world, both))
+    assert text.startswith("nodefs.available and imagefs.available fell by 102Mi a second at the last readings")
+
+
 def test_a_soft_threshold_that_was_met_between_readings_may_act_sooner() -> None:
     """A higher soft threshold began at the last reading, so a hard kill was shown where it evicts half a minute before that."""
     soft = config(hard={"memory.available": "100Mi"}, soft={"memory.available": ("3Gi", "30s")})

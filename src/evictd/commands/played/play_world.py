@@ -116,11 +116,12 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
         name, other = compared_config(scenario, path, args)
         configs[name] = other
     summary = scenario.steps[-1].summary
-    unusable = () if summary is None else unusable_texts(summary[0])
+    measured = None if summary is None else summary[0]
+    unusable = () if measured is None else unusable_texts(measured)
     sides, cycles = [], []
     for name, each in configs.items():
         before, run = grown(scenario, each, growths)
-        continued = (*continued_texts(before, run), *unusable)
+        continued = (*continued_texts(before, run, measured), *unusable)
         sides.append(replace(_played(name, run), from_reading=True, before=continued))
         cycles.append((*before, *cycles_to_draw(run)))
     drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]

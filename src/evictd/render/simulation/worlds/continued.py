@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from evictd.core.model.config import own_thresholds
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.observation import Observation, signal_observations
-from evictd.core.model.signal import MEMORY_SIGNALS
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.stats import NodeStats, PodStats
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
@@ -18,12 +18,15 @@ _CYCLE = 10 * SECOND
 """How far apart readings are at most that leave none out (`housekeepingInterval` of the kubelet)."""
 
 
-def continued_texts(before: Sequence[SimulatedCycle], run: Run) -> tuple[str, ...]:
-    """Write which pods were evicted at the readings before, and what filled the node then and does not any more."""
+def continued_texts(before: Sequence[SimulatedCycle], run: Run, measured: NodeStats | None = None) -> tuple[str, ...]:
+    """Write which pods were evicted at the readings before, and what filled the node then and does not any more.
+
+    `measured` is the last reading, which may have the rates at which the node filled then.
+    """
     if not before:
         return tuple(_at_once_texts(run))
     met = (*_met_texts(before, run), *_sooner_texts(before, run))
-    return (*_evicted_texts(before, run), *met, *_still_texts(before, run), *_at_once_texts(run))
+    return (*_evicted_texts(before, run), *met, *_still_texts(before, run, measured), *_at_once_texts(run))
 
 
 def unusable_texts(reading: NodeStats) -> tuple[str, ...]:
@@ -81,29 +84,43 @@ def _evicted_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
         yield f"Evicted at the readings before {duration_text(run.world.begin)}: {pods}. From then on{grows}:"
 
 
-def _still_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
+def _still_texts(before: Sequence[SimulatedCycle], run: Run, measured: NodeStats | None) -> Iterator[str]:
     """Write what fell so fast at the last readings that nothing would be left of it within the time played."""
     first, last = before[-1], run.cycles[0]
     then, now = first.turns[-1].observation, last.observation
     if then.node is None or now.node is None or last.at <= first.at:
         return
     old, new = signal_observations(then.node), signal_observations(now.node)
+    rates = (
+        {} if measured is None else {signal: each.fill_rate for signal, each in signal_observations(measured).items()}
+    )
     growing = {each.pod.uid for each in run.world.pods if each.culprit}
+    names = first_of([clean(each.pod.full_name) for each in run.world.pods if each.culprit])
+    alike: dict[str, list[str]] = {}
     for signal in dict.fromkeys(each.signal for each in own_thresholds(run.config)):
         if signal not in old or signal not in new:
             continue
-        fell = old[signal].available.value() - new[signal].available.value()
+        all_of_it = fell = old[signal].available.value() - new[signal].available.value()
         if signal in MEMORY_SIGNALS:
             fell -= _taken_by(growing, then, now)
         rate = fell * SECOND // (last.at - first.at)
         if rate > 0 and new[signal].available.value() * SECOND // rate <= run.world.played:
-            names = first_of([clean(each.pod.full_name) for each in run.world.pods if each.culprit])
-            apart = last.at - first.at
-            mean = f" (a mean of {duration_text(apart)}; the last of it may be faster)" if apart > _CYCLE else ""
-            yield (
-                f"{signal.value} fell by {signal_amount(rate, signal)} a second at the last readings{mean}: that is not "
-                f"continued, only the memory of {names} grows on."
+            # A pod that grows on and took most of it is the one that the rate at the end is of.
+            end = (rates.get(signal) or 0) if 2 * fell > all_of_it else 0
+            mean = _mean(last.at - first.at, signal, end if end > rate else 0)
+            alike.setdefault(f"fell by {signal_amount(rate, signal)} a second at the last readings{mean}", []).append(
+                signal.value
             )
+    for text, signals in alike.items():
+        yield f"{' and '.join(signals)} {text}: that is not continued, only the memory of {names} grows on."
+
+
+def _mean(apart: int, signal: Signal, end: int) -> str:
+    """Say over how long a rate is a mean, and the higher one at the end of that time; empty where no reading is left out."""
+    if apart <= _CYCLE:
+        return ""
+    faster = f"in the end by {signal_amount(end, signal)}" if end else "the last of it may be faster"
+    return f" (a mean of {duration_text(apart)}; {faster})"
 
 
 def _taken_by(growing: Collection[str], then: Observation, now: Observation) -> int:
