@@ -47,7 +47,7 @@ from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.pod_grace import PodGrace, pod_grace
 from evictd.advice.reservation import Reservation, highest_threshold, reservation
-from evictd.advice.soft import SOFT_GRACE, met_at_rest, soft_need, time_to_hard
+from evictd.advice.soft import SOFT_GRACE, fast_nodes, met_at_rest, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource, Signal
@@ -127,6 +127,8 @@ class SignalAdvice:
     """A soft threshold and such an eviction, or a reading at rest that meets it, so that it is not proposed."""
     copied: bool = False
     """Whether a node has a copy of the hard threshold for the memory of all pods, which is raised with it."""
+    fast: tuple[str, ...] = ()
+    """The nodes on which alone the signal falls too fast for a soft threshold."""
     unfit: Unfit | None = None
     """A node that the hard threshold does not fit, so that none is proposed."""
 
@@ -286,7 +288,6 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
     came_back = round_up(quantile(filter(None, (node.came_back.get(signal, 0) for node in nodes)), cover))
     fits = most is None or (soft if has_soft else hard) + came_back <= most
     kept_soft = None if has_soft else _greatest_soft(signal, nodes, hard)
-    one_more = _one_more(every, (hard, soft if has_soft else hard), came_back)
     return SignalAdvice(
         signal=signal,
         needs=tuple(needs_with(known, hard)),
@@ -300,6 +301,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         not_covered=_not_covered(by_node, hard),
         soft=soft if has_soft else None,
         rate=rate,
+        fast=() if fits_soft else fast_nodes(signal, nodes, hard, pod_grace, capacities.get(smallest, 0) * _MOST_SOFT),
         unallocatable=unallocatable,
         kept_soft=kept_soft,
         kept=wanted < hard == late,
@@ -308,7 +310,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         empty=sum(not e.left for e in found),
         not_lower=max(wanted, late) < hard == floor,
         came_back=came_back,
-        one_more=one_more,
+        one_more=_one_more(every, (hard, soft if has_soft else hard), came_back),
         enough=sum(e.leaves_reserve(hard) for e in found),
         without_worst=not_above(_least_without(worst, known, cover, floor), most),
         earlier=max((max(0, hard - e.available - e.fell) * SECOND // e.rate for e in found if e.rate), default=0),

@@ -6,6 +6,7 @@ available. One that is not above that amount is never met (`config.never_met`, `
 
 from collections.abc import Sequence
 
+from evictd.advice.enough import round_up
 from evictd.advice.episode import longest_wait
 from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.config.kernel_share import kernel_share
@@ -32,6 +33,20 @@ def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int) -> tup
     busy = max((share.busy for share in shares if share is not None), default=-1)
     unallocatable = max((node.unallocatable for node in nodes), default=0)
     return max((usable + unallocatable, unallocatable), (busy + 1, busy))
+
+
+def fast_nodes(
+    signal: Signal, nodes: Sequence[NodeEvidence], hard: int, pod_grace: int, most: float
+) -> tuple[str, ...]:
+    """Return the nodes where a signal falls too fast for a soft threshold of at most this amount; none if it does on all."""
+    rates = {
+        node.node: max((each.rate for each in node.episodes_of(signal) if each.known), default=0) for node in nodes
+    }
+    measured = {node: rate for node, rate in rates.items() if rate}
+    wait = time_to_hard(signal, pod_grace)
+    needs = {node: soft_need(signal, nodes, hard + rate * wait // SECOND)[0] for node, rate in measured.items()}
+    fast = tuple(sorted(node for node, need in needs.items() if round_up(need) > most))
+    return fast if len(fast) < len(measured) else ()
 
 
 def met_at_rest(signal: Signal, soft: int, nodes: Sequence[NodeEvidence]) -> AtRest | None:

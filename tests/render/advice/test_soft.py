@@ -24,6 +24,20 @@ def test_what_processes_cannot_allocate_is_a_part_of_the_soft_threshold() -> Non
     assert line.endswith("1Mi a second, 30s and evictionMaxPodGracePeriod pass before the hard threshold is met")
 
 
+def test_the_nodes_on_which_alone_it_falls_too_fast_are_named() -> None:
+    """One fast node took the soft threshold from all nodes, and no line said which."""
+    slow = node_evidence("slow", [reading(0, 480, evict="a", rate=MI), reading(1, 4000, gone="a")])
+    fast = node_evidence("fast", [reading(0, 480, evict="a", rate=100 * MI), reading(1, 4000, gone="a")])
+    both = [*copies(slow, LEAST_EVICTIONS), fast]
+    [memory] = advise(both, 99).signals
+    [line] = soft_lines(memory)
+    assert line.endswith("it falls too fast, by 100Mi a second, only on fast: advise it apart from the other nodes")
+    [memory] = advise([*both, replace(fast, node="second")], 99).signals
+    assert next(soft_lines(memory)).endswith("only on fast, second: advise them apart from the other nodes")
+    [memory] = advise(copies(fast, LEAST_EVICTIONS), 99).signals
+    assert next(soft_lines(memory)).endswith("it falls too fast, by 100Mi a second"), "on all of them"
+
+
 def test_the_wait_until_pods_are_measured_is_named_for_a_disk() -> None:
     [line] = soft_lines(replace(advised(0), signal=Signal.NODEFS_AVAILABLE, unallocatable=0))
     assert "30s, up to 10s until pods are measured, and evictionMaxPodGracePeriod pass" in line

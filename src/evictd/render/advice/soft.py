@@ -1,13 +1,16 @@
 """Says what a soft threshold that is proposed rests on, or why none is, and where a threshold evicts another pod."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from evictd.advice.episode import Episode, longest_wait, still_met
 from evictd.advice.evidence import AtRest
 from evictd.advice.proposal import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import Signal
-from evictd.render.text import clean, duration_text, signal_amount
+from evictd.render.text import clean, duration_text, first_of, signal_amount
+
+_SHOWN = 5
+"""Nodes that are named."""
 
 
 def soft_lines(each: SignalAdvice) -> Iterator[str]:
@@ -25,8 +28,16 @@ def soft_lines(each: SignalAdvice) -> Iterator[str]:
         why = _at_rest(each.signal, soft, found) if isinstance(found, AtRest) else _other_first(soft, found)
         yield f"no soft threshold: {why}"
     elif each.kept_soft is None:
-        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second"
+        fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second{_only_on(each.fast)}"
         yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
+
+
+def _only_on(fast: Sequence[str]) -> str:
+    """Say which nodes the others are to be advised without; empty where it falls too fast on all."""
+    if not fast:
+        return ""
+    apart = "it" if len(fast) == 1 else "them"
+    return f", only on {first_of([clean(node) for node in fast], _SHOWN)}: advise {apart} apart from the other nodes"
 
 
 def hard_lines(each: SignalAdvice) -> Iterator[str]:
