@@ -162,7 +162,7 @@ def test_thresholds_of_the_world_that_a_configuration_replaces_by_none_are_named
     (text,) = dropped_texts(own, run)
     assert text == (
         "Warning: the world's nodefs.available<10%, memory.available<1Gi for 30s are not played: a configuration replaces all "
-        "thresholds."
+        "thresholds. Write them into the configuration to keep them."
     )
     assert [*dropped_texts(own, play(world(*quiet(1)), replace(own, policy=Policy.KUBELET)))] == []
 

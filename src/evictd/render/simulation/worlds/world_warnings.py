@@ -115,9 +115,12 @@ def dropped_texts(of_world: EvictionConfig, run: Run) -> Iterator[str]:
         if each.origin is Origin.SET and (each.signal, each.hard) not in given
     ]
     if dropped:
-        verb = "is" if len(dropped) == 1 else "are"
+        verb, them = ("is", "it") if len(dropped) == 1 else ("are", "them")
         by = f"; by default it has {first_of([clean(str(each)) for each in defaults])}" if defaults else ""
-        yield f"Warning: the world's {first_of(dropped)} {verb} not played: a configuration replaces all thresholds{by}."
+        yield (
+            f"Warning: the world's {first_of(dropped)} {verb} not played: a configuration replaces all thresholds{by}. Write "
+            f"{them} into the configuration to keep {them}."
+        )
 
 
 def policy_texts(of_world: EvictionConfig, run: Run, name: str) -> Iterator[str]:
