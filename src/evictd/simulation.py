@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from evictd.codec.scenario import MeasurementAges, Scenario, ScenarioStep
-from evictd.core.eviction.choice.evict import Admission, admit
+from evictd.core.eviction.admission import Admission, admit
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig

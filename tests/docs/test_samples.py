@@ -319,7 +319,7 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
     ("text", "source"),
     [
         ("The node was low on resource: ", "core/eviction/choice/evict.py"),
-        ("The node had condition: [", "core/eviction/choice/evict.py"),
+        ("The node had condition: [", "core/eviction/admission.py"),
         ("another evictd uses it", "daemon/store/lock.py"),
         ("no evictd answers at ", "commands/status.py"),
         ("there is no journal", "commands/advise.py"),

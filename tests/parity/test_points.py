@@ -20,7 +20,8 @@ from evictd.codec.pods.pod import decode_pod
 from evictd.codec.scenario import decode_scenario
 from evictd.commands.inputs.source import own_config
 from evictd.config.file import load
-from evictd.core.eviction.choice.evict import admit, policy_minimum_grace_seconds
+from evictd.core.eviction.admission import admit
+from evictd.core.eviction.choice.evict import policy_minimum_grace_seconds
 from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import Layout, node_reclaim_actions
 from evictd.core.eviction.synchronize import synchronize

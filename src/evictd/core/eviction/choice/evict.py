@@ -1,21 +1,20 @@
-"""Makes the decision to evict a pod, with its grace period, and decides whether a new pod may start under pressure.
+"""Makes the decision to evict a pod, with its grace period.
 
 The message, the event's annotations and the DisruptionTarget condition are the kubelet's, word for word (`evictionMessage`,
 `evictPod`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from evictd.core.eviction.page_cache import file_pages
 from evictd.core.eviction.time_left import fit_grace
-from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod, PodCondition
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.observation import SignalObservation
-from evictd.core.model.pod import Pod, Toleration
-from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, QOSClass, has_pod_level_resources
-from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, NodeCondition, Resource
+from evictd.core.model.pod import Pod
+from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY, has_pod_level_resources
+from evictd.core.model.signal import ALL_OF_THE_TIME, RESOURCES, SIGNALS, STALLS, Resource
 from evictd.core.model.state import IMMEDIATE_EVICTION_GRACE_PERIOD_SECONDS
 from evictd.core.model.stats import ContainerStats, PodStats
 from evictd.core.model.threshold import Threshold, limit_of
@@ -23,8 +22,6 @@ from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import ZERO, Quantity, of_bytes
 
 EVICTED = "Evicted"
-MEMORY_PRESSURE_TAINT = "node.kubernetes.io/memory-pressure"
-NO_SCHEDULE = "NoSchedule"
 SHORTEST_SOFT_GRACE_PERIOD_SECONDS = 2
 """More than any hard threshold gives; the kubelet's runtime manager replaces zero by it (`minimumGracePeriodInSeconds`)."""
 DEFAULT_TERMINATION_GRACE_PERIOD_SECONDS = 30
@@ -161,34 +158,3 @@ def policy_minimum_grace_seconds(policy: Policy) -> int:
     Under Standard a decided zero means SIGKILL at once.
     """
     return 2 if policy is Policy.KUBELET else 0
-
-
-@frozen
-class Admission:
-    """The answer; `reason` and `message` say why not."""
-
-    admitted: bool
-    reason: str = ""
-    message: str = ""
-
-
-def admit(pod: Pod, conditions: Iterable[NodeCondition]) -> Admission:
-    """Decide on one pod: under memory pressure alone only best-effort pods without a toleration are turned away.
-
-    Kubelet eviction manager `Admit`.
-    """
-    present = tuple(conditions)
-    if not present or pod.critical:
-        return Admission(admitted=True)
-    if present == (NodeCondition.MEMORY_PRESSURE,) and (
-        pod.qos_class is not QOSClass.BEST_EFFORT or any(_tolerates_memory_pressure(t) for t in pod.tolerations)
-    ):
-        return Admission(admitted=True)
-    names = " ".join(sorted(condition.value for condition in present))
-    return Admission(admitted=False, reason=EVICTED, message=f"The node had condition: [{names}]. ")
-
-
-def _tolerates_memory_pressure(toleration: Toleration) -> bool:
-    if toleration.effect not in {"", NO_SCHEDULE} or toleration.key not in {"", MEMORY_PRESSURE_TAINT}:
-        return False
-    return toleration.operator == "Exists" or (toleration.operator in {"", "Equal"} and toleration.value == "")
