@@ -67,6 +67,17 @@ def test_a_full_page_crops_neither_conditions_nor_decisions(width: int, height: 
     assert "10:00:00  evict default/hog (grace period 1s) for memory.available" in text
 
 
+def test_what_can_be_done_is_whole_on_24_lines() -> None:
+    """It was cut to one line, while blank lines and decisions had the rest."""
+    document = status_of(of_node := incident_snapshot("02-host-path-writer", 352), of_node.at)
+    lines = shown(document, 80, 24).splitlines()
+    assert len(lines) <= 24
+    text = " ".join(" ".join(lines).split())
+    assert "if they fill the disk, end the pod and delete the files in them; free disk space outside pods" in text
+    assert "snapshots that no image uses): what grew was measured in no pod last decisions" in text
+    assert "evict default/web-0 (grace period 1s)" in text
+
+
 @pytest.mark.parametrize("available", [4 * GI, GI + 1, GI // 2])
 def test_a_small_node_has_its_whole_page_on_the_smallest_terminal(available: int) -> None:
     lines = shown(status_of(snapshot(available), NOW), 80, 24).splitlines()

@@ -4,12 +4,11 @@ Conditions and how long they stay, signals with a bar of what is left and the th
 each signal, pods being evicted, problems, and as many of the last decisions as there are lines left.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from io import StringIO
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -27,6 +26,13 @@ from evictd.render.status.remedy.own_limits_text import own_limits_text
 from evictd.render.status.remedy.remedies import to_do
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import stop_text
+from evictd.render.status.terminal_lines import (
+    first_lines,
+    fitted_line,
+    hanging_lines,
+    line_count,
+    shortened_lines,
+)
 from evictd.render.status.times.depletion import depletions, without_repeated
 from evictd.render.status.times.nearest import nearest_by_time
 from evictd.render.status.times.timing import approaches, graces, time_lines
@@ -50,11 +56,10 @@ NO_POD_MEASURED = "NoPodMeasured"
 _BAR, _LEAST_BAR = 24, 4
 _AMOUNT, _GAP = 6, 2
 """Columns of an amount, and between two columns of a table."""
-_MARK, _AT = 2, 12
-"""Columns of the mark before a problem, and of the time before a decision."""
-_LOST = 10
-"""Columns that a line loses at most where it ends between two words."""
-_SHOWN_DECISIONS = 8
+_AT = 12
+"""Columns of the time before a decision."""
+_SHOWN_DECISIONS, _LEAST_DECISIONS = 8, 2
+"""Most decisions without a height, and the least lines of them with one: the heading and the last decision."""
 _SHOWN_LINES = 3
 """Lines of a list of pods or problems that a full page shows."""
 _LEVEL = {"calm": "bold green", "soft": "bold yellow", "hard": "bold red", "blind": "bold red"}
@@ -64,26 +69,30 @@ _TICK = {"hard": "┃", "soft": "╎"}
 
 def status_view(document: Document, *, width: int = 100, height: int | None = None) -> RenderableType:
     """Lay the page out for `width` columns; with a height, lists and decisions are cut so that nothing is cropped."""
-    listed = None if height is None else _SHOWN_LINES
+    most = None if height is None else _SHOWN_LINES
     sections: list[list[RenderableType]] = [
-        [*_listed(_faults(document), listed, width), *_head(document), *_conditions(document, width)],
+        [*first_lines(_faults(document), most, width), *_head(document), *_conditions(document, width)],
         [*_without_thresholds(document)] or [_signals(document, width)],
-        _listed(list(_times(document))[: None if height is None else 1], listed, width),
-        _listed(_next_to_go(document), listed, width),
-        _listed([*_leaving(document), *_problems(document)], listed, width),
-        _listed(_remedy(document), listed, width),
+        first_lines(list(_times(document))[: None if height is None else 1], most, width),
+        first_lines(_next_to_go(document), most, width),
+        first_lines([*_leaving(document), *_problems(document)], most, width),
+        first_lines(remedy := list(_remedy(document)), most, width),
     ]
     sections = [section for section in sections if section]
     sections[0][:0] = _headline(
-        document, None if height is None else width, (height or 0) - _lines(chain(*sections), width)
+        document, None if height is None else width, (height or 0) - line_count(chain(*sections), width)
     )
+    if height is not None and remedy:
+        # What a person can do goes before the blank lines and the last decisions.
+        free = height - line_count(chain(*sections), width) - _LEAST_DECISIONS - 1
+        sections[-1] = [fitted_line(each, max(1, 1 + free), width) for each in remedy]
     spaced = [part for section in sections for part in (*section, Text())]
     if height is None:
-        return Group(*spaced, *_hanging(_decisions(document)[: _SHOWN_DECISIONS + 1], _AT))
+        return Group(*spaced, *hanging_lines(_decisions(document)[: _SHOWN_DECISIONS + 1], _AT))
     dense: list[RenderableType] = [part for section in sections for part in section]
-    parts = spaced if height - _lines(spaced, width) > _SHOWN_LINES else dense
-    left = max(2, height - _lines(parts, width) - 1)  # the terminal's last line stays free
-    return Group(*parts, *_shortened(_decisions(document)[:left], width))
+    parts = spaced if height - line_count(spaced, width) > _SHOWN_LINES else dense
+    left = max(_LEAST_DECISIONS, height - line_count(parts, width) - 1)  # the terminal's last line stays free
+    return Group(*parts, *shortened_lines(_decisions(document)[:left], width))
 
 
 def _without_thresholds(document: Document) -> Iterator[Text]:
@@ -114,37 +123,6 @@ def _tested(document: Document) -> bool:
     return tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds)
 
 
-def _lines(parts: Iterable[RenderableType], width: int) -> int:
-    console = Console(file=StringIO(), width=width)
-    return sum(len(console.render_lines(part)) for part in parts)
-
-
-def _listed(lines: Iterable[Text], most: int | None, width: int) -> list[RenderableType]:
-    """Keep the first lines, each on one line, and the number of the others; without `most` all, however long."""
-    every = list(lines)
-    if most is None:
-        return [*_hanging(every, _MARK)]
-    kept = every if len(every) <= most else every[: most - 1]
-    more = [Text(f"and {len(every) - len(kept)} more", style="dim")] if len(kept) < len(every) else []
-    return [*_shortened(kept, width), *more]
-
-
-def _hanging(lines: Iterable[Text], indent: int) -> Iterator[Table]:
-    """Wrap long lines with a hanging indent of `indent` columns."""
-    for line in lines:
-        grid = Table.grid()
-        grid.add_column(no_wrap=True)
-        grid.add_column(overflow="fold")
-        grid.add_row(*line.divide([indent]))
-        yield grid
-
-
-def _shortened(lines: Iterable[Text], width: int) -> Iterator[Text]:
-    for line in lines:
-        line.truncate(width, overflow="ellipsis")
-        yield line
-
-
 def _said(document: Document) -> str:
     """Return the state of the node in one sentence, as the page says it."""
     return clean(document.get("headline", {}).get("text", ""))  # an older daemon does not say it
@@ -155,7 +133,7 @@ def _headline(document: Document, width: int | None, left: int) -> Iterator[Text
     if text := Text(_said(document), style=_LEVEL.get(document.get("headline", {}).get("level", ""), "bold")):
         if width is not None:
             lines = max(1, min(left - _SHOWN_LINES, _SHOWN_LINES))
-            text.truncate(lines * width - _LOST * (lines - 1), overflow="ellipsis")
+            text = fitted_line(text, lines, width)
         yield text
 
 
