@@ -5,6 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from evictd.commands.inputs.source import own_config, read_story
+from evictd.core.model.config import Policy
 from evictd.render.status.headline import headline
 from evictd.render.status.leaving_pods import (
     are_enough,
@@ -14,6 +16,7 @@ from evictd.render.status.leaving_pods import (
     awaited_text,
     is_too_little,
     leaves,
+    leaves_for,
     may_have_grown,
     only_if,
     waits_at_most,
@@ -22,9 +25,11 @@ from evictd.render.status.page.page_leaving import about_leaving
 from evictd.render.status.remedy.remedies import remedies, to_do
 from evictd.render.status.times.depletion import depletions
 from evictd.render.status.view import status_view
+from evictd.world.file import WorldFile
+from evictd.world.loop import Run, play
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import page
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
 
 
 @pytest.mark.parametrize(("held", "little", "enough"), [(5, True, False), (9, False, True), (None, False, False)])
@@ -32,12 +37,55 @@ def test_what_the_leaving_pods_hold_is_compared_with_what_was_missing(
     held: int | None, little: bool, enough: bool
 ) -> None:
     rows = [{"pod": "a/b", "signal": "pid.available", "gone": False, "held": held, "missing": 7}]
-    assert is_too_little(rows, "pid.available") is little
-    assert are_enough(rows, "pid.available") is enough
-    assert not is_too_little(rows, "memory.available")
-    assert not are_enough(rows, "memory.available")
+    pids, memory = {"signal": "pid.available"}, {"signal": "memory.available"}
+    assert is_too_little(rows, pids) is little
+    assert are_enough(rows, pids) is enough
+    assert not is_too_little(rows, memory)
+    assert not are_enough(rows, memory)
     assert leaves("a/b", rows)
     assert not leaves("a/b", [{**rows[0], "gone": True}])
+
+
+@pytest.fixture(scope="module")
+def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A node with one disk, of which the threshold of imagefs is met first."""
+    path = tmp_path_factory.mktemp("worlds") / "world.yaml"
+    path.write_text(ONE_DISK)
+    file = read_story(path)
+    assert isinstance(file, WorldFile)
+    return play(file.world, own_config(file, Policy.STANDARD))
+
+
+ONE_DISK = """
+kind: World
+config: {evictionHard: {nodefs.available: 10%, imagefs.available: 15%}}
+duration: 5m
+node: {memory: 8Gi, nodefs: {capacity: 100Gi, used: 40Gi}}
+pods:
+- {name: leak, owner: ReplicaSet/leak, behaviours: [{grow: {of: layer, rate: 10Gi/1m}}, {stops: {after: 10s}}]}
+- {name: big, volumes: [{name: data}], behaviours: [{grow: {of: volume, rate: 4Gi/1m}}, {ignoresTerm: {}}]}
+- {name: web, count: 3, requests: {ephemeral-storage: 1Gi}, behaviours: [{hold: {of: layer, amount: 300Mi}}]}
+"""
+
+
+def test_of_one_disk_a_pod_leaves_for_the_signal_that_it_was_evicted_for(one_disk: Run) -> None:
+    """It was said to leave for nodefs, and that the disk is full in a minute, without the pod that ends before."""
+    leaving = snapshot_at(one_disk, 191)
+    status = status_of(leaving, leaving.at)
+    assert [(row["signal"], row["supply"]) for row in status["leaving"]] == [("imagefs.available", "nodefs.available")]
+    disks = [each for each in status["signals"] if each["signal"] in {"nodefs.available", "imagefs.available"}]
+    assert [leaves_for(status["leaving"][0], each) for each in disks] == [True, True]
+    assert "unless default/leak has ended by then" in depletions(status)["imagefs.available"].text
+
+
+def test_of_one_disk_a_remedy_is_said_once(one_disk: Run) -> None:
+    """It stood there for imagefs, and again for nodefs with the images that had been removed a moment ago."""
+    after = snapshot_at(one_disk, 206)
+    (remedy,) = remedies(status_of(after, after.at))
+    assert (
+        remedy
+        == "end, move or limit default/big, which grew the most; `evictd why default/big` says what would keep that pod"
+    )
 
 
 def test_where_the_leaving_pod_is_enough_nothing_is_to_be_removed_elsewhere() -> None:

@@ -16,7 +16,14 @@ from evictd.render.status.last_action import (
     last_reclaim,
     last_reclaim_text,
 )
-from evictd.render.status.leaving_pods import awaited_measurement, awaited_pods, awaited_text, is_overdue, refused
+from evictd.render.status.leaving_pods import (
+    awaited_measurement,
+    awaited_pods,
+    awaited_text,
+    is_overdue,
+    leaves_for,
+    refused,
+)
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import nth_text, seconds_ago
@@ -219,15 +226,15 @@ def _while_leaving(
     verb = "is" if len(leaving) == 1 else "are"
     going = f"{pods} {verb} being evicted{_begun(status, len(leaving))}"
     going += nth_text(status, leaving[0]["pod"]) if len(leaving) == 1 else ""
-    going += _cut(leaving, near[0].entry["signal"], status) if near else ""
+    going += _cut(leaving, near[0].entry, status) if near else ""
     text = f"{'Dry run: ' if status['dryRun'] else ''}{short}{going}{_not_ended(status, leaving)}."
     return Headline(text=text, level="hard" if hard else "soft")
 
 
-def _cut(leaving: Sequence[Document], signal: str, status: Document) -> str:
+def _cut(leaving: Sequence[Document], entry: Document, status: Document) -> str:
     """Write that a hard threshold that will be met cuts the grace period of the pods that leave for the same signal."""
     for row in leaving:
-        if row["signal"] == signal and (cut := cut_at_hard(row, status)):
+        if leaves_for(row, entry) and (cut := cut_at_hard(row, status)):
             return f" with a grace period of {row['gracePeriodSeconds']}s, {cut}"
     return ""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evictd.core.model.signal import STALLS, Signal
-from evictd.render.status.signal_entry import is_due
+from evictd.render.status.signal_entry import is_due, supply_name
 from evictd.render.text import clean, first_of, gap_text, seconds_text
 
 Document = Mapping[str, Any]
@@ -16,27 +16,35 @@ def leaves(pod: str, leaving: Iterable[Document]) -> bool:
     return pod in {row["pod"] for row in leaving if not row.get("gone")}
 
 
-def is_too_little(leaving: Sequence[Document], signal: str) -> bool:
+def leaves_for(row: Document, entry: Document) -> bool:
+    """Whether a pod is evicted for a signal, or for another one of its supply: nodefs and imagefs may be one disk."""
+    evicted_for = row.get("signal")
+    return bool(evicted_for) and (
+        evicted_for == entry["signal"] or row.get("supply", evicted_for) == supply_name(entry)
+    )
+
+
+def is_too_little(leaving: Sequence[Document], entry: Document) -> bool:
     """Whether the pods that are being evicted for a signal hold less together than was missing; False where it is not known."""
-    amounts = _amounts(leaving, signal)
+    amounts = _amounts(leaving, entry)
     return amounts is not None and amounts[0] < amounts[1]
 
 
-def are_enough(leaving: Sequence[Document], signal: str) -> bool:
+def are_enough(leaving: Sequence[Document], entry: Document) -> bool:
     """Whether the pods that are being evicted for a signal hold together what was missing; False where it is not known."""
-    amounts = _amounts(leaving, signal)
+    amounts = _amounts(leaving, entry)
     return amounts is not None and amounts[0] >= amounts[1]
 
 
 def may_have_grown(leaving: Sequence[Document], entry: Document) -> bool:
     """Whether what no measured pod took may be of a pod that is being evicted, whose usage is of an earlier time or unknown."""
     outdated = (entry.get("attribution") or {}).get("outdated")
-    return bool(outdated) and any(row.get("signal") == entry["signal"] for row in leaving)
+    return bool(outdated) and any(leaves_for(row, entry) for row in leaving)
 
 
-def _amounts(leaving: Sequence[Document], signal: str) -> tuple[int, int] | None:
+def _amounts(leaving: Sequence[Document], entry: Document) -> tuple[int, int] | None:
     """Return what the pods hold together, and the most that was missing; `None` where no pod leaves, or it is not known."""
-    rows = [row for row in leaving if row.get("signal") == signal]
+    rows = [row for row in leaving if leaves_for(row, entry)]
     if not rows or any(row["held"] is None or row["missing"] is None for row in rows):
         return None
     return sum(row["held"] for row in rows), max(row["missing"] for row in rows)
@@ -63,11 +71,14 @@ def refused(status: Document) -> list[Document]:
     """Return the signals for which no other pod goes, though evictd no longer waits for the end of a leaving one."""
     stays = [row for row in status["leaving"] if not row["gone"]]
     late = {row["signal"] for row in stays if is_overdue(row)} - {row["signal"] for row in stays if not is_overdue(row)}
-    waits = len(late) < len({row["signal"] for row in stays})
+    waits, of_late = len(late) < len({row["signal"] for row in stays}), [row for row in stays if row["signal"] in late]
     return [
         entry
         for entry in status["signals"]
-        if late and is_due(entry) and entry.get("stop") and (entry["signal"] in late or not waits)
+        if late
+        and is_due(entry)
+        and entry.get("stop")
+        and (not waits or any(leaves_for(row, entry) for row in of_late))
     ]
 
 
@@ -85,8 +96,7 @@ def awaited_seconds(status: Document, entry: Document) -> float:
 
 
 def _rows(status: Document, entry: Document) -> list[Document]:
-    supply = (entry.get("attribution") or {}).get("signal", entry["signal"])
-    rows = [row for row in status["leaving"] if row["gone"] and row["signal"] in {entry["signal"], supply}]
+    rows = [row for row in status["leaving"] if row["gone"] and leaves_for(row, entry)]
     held, missing = sum(row["held"] or 0 for row in rows), max((row["missing"] or 0 for row in rows), default=0)
     return rows if held >= missing else []
 

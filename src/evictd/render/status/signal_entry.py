@@ -18,6 +18,11 @@ def missing(entry: Mapping[str, Any]) -> int:
     return int(max(limits, default=0) - entry["available"])
 
 
+def supply_name(entry: Mapping[str, Any]) -> str:
+    """Return the first signal that observes the same supply: nodefs and imagefs may be one disk."""
+    return str((entry.get("attribution") or {}).get("signal", entry["signal"]))
+
+
 def has_stopped(entry: Mapping[str, Any]) -> bool:
     """Whether a signal fell in the last minute, and no more in its last readings."""
     lately = entry.get("lately")  # an older daemon does not say it

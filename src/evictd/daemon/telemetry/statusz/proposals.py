@@ -12,6 +12,7 @@ from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+from evictd.daemon.telemetry.statusz.victim_rows import signal_left_for
 
 Order = Mapping[Signal, Sequence[RankedPod]]
 """The pods in rank order, by signal."""
@@ -38,7 +39,7 @@ def asked_document(
     return [
         {
             "pod": victim.full_name,
-            "signal": "" if victim.cause is None else victim.cause.value,
+            "signal": signal_left_for(victim, snapshot),
             "refusals": sum(each.refused for each in refused),
             "refusedPods": len(refused),
             "refusedFirst": (first := _first(refused, victim, order)),

@@ -9,6 +9,7 @@ from evictd.core.eviction.accounts.release import (
     released_by,
     supply_released_at,
 )
+from evictd.core.model.signal import signal_named
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
@@ -22,7 +23,8 @@ def victim_rows(snapshot: Snapshot, asked: Collection[str], now: int) -> list[di
     return [
         {
             "pod": victim.full_name,
-            "signal": "" if victim.cause is None else victim.cause.value,
+            "signal": signal_left_for(victim, snapshot),
+            "supply": "" if victim.cause is None else victim.cause.value,
             "gracePeriodSeconds": victim.grace_period_seconds,
             "gone": victim.gone_at is not None,
             "endsInSeconds": None if victim.gone_at is not None else round((victim.until - now) / SECOND, 1),
@@ -33,6 +35,17 @@ def victim_rows(snapshot: Snapshot, asked: Collection[str], now: int) -> list[di
         for victim in snapshot.state.in_flight
         if victim.uid not in asked
     ]
+
+
+def signal_left_for(victim: Victim, snapshot: Snapshot) -> str:
+    """Return the signal that a victim was chosen for; where no decision says it, the one of its supply. Empty for none.
+
+    Where nodefs and imagefs are one disk, they have one supply, and the threshold of imagefs is mostly met first.
+    """
+    if victim.cause is None:
+        return ""
+    chosen = (each.signal for each in reversed(snapshot.recent) if each.uid == victim.uid)
+    return (signal_named(next(chosen, "")) or victim.cause).value
 
 
 def _awaited_for(victim: Victim, at: int, now: int) -> float | None:

@@ -37,7 +37,7 @@ from evictd.render.status.remedy_texts import (
     of_culprit,
     remedy_of,
 )
-from evictd.render.status.signal_entry import is_due, is_pressed, missing, shown_entries
+from evictd.render.status.signal_entry import is_due, is_pressed, missing, shown_entries, supply_name
 from evictd.render.status.stopped import is_guarded_by_budget, passes_over_budget
 from evictd.render.status.times.timing import approaches, as_before, graces
 from evictd.render.status.unguarded import unguarded_remedy
@@ -110,7 +110,7 @@ def remedies(status: Document) -> list[str]:
 
 
 def _open(status: Document) -> list[Document]:
-    """Return the signals for which more pods may have to go, each once.
+    """Return the signals for which more pods may have to go, of a supply that several observe the first.
 
     A threshold is near for the first time, a grace period runs, it is not known yet whether a collection frees enough, no pod
     leaves, or too little. While what ended pods held is awaited and is enough, only a threshold that is met before counts.
@@ -120,10 +120,13 @@ def _open(status: Document) -> list[Document]:
     found = [*(each.entry for each in near), *of_grace]
     for entry in status["signals"]:
         collected = status["phase"]["name"] == _RECLAIMING and SIGNALS[Signal(entry["signal"])].resource in DISKS
-        late = collected or is_too_little(status["leaving"], entry["signal"]) or _is_waiting(status)
+        late = collected or is_too_little(status["leaving"], entry) or _is_waiting(status)
         if is_due(entry) and not _reason(entry) and late and not awaited_pods(status, entry):
             found.append(entry)
-    return list({entry["signal"]: entry for entry in found}.values())
+    once: dict[str, Document] = {}
+    for entry in found:
+        once.setdefault(supply_name(entry), entry)
+    return list(once.values())
 
 
 def _of_overdue(status: Document) -> list[str]:
@@ -191,7 +194,7 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     grower = _grower(entry)[0]
     if culprit := entry.get("stopPod"):  # an older daemon does not say it
         if culprit in {row["pod"] for row in leaving}:
-            return outside if is_too_little(leaving, entry["signal"]) else ""
+            return outside if is_too_little(leaving, entry) else ""
         return (
             budget_remedy(culprit)
             if is_guarded_by_budget(entry)
@@ -210,7 +213,7 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
         return ""  # no static pod grew
     if reason == "EvictionLimitReached" and (then := entry.get("stopThen")):
         return limit_remedy(then.get("raiseRequests", ""))  # an older daemon does not say it
-    if reason == "NothingHelps" and are_enough(leaving, entry["signal"]):
+    if reason == "NothingHelps" and are_enough(leaving, entry):
         return ""  # of the other pods
     return remedy
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
-from evictd.render.status.leaving_pods import awaited_pods
+from evictd.render.status.leaving_pods import awaited_pods, leaves_for
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.stopped import before_collection_ends, before_stop_ends
 from evictd.render.text import clean, gap_text, seconds_text
@@ -100,7 +100,7 @@ def depletions(status: Document) -> dict[str, Depletion]:
         if (left := entry["available"] / rate) <= lasts * _LONGEST:
             left = max(left - age, 0.0)
             a_second = f"{gap_text(round(rate), signal)}{noun_of(round(rate), SIGNALS[signal].resource)}"
-            unless = _unless_ended(status, signal)
+            unless = _unless_ended(status, entry)
             text = (
                 f"At the rate of the last {when} ({a_second} a second) nothing is left of {entry['signal']} "
                 f"in {seconds_text(left)}; {f'{unless} by then, {then}' if unless else f'then {then}'}"
@@ -132,10 +132,11 @@ def without_repeated(found: Mapping[str, Depletion]) -> dict[str, Depletion]:
     return kept
 
 
-def _unless_ended(status: Document, signal: Signal) -> str:
+def _unless_ended(status: Document, entry: Document) -> str:
     """Write which leaving pods would have to end before nothing is left; empty for none.
 
     One that another component has deleted leaves for no signal.
     """
-    pods = [clean(row["pod"]) for row in status["leaving"] if row["signal"] in {signal.value, ""} and not row["gone"]]
+    leaving = (row for row in status["leaving"] if not row["gone"] and (not row["signal"] or leaves_for(row, entry)))
+    pods = [clean(row["pod"]) for row in leaving]
     return f"unless {' and '.join(pods)} {'has' if len(pods) == 1 else 'have'} ended" if pods else ""
