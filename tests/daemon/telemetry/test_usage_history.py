@@ -40,6 +40,13 @@ def test_the_sample_before_a_time_is_the_last_one_that_is_not_after_it() -> None
     assert sample_before((), 0) is None
 
 
+def test_the_next_sample_is_the_one_before_a_fall_that_it_is_nearer_to() -> None:
+    """Of a pod that was killed just before a fall, what it took since was hidden, so a smaller one seemed to grow the most."""
+    samples = kept(6)
+    assert sample_before(samples, 7 * MINUTE // 2) is samples[2]
+    assert sample_before(samples, 4 * MINUTE) is samples[2]
+
+
 def test_a_sample_from_before_a_release_says_nothing_of_the_fall_that_followed() -> None:
     """A pod that was killed and grew again seemed not to grow, so the advice was to end the largest of the others."""
     full, free = (UsageSample(at=at * MINUTE, used={"a": used}, elsewhere=7) for at, used in ((0, 90), (2, 10)))

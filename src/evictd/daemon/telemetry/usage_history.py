@@ -73,8 +73,11 @@ def most_held(samples: Iterable[UsageSample], uid: str) -> tuple[int, bool]:
 def sample_before(samples: Sequence[UsageSample], at: int, held: int | None = None) -> UsageSample | None:
     """Return the last sample that is not after the begin of a fall, or else the first one; `None` where there is none.
 
+    If the next one is nearer to that begin, it is returned: what a pod gave back between the two would hide what it took since.
     Of one with as much as is held now the next is returned: what had it was given back before this fall began.
     """
     earlier = [each for each in samples if each.at <= at]
     found = (*earlier[-1:], *samples[len(earlier) :])
+    if earlier and len(found) > 1 and found[1].at - at < at - found[0].at:
+        found = found[1:]
     return next((each for each in found if held is None or each.held is None or each.held < held), None)
