@@ -57,6 +57,23 @@ def test_it_is_said_while_evictions_for_a_soft_threshold_pause() -> None:
     assert "soft threshold 1000Mi). No pod would be evicted until" in text
 
 
+def test_beside_the_time_of_a_fall_that_may_be_one_step_stands_the_one_of_the_last_minute() -> None:
+    """`reaches 0 in 3.3s at this rate` stood there after one step of a pod that took no more."""
+    short = blocked()
+    status = status_of(short, short.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+
+    def reaches(mean: int, over: float = 60.0) -> str:
+        entry = {**memory, "fillRate": mean, "overSeconds": over}
+        return depletions({**status, "signals": [entry]})["memory.available"].reaches("memory.available")
+
+    step = "memory.available reaches 0 in 3.3s at the rate of the last 30s"
+    assert reaches(32 * MI) == f"{step}, in 16s at that of the last minute"
+    assert reaches(32 * MI, 40.0) == f"{step}, in 16s at that of the last 40s"
+    assert reaches(-MI) == f"{step}, but did not fall in the last minute as a whole"
+    assert reaches(60 * MI) == "memory.available reaches 0 in 3.3s at this rate"
+
+
 def test_below_a_hard_threshold_it_is_said_when_nothing_is_left_and_what_happens_then() -> None:
     short = blocked()
     status = status_of(short, short.at)

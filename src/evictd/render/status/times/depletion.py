@@ -19,11 +19,13 @@ _AT_ZERO = {
 }
 FORESEEN_SECONDS = 3600
 """A threshold that would be met later than this is left out, because no rate lasts that long."""
-_MINUTE = 60
+_MINUTE, _ABOUT_MINUTE = 60, 50
 _LONGEST = FORESEEN_SECONDS / _MINUTE
 """No time is said that is this many times as long as that over which the rate was measured: one step is no rate."""
 _STEADY = 2
 """A fall between the last two readings is less than this many times the mean of the minute where it is no step."""
+_STEP = 3
+"""A fall between the last two readings that is this many times the mean of the minute may be one step, and no rate."""
 _KILLED_PERIODS = 3
 """A kill within this many times as long as memory did not fall is the reason for that."""
 _STEADY_SECONDS = 10.0
@@ -56,11 +58,14 @@ class Depletion(NamedTuple):
     """Units a second; 0 where it does not fall."""
     over: str = ""
     """The time whose rate it is: `minute`, `30s`."""
+    at_mean: str = ""
+    """After the time at the last fall, where that may be one step: the time at the rate of the last minute."""
 
     def reaches(self, signal: str) -> str:
         """Write when nothing is left; where nothing is, also what happens."""
         when = f"in {seconds_text(self.seconds)}" if self.seconds else "now"
-        return f"{signal} reaches 0 {when} at this rate" if self.then else self.text
+        rate = f"the rate of the last {self.over}{self.at_mean}" if self.at_mean else "this rate"
+        return f"{signal} reaches 0 {when} at {rate}" if self.then else self.text
 
 
 def depletions(status: Document) -> dict[str, Depletion]:
@@ -108,8 +113,18 @@ def depletions(status: Document) -> dict[str, Depletion]:
             first = before_stop_ends(entry, left) or before_collection_ends(status, entry, left)
             reached = f"At 0{first} {then}{f', {unless} by then' if unless else ''}"
             reached += f"; the rate: {a_second} a second in the last {when}"
-            found[entry["signal"]] = Depletion(text, left, reached, rate, when)
+            at_mean = _at_mean(entry, mean) if mean * _STEP <= rate else ""
+            found[entry["signal"]] = Depletion(text, left, reached, rate, when, at_mean)
     return found
+
+
+def _at_mean(entry: Document, mean: float) -> str:
+    """Write after a comma when nothing is left at the mean rate, of the last minute or of a shorter time."""
+    over = entry.get("overSeconds")  # an older daemon does not say it
+    when = "minute" if over is None or over >= _ABOUT_MINUTE else seconds_text(over)
+    if mean <= 0:
+        return f", but did not fall in the last {when} as a whole"
+    return f", in {seconds_text(entry['available'] / mean)} at that of the last {when}"
 
 
 def _by_kills(status: Document, signal: Signal, over: float) -> str:
