@@ -46,6 +46,18 @@ def test_a_protected_pod_has_no_limit_of_pids_and_of_inodes() -> None:
     assert inodes == f"let default/etcd keep fewer files {move}"
 
 
+def test_a_static_pod_that_grew_is_not_to_be_ended_while_evictions_pause() -> None:
+    """It advised to end a static pod, which the kubelet starts again."""
+    short = blocked()
+    status = status_of(short, short.at)
+    (memory,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    held = {**memory["attribution"], "grower": "default/etcd", "growerGrown": GI}
+    held |= {kind: {**held[kind], "grown": grown} for kind, grown in (("protected", GI), ("elsewhere", 0))}
+    paused = {**memory, "stopReason": "EvictionsDoNotHelp", "stopPod": "", "attribution": held}
+    limit = "limit default/etcd or move it to another node (a static pod: change its manifest): it grew the most"
+    assert remedies({**status, "signals": [paused]}) == [limit]
+
+
 def test_a_pod_that_is_being_evicted_needs_no_limit() -> None:
     """It advised to limit "the protected pod" where the pod that holds the most was leaving."""
     snapshot = blocked()

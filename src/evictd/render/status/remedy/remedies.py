@@ -203,12 +203,7 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
         return LOWER_THRESHOLD
     if reason == "EvictionsDoNotHelp" and grower and not grew_elsewhere(entry):
-        main = (
-            f"end, move or limit {clean(grower)}, which grew the most"
-            if _is_main(entry, _NO_GROWTH)
-            else several_grew(entry, _NO_GROWTH)
-        )
-        return "" if mended or leaves(grower, leaving) else main
+        return "" if mended or leaves(grower, leaving) else _of_grower(entry, grower)
     if reason == "NothingEvictable" and (grew_elsewhere(entry) or leaves(grower, leaving)):
         return ""  # no static pod grew
     if reason == "EvictionLimitReached" and (then := entry.get("stopThen")):
@@ -216,6 +211,15 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     if reason == "NothingHelps" and are_enough(leaving, entry):
         return ""  # of the other pods
     return remedy
+
+
+def _of_grower(entry: Document, grower: str) -> str:
+    """Return what to do about the pod that grew the most, or the pods of which none took most of it."""
+    if not _is_main(entry, _NO_GROWTH):
+        return several_grew(entry, _NO_GROWTH)
+    if _grower(entry)[1]:
+        return f"{of_culprit(remedy_of('ProtectedCulprit', _resource(entry)), grower, '')}: it grew the most"
+    return f"end, move or limit {clean(grower)}, which grew the most"
 
 
 def _is_beyond_pods(entry: Document) -> bool:
@@ -314,6 +318,15 @@ def _grower(entry: Document) -> tuple[str, bool]:
     return held.get("grower", ""), held["protected"]["grown"] > max(
         held["evictable"]["grown"], held["leaving"]["grown"]
     )
+
+
+def suspected_pods(entry: Document) -> Sequence[str]:
+    """Return the pods with hostPath volumes, which are not measured, where most of what grew is no pod's; else none."""
+    growing = entry.get("growing") or _NO_GROWTH
+    lately = (
+        entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
+    )  # an older daemon has no beyondPods
+    return entry.get("hostPathPods", ()) if lately or grew_elsewhere(entry) else ()
 
 
 def outside_pods(entry: Document) -> str:
