@@ -50,6 +50,28 @@ def test_a_priority_that_moves_a_pod_back_is_above_that_of_the_pod_after_it() ->
     assert "or a priority" not in text(replace(why, pod="default/late"))
 
 
+def test_a_pod_whose_hostpath_volume_is_not_measured_may_be_the_cause() -> None:
+    """It `uses and requests none`, and nothing more was said of the pod that filled the disk."""
+    near = incident_snapshot("02-host-path-writer", 60)
+    cause = "it may be the cause: measure the hostPath volumes of default/writer with `du -xsh`: if they fill the disk"
+    assert cause in of_snapshot(near, "default/writer")
+    assert "it may be the cause" not in of_snapshot(near, "default/web-0")
+
+
+def test_a_request_does_not_help_the_next_pod_where_those_before_it_would_free_too_little() -> None:
+    """More of a request was proposed, or a priority: with either it went all the same."""
+    small = WorldPod(pod=pod("small"), behaviours=(Hold(of=Usage.MEMORY, amount=GI // 8),))
+    last = WorldPod(pod=pod("last", priority=200), behaviours=(Hold(of=Usage.MEMORY, amount=GI // 8),))
+    large = WorldPod(pod=pod("large", priority=100), behaviours=(Grow(of=Usage.MEMORY, rate=GI // 100),))
+    of = world(small, large, last, duration=10 * MINUTE)
+    said = of_snapshot(snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), 300), "default/large")
+    assert "the end of default/small (128Mi), which ranks before it, would free too little" in said
+    assert (
+        "to stay: less usage; a request or priority does not help while those before it would free too little" in said
+    )
+    assert "to move back" not in said
+
+
 def test_the_next_pod_needs_no_other_to_go_first() -> None:
     assert "would have to go first" not in text(ask("default/hog"))
     assert ask("default/hog").places[0].is_next

@@ -10,6 +10,8 @@ from evictd.render.deciding import PASSED_OVER
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.next_pod import goes_if_it_grows
 from evictd.render.status.page.page_leaving import leaving_rows
+from evictd.render.status.remedy.remedies import suspected_pods
+from evictd.render.status.remedy_texts import host_path_remedy
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import goes_then, paused_until
 from evictd.render.status.times.depletion import depletions
@@ -34,9 +36,14 @@ class Place:
         return tuple(row for row in rows if not row["protected"] and not row.get("passedOver"))
 
     @property
+    def pod(self) -> str:
+        """The pod's `namespace/name`."""
+        return f"{self.row['namespace']}/{self.row['name']}"
+
+    @property
     def is_next(self) -> bool:
         """Whether it would be evicted first."""
-        return bool(self.queue["next"] == f"{self.row['namespace']}/{self.row['name']}")
+        return bool(self.queue["next"] == self.pod)
 
 
 def place_in(queue: Plain, pod: str) -> Place | None:
@@ -64,6 +71,9 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         yield f"{signals}: place {place.number} of {place.queue['pods']}{_why_there(place)}"
         if passed := place.row.get("passedOver"):
             yield f"  passed over: {clean(passed)}"
+        if any(place.pod in suspected_pods(entry) for name in place.queue["signals"] if (entry := entries.get(name))):
+            owners, resource = filter(None, (place.row.get("owner"),)), Resource(place.queue["resource"])
+            yield f"  it may be the cause: {host_path_remedy([place.pod], resource, [*owners])}"
         if place.queue["stop"]:
             entry = entries.get(place.queue["signals"][0], {})
             then = f"; {goes}" if (goes := goes_then(entry)) else ""
@@ -79,7 +89,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  to be evicted: {needed}{instead}"
         if decides := next(filter(None, map(decides_once_measured, entries_here)), ""):
             yield f"  {decides}"
-        if later := _KEPT if _is_first_alone(place) else "" if _stays_passed_over(place) else _to_move_back(place):
+        if later := _to_stay(place):
             yield f"  {later}"
     if far := [signal for place in every if place not in told for signal in place.queue["signals"]]:
         yield f"far from every threshold: {', '.join(far)}"
@@ -98,6 +108,21 @@ def _why_there(place: Place) -> str:
 
 
 _KEPT = "to stay: less usage; no request or priority helps, because no other pod would go instead now"
+_KEPT_BY_USAGE = "to stay: less usage; a request or priority does not help while those before it would free too little"
+
+
+def _to_stay(place: Place) -> str:
+    """Return what would keep the pod, or move it back in the order; empty where nothing is known to."""
+    if _is_first_alone(place):
+        return _KEPT
+    if place.is_next and any(_frees_too_little(row) for row in place.queue["rows"][: place.number - 1]):
+        return _KEPT_BY_USAGE
+    return "" if _stays_passed_over(place) else _to_move_back(place)
+
+
+def _frees_too_little(row: Plain) -> bool:
+    """Whether a pod is passed over because its end would free too little: the one that goes instead goes from any place."""
+    return str(row.get("passedOver", "")).startswith(PASSED_OVER[SkipReason.UNNECESSARY])
 
 
 def _is_first_alone(place: Place) -> bool:
