@@ -18,7 +18,7 @@ from evictd.world.behaviours import (
     most,
     next_change,
     slope,
-    within_limit,
+    within,
     within_pids,
 )
 
@@ -65,10 +65,12 @@ def test_a_window_without_an_end() -> None:
     assert is_now(5, None, None, 10**12)
 
 
-def test_a_memory_limit_bounds_the_files_in_memory_of_a_pod() -> None:
+def test_several_behaviours_share_a_bound() -> None:
+    """What is held from the beginning comes first; other usages are left as they are."""
     files, smaller = Grow(of=Usage.MEMORY_VOLUME, rate=10), Grow(of=Usage.MEMORY_VOLUME, rate=10, bound=3)
-    assert within_limit((files, smaller, GROW), 5) == (replace(files, bound=5), smaller, GROW)
-    assert within_limit((files,), None) == (files,)
+    assert within((smaller, files, GROW), Usage.MEMORY_VOLUME, 5) == (smaller, replace(files, bound=2), GROW)
+    hold = Hold(of=Usage.MEMORY_VOLUME, amount=9)
+    assert within((files, hold), Usage.MEMORY_VOLUME, 5) == (replace(hold, amount=5), replace(files, bound=0))
 
 
 def test_a_pid_limit_bounds_the_processes_of_a_pod() -> None:

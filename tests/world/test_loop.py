@@ -41,6 +41,7 @@ from evictd.world.model import (
     Owner,
     Unread,
     WorldPod,
+    within_volumes,
 )
 from evictd.world.node import SimulatedNode
 from tests.playbook import config, empty_dir, pod, threshold
@@ -331,13 +332,15 @@ def test_a_pod_that_can_take_no_more_does_not_stop_the_world_each_millisecond(
 
     monkeypatch.setattr(SimulatedNode, "next_change", counted)
     containers = (Container(name="c", limits={"memory": parse_quantity(limit)}),)
-    run = play(world(WorldPod(pod=pod("a", containers=containers), behaviours=behaviours)), config())
+    limited = pod("a", containers=containers)
+    run = play(world(WorldPod(pod=limited, behaviours=within_volumes(behaviours, limited))), config())
     assert run.cycles[-1].at == run.world.duration
 
 
 def test_files_in_memory_grow_no_further_than_the_limit_of_their_pod() -> None:
     containers = (Container(name="c", limits={"memory": parse_quantity("1Gi")}),)
-    files = WorldPod(pod=pod("a", containers=containers), behaviours=(FILES,))
+    limited = pod("a", containers=containers)
+    files = WorldPod(pod=limited, behaviours=within_volumes((FILES,), limited))
     run = play(world(files), config())
     node = run.cycles[-1].observation.node
     assert node is not None

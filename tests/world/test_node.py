@@ -3,13 +3,10 @@
 import pytest
 
 from evictd.core.model.observation import Filesystems
-from evictd.core.model.resources import Container
-from evictd.core.units.quantity import parse_quantity
 from evictd.world.behaviours import Hold, Usage
 from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, NodeSpec
-from evictd.world.node import SimulatedNode, SimulatedPod, memory_limit, part_on_disk
+from evictd.world.node import SimulatedNode, SimulatedPod, part_on_disk
 from evictd.world.process import Process
-from tests.playbook import pod
 from tests.world.worlds import GI, holder, world
 
 
@@ -85,9 +82,3 @@ def test_inodes_lie_where_the_bytes_lie() -> None:
     assert part_on_disk(held, dedicated, images=True) == (0, 1)
     assert part_on_disk(held, dedicated, images=False) == (0, 2)
     assert part_on_disk(held, single, images=True) == (0, 3)
-
-
-def test_a_memory_limit_needs_one_of_every_container() -> None:
-    limited = Container(name="a", limits={"memory": parse_quantity("1Gi")})
-    assert memory_limit(pod("p", containers=(limited,))) == GI
-    assert memory_limit(pod("p", containers=(limited, Container(name="b")))) is None

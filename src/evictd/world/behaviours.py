@@ -173,27 +173,22 @@ def slope(behaviour: Taking, age: int) -> int:
             return behaviour.rate if rising else 0
 
 
-def within_limit(behaviours: Iterable[Behaviour], limit: int | None) -> tuple[Behaviour, ...]:
-    """Return the behaviours of a pod with this memory limit: the kubelet gives an emptyDir in memory no more than that."""
-    return tuple(
-        replace(each, bound=limit if each.bound is None else min(each.bound, limit))
-        if limit is not None and isinstance(each, Grow) and each.of is Usage.MEMORY_VOLUME
-        else each
-        for each in behaviours
-    )
-
-
 def within_pids(behaviours: Iterable[Behaviour], limit: int) -> tuple[Behaviour, ...]:
     """Return the behaviours of a pod whose cgroup has this many PIDs: beyond them its forks fail (`podPidsLimit`).
 
-    The pod has one process at least. What it holds from its beginning comes first; the others share the rest in their order.
+    The pod has one process at least.
     """
+    return within(behaviours, Usage.PROCESSES, max(limit - 1, 0))
+
+
+def within(behaviours: Iterable[Behaviour], of: Usage, free: int) -> tuple[Behaviour, ...]:
+    """Return behaviours with at most this much of a usage: what is held from the beginning first, the others in their order."""
     ordered = sorted(behaviours, key=lambda each: not isinstance(each, Hold))
-    free, bounded = max(limit - 1, 0), list[Behaviour]()
+    bounded = list[Behaviour]()
     for each in ordered:
-        if isinstance(each, Taking) and each.of is Usage.PROCESSES:
+        if isinstance(each, Taking) and each.of is of:
             found = _with_at_most(each, free)
-            free -= most(found, (Usage.PROCESSES,)) or 0
+            free -= most(found, (of,)) or 0
             bounded += found
         else:
             bounded.append(each)

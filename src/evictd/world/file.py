@@ -60,6 +60,7 @@ from evictd.world.model import (
     World,
     WorldPod,
     pod_uid,
+    within_volumes,
 )
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class _Reader:
             self.wrong(f"{path}.name", "", "there is none", "give each pod a name")
         names = [fields.name] if fields.count == 1 else [f"{fields.name}-{number}" for number in range(fields.count)]
         behaviours = self.behaviours(fields.behaviours, path)
-        return [_made(WorldPod, fields, pod=_pod(fields, name), behaviours=behaviours) for name in names]
+        pods = (_pod(fields, name) for name in names)
+        return [_made(WorldPod, fields, pod=each, behaviours=within_volumes(behaviours, each)) for each in pods]
 
     def behaviours(self, fields: Iterable[BehaviourFields], path: str) -> tuple[Behaviour, ...]:
         found = (self.behaviour(each, f"{path}.behaviours[{index}]") for index, each in enumerate(fields))

@@ -16,10 +16,10 @@ from evictd.core.frozen import frozen
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from evictd.world.behaviours import Exits, Stops, Unreadable, Usage, within_limit
+from evictd.world.behaviours import Exits, Stops, Unreadable, Usage
 from evictd.world.kernel import OomKill
 from evictd.world.model import Owner, WorldPod, pod_uid
-from evictd.world.node import Shown, SimulatedNode, SimulatedPod, memory_limit
+from evictd.world.node import Shown, SimulatedNode, SimulatedPod
 from evictd.world.process import Process
 
 DEFAULT_GRACE = 30 * SECOND
@@ -160,7 +160,7 @@ class Lifecycle:
             spec=spec,
             pod=pod,
             slot=slot,
-            process=Process(within_limit(spec.behaviours, memory_limit(pod)), now, self._node.standstills),
+            process=Process(spec.behaviours, now, self._node.standstills),
             unreadable=tuple(each for each in spec.behaviours if isinstance(each, Unreadable)),
         )
         self._node.pods[pod.uid] = running

@@ -4,14 +4,16 @@ A world is a plain value. Bytes are ints, times and durations ints of nanosecond
 nanoseconds since a process was started. `codec` reads it from a file, `loop.play` plays it.
 """
 
+from collections.abc import Iterable
 from enum import Enum
 from uuid import UUID, uuid5
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionMethod
 from evictd.core.model.pod import Pod
+from evictd.core.model.resources import IN_MEMORY, MEMORY
 from evictd.core.units.duration import MILLISECOND, MINUTE, SECOND
-from evictd.world.behaviours import Behaviour, takes_without_bound
+from evictd.world.behaviours import Behaviour, Usage, takes_without_bound, within
 
 
 @frozen
@@ -213,3 +215,24 @@ def pod_uid(full_name: str) -> str:
 
 
 _PODS = UUID(int=0)
+
+
+def memory_limit(pod: Pod) -> int | None:
+    """Return the sum of the containers' memory limits; `None` where one of them has none."""
+    limits = [each.limits.get(MEMORY) for each in pod.containers]
+    return None if not limits or None in limits else sum(each.value() for each in limits if each is not None)
+
+
+def within_volumes(behaviours: Iterable[Behaviour], pod: Pod) -> tuple[Behaviour, ...]:
+    """Return the behaviours of a pod whose emptyDirs in memory are as large as the kubelet makes them: beyond that writes fail.
+
+    Each is as large as its `sizeLimit`, and no larger than the pod's memory limit.
+    """
+    limit, most = memory_limit(pod), 0
+    for size in [each.size_limit for each in pod.volumes if each.medium == IN_MEMORY] or [None]:
+        bounds = [] if limit is None else [limit]
+        bounds += [] if size is None or size.nano <= 0 else [size.value()]
+        if not bounds:
+            return tuple(behaviours)
+        most += min(bounds)
+    return within(behaviours, Usage.MEMORY_VOLUME, most)

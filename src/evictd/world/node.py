@@ -19,11 +19,10 @@ from functools import partial
 from evictd.core.frozen import frozen
 from evictd.core.model.observation import Filesystems, RemovedPod
 from evictd.core.model.pod import Pod
-from evictd.core.model.resources import MEMORY
 from evictd.core.model.signal import DISK_SIGNALS, Filesystem, NodeCondition, Signal
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.world.behaviours import ANONYMOUS, Unreadable, Usage
-from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, World, WorldPod
+from evictd.world.model import DeadContainers, Disk, HostUse, NodeImage, World, WorldPod, memory_limit
 from evictd.world.process import Process, Standstills
 
 _PROCESSES = (Usage.PROCESSES,)
@@ -335,12 +334,6 @@ def kinds_on_disk(filesystems: Filesystems, *, images: bool) -> tuple[tuple[Usag
     if one or images:
         kinds += (Usage.IMAGE_DISK,)
     return kinds, counts
-
-
-def memory_limit(pod: Pod) -> int | None:
-    """Return the sum of the containers' memory limits; `None` where one of them has none."""
-    limits = [each.limits.get(MEMORY) for each in pod.containers]
-    return None if not limits or None in limits else sum(each.value() for each in limits if each is not None)
 
 
 def limit_exceeded(pod: SimulatedPod, now: int, free: int) -> int | None:

@@ -537,8 +537,7 @@ def test_a_limit_of_a_pod_with_files_in_memory_means_kills_until_the_files_are_g
     leak = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
     assert avoidance(replace(leak, in_memory=True)).by[0] == (
         "a limit of at most 4.48Gi of memory: the kernel would have killed its processes there, and again after each restart "
-        "while files in its emptyDir in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead, "
-        "which `evictd simulate` does not play "
+        "while files in its emptyDir in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead "
         f"{SUM}"
     )
 

@@ -177,7 +177,6 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
             "the kernel would have killed its processes there, and again after each restart while files in its emptyDir"
         )
         fail = "in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead"
-        fail += ", which `evictd simulate` does not play"
         return Avoidance(by=(f"{limit}: {kills} {fail} {how}",))
     ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
     again = "and again after each restart in which it takes as much"
