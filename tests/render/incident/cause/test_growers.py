@@ -182,7 +182,7 @@ def test_its_growth_is_named_and_it_is_to_be_mended_too(found: Incident) -> None
     assert grew_beside_text(found) == grew
     assert f"belongs to no pod or lies in a hostPath volume, and {grew}" in summary_text(found)
     assert now_text(found).endswith("delete the files in them; mend or limit what ReplicaSet/hog runs")
-    assert avoidance(found).not_by[0].startswith("a request, a limit or a priority of this pod alone: ")
+    assert avoidance(found).not_by[0].startswith("a request, a limit or a priority of this pod alone that keeps it: ")
 
 
 def test_a_pod_that_grew_little_or_within_its_request_is_not_named(found: Incident) -> None:

@@ -242,8 +242,11 @@ def test_nothing_of_the_pod_is_proposed_where_no_pod_is_the_cause() -> None:
     found = avoidance(judged(Need.NO_POD_HELPS, Grower(pod="", rate=9)))
     host = "less use outside pods: by processes of the host, or by the kernel itself"
     assert found.by == (f"{host}; or less use by protected pods",)
-    assert found.not_by[0].startswith("a request, a limit or a priority of this pod: another pod would have gone")
+    instead = "a request, a limit or a priority of this pod that keeps it: default/web (5Gi) would have gone in its place then"
+    assert found.not_by[0].startswith(instead)
     alone = judged(Need.NO_POD_HELPS)
+    idle = tuple(row if row.chosen else replace(row, usage=0) for row in alone.ranking)
+    assert "in its place" not in avoidance(replace(alone, ranking=idle)).not_by[0], "no pod that holds nothing goes"
     alone = replace(alone, ranking=tuple(row for row in alone.ranking if row.chosen))
     assert avoidance(alone).not_by[0].endswith("of this pod: what is missing is not its own")
     still = judged(Need.NO_POD_HELPS)

@@ -29,11 +29,11 @@ from evictd.render.incident.remedy.limit_remedy import (
     rotation_text,
 )
 from evictd.render.incident.remedy.priority_remedy import priority_text
-from evictd.render.incident.remedy.request_remedy import request_avoidance, resize_in_vain, resize_remedy
+from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoidance, resize_in_vain, resize_remedy
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, first_of
+from evictd.render.text import amount_text, counted, first_of, usage_text
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -94,10 +94,11 @@ def _of_budget(found: Incident) -> Avoidance:
 
 def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
-    instead = any(not (row.protected or row.chosen) for row in found.ranking)
+    rows = (row for row in found.ranking if not (row.protected or row.chosen) and row.usage and row.skipped in COULD_GO)
+    instead = next((f"{row.pod} ({usage_text(row.usage or 0, resource)})" for row in rows), "")
     alone = " alone" if grew_beside_text(found) else ""
     in_vain = f"a request, a limit or a priority of this pod{alone}" + (
-        ": another pod would have gone in its place then, by what was measured in vain as well"
+        f" that keeps it: {instead} would have gone in its place then, by what was measured in vain as well"
         if instead
         else ": what is missing is not its own"
     )

@@ -15,7 +15,7 @@ from evictd.render.text import amount_text, enough_text
 
 _NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _NO_POD = "evictd would have ended no pod at that moment"
-_COULD_GO = {"", SkipReason.UNNECESSARY.value, SkipReason.EVICTIONS_PAUSED.value}
+COULD_GO = {"", SkipReason.UNNECESSARY.value, SkipReason.EVICTIONS_PAUSED.value}
 """What the ranking says of pods that could have gone in its place."""
 _OTHERS = "the other pods above their requests"
 _NO_OTHER = "no other pod exceeded its request"
@@ -202,7 +202,7 @@ def why_the_same(found: Incident, victim: IncidentRow, resource: Resource) -> st
 
     It then ranks behind the pods that exceed their requests, and goes before them only where they hold too little (law Need).
     """
-    rows = (row for row in found.ranking if not (row.chosen or row.protected) and row.skipped in _COULD_GO)
+    rows = (row for row in found.ranking if not (row.chosen or row.protected) and row.skipped in COULD_GO)
     others = [row for row in rows if row.usage]
     if not others:
         return "no other pod could go"
