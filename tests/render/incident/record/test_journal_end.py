@@ -113,7 +113,10 @@ def test_what_was_read_is_said() -> None:
     assert ends_before_relief_text(replace(still, paused="evictions pause until 00:01:00")) == ""
 
 
-PAUSE = "evictions pause until 01:20:00, and one more pod goes then if a threshold is still met"
+PAUSE = (
+    "evictions pause until 01:20:00, and one more pod goes then if a threshold is still met; "
+    "if the disk is full before, writes fail"
+)
 
 
 def paused(**changed: Any) -> JournalRecord:
@@ -132,7 +135,9 @@ def test_it_says_until_when_they_pause_and_what_was_missing() -> None:
 
 def test_a_count_has_a_unit_and_an_amount_that_is_not_known_is_left_out() -> None:
     pids = paused(signal="pid.available", needed="91")
-    assert pause_clause(pids, Signal.PID_AVAILABLE).startswith("91 processes were missing at the last record; ")
+    clause = pause_clause(pids, Signal.PID_AVAILABLE)
+    assert clause.startswith("91 processes were missing at the last record; ")
+    assert clause.endswith("; if the PIDs are used up before, no process can start")
     assert pause_clause(paused(needed=None), Signal.NODEFS_AVAILABLE) == PAUSE
     assert pause_clause(paused(needed="0"), Signal.NODEFS_AVAILABLE) == PAUSE
 

@@ -7,7 +7,7 @@ from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import SIGNALS, NodeCondition, Signal
+from evictd.core.model.signal import SIGNALS, NodeCondition, Resource, Signal
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_count
 from evictd.errors import InvalidValueError
@@ -19,6 +19,14 @@ from evictd.render.incident.record.aftermath import says_met, seconds_between
 from evictd.render.incident.record.incident import SETTLED, Incident
 from evictd.render.incident.record.readings import threshold_findings
 from evictd.render.text import clean, first_of
+
+_USED_UP = {
+    Resource.MEMORY: "if memory is used up before, the kernel kills processes",
+    Resource.EPHEMERAL_STORAGE: "if the disk is full before, writes fail",
+    Resource.INODES: "if the inodes are used up before, no file can be created",
+    Resource.PIDS: "if the PIDs are used up before, no process can start",
+}
+"""What a pause does not keep from coming."""
 
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
@@ -150,4 +158,5 @@ def _pause_text(last: JournalRecord, finding: Mapping[str, Any], signal: Signal)
         if missing
         else ""
     )
-    return f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met"
+    used_up = _USED_UP[SIGNALS[signal].resource]
+    return f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met; {used_up}"
