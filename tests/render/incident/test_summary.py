@@ -241,6 +241,13 @@ def test_what_came_back_up_to_the_end_of_the_journal_is_said_once_in_one_sentenc
     assert said in list(relief_lines(found))
 
 
+def test_a_count_that_came_back_has_a_unit() -> None:
+    """`298 came back` was all that was said of PIDs."""
+    found = replace(judged(Need.NO_POD_HELPS), signal=Signal.PID_AVAILABLE, available=0, levels=(("hard", 800),))
+    found = replace(found, points=((0.0, 0), (0.5, 298)), known_for=1.0, clear=None, met=MetAfter(still=1.0))
+    assert "298 processes came back up to the journal's last record" in summary_text(found)
+
+
 def test_a_resize_that_was_not_granted_is_named() -> None:
     """A pod of a request of 6Gi was said to be over its request of 256Mi."""
     text = summary_text(replace(judged(Need.NEEDED, LEAK), asked=12 * GI))

@@ -99,12 +99,13 @@ def unsettled_text(found: Incident) -> str:
     """Write what came back of what was missing where the journal does not go on long enough to say more; else empty."""
     if found.signal is None or found.came_back is None or found.settled or found.came_back >= (found.missing or 0):
         return ""
-    amount = signal_amount(found.came_back, found.signal) if found.came_back else "nothing"
+    resource = SIGNALS[found.signal].resource
+    amount = usage_text(found.came_back, resource) if found.came_back else "nothing"
     risen = (
         found.points[-1][1] - (found.available or 0) if found.points and found.points[-1][0] > 0 else found.came_back
     )
     if found.came_back > max(risen, 0):
-        left = signal_amount(risen, found.signal) if risen > 0 else "nothing"
+        left = usage_text(risen, resource) if risen > 0 else "nothing"
         return f"up to {amount} came back, of which {left} is left at {_END_OF_JOURNAL}, {_later(found.known_for)}"
     return f"{amount} came back up to {_END_OF_JOURNAL}, {_later(found.known_for)}"
 
