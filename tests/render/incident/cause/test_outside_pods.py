@@ -6,6 +6,7 @@ import pytest
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE
+from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.cause.outside_pods import outside_pods_text, reserve_text
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.incident import Incident
@@ -106,3 +107,17 @@ def test_nothing_is_to_be_reserved_for_a_pod_that_filled_the_memory_before_its_g
     assert found.own_cause
     assert reserve_text(found) == ""
     assert reserve_text(replace(found, pods_filled=False))
+
+
+def test_what_the_host_took_is_to_be_reserved_where_it_grows_no_more() -> None:
+    """`look at the host` was all that was said of a daemon that had taken what it needs, and the next pods were placed here."""
+    found = replace(OUTSIDE, host_filled=True, quiet=True)
+    reserve = (
+        "if the host has to use so much, let systemReserved and kubeReserved of the kubelet cover at least the 2Gi"
+    )
+    assert reserve_text(found).startswith(reserve)
+    assert reserve in now_text(found)
+    assert reserve_text(replace(found, quiet=False)) == "", "no reservation is enough for a leak"
+    killed = HistoryEvent(at=found.event.at, kind=EventKind.KERNEL, pod="agent", uid="", signal="", text="")
+    assert reserve_text(replace(found, after=(killed,))) == "", "the kernel ended what grew"
+    assert reserve_text(replace(found, host_filled=True, ranking=FITS.ranking)) == ""

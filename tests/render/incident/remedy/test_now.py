@@ -471,3 +471,24 @@ def test_after_the_growth_it_says_that_nothing_grows_and_what_makes_the_node_sho
     assert "grows as before" not in bare
     assert quiet not in now_text(replace(found, quiet=False))
     assert quiet not in now_text(replace(found, still_met=True))
+
+
+def test_a_pod_that_filled_the_pids_before_and_still_runs_is_to_be_mended() -> None:
+    """A static pod held 5901 of 8000 PIDs, and `nothing to do now` was said of it."""
+    found = replace(
+        incident(), signal=Signal.PID_AVAILABLE, host_filled=False, pods_filled=True, main_grower="default/st"
+    )
+    verdict = EvictionVerdict(need=Need.NEEDED, pod=found.event.pod, played=0)
+    found = replace(found, verdict=verdict, running=frozenset({"default/st"}))
+    before = "default/st filled the PIDs before, and it still runs: "
+    assert f"{before}mend or end it" in now_text(found)
+    static = replace(found.ranking[0], pod="default/st", protected=True, chosen=False)
+    assert f"{before}let it start fewer processes" in now_text(replace(found, ranking=(static, *found.ranking)))
+    assert before not in now_text(replace(found, running=frozenset()))
+    assert before not in now_text(replace(found, main_grower=found.event.pod))
+
+
+def test_the_host_is_looked_at_if_the_node_is_short_again_although_this_eviction_relieved_it_for_a_while_only() -> None:
+    """Host processes filled the PIDs, a second pod went 15 s later, and nothing was to do."""
+    found = replace(incident(), signal=Signal.PID_AVAILABLE, host_filled=True, met=MetAfter(again=15.0), successors=())
+    assert "if it is short again, look at the host: `systemd-cgtop -t`" in now_text(found)

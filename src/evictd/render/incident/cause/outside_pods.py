@@ -1,6 +1,7 @@
 """Says of an incident how much memory belongs to no pod, where that is more than what was missing."""
 
 from evictd.core.model.signal import Resource
+from evictd.render.history.history import killed_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.text import amount_text
 
@@ -36,7 +37,19 @@ def reserve_text(found: Incident) -> str:
     beyond = {row.pod for row in found.ranking if (row.usage or 0) > row.request}
     leaks = sum(each.rate for each in growers if each.pod in beyond) * 2 > sum(each.rate for each in growers)
     outside_grows = found.grows_on is not None and found.grows_on.of_no_pod
-    if not outside_pods_text(found) or leaks or outside_grows or found.own_cause or found.kept_by_min_reclaim:
+    host = _host_stands(found)
+    if not (outside_pods_text(found) or host) or leaks or outside_grows or found.own_cause or found.kept_by_min_reclaim:
         return ""
     held = amount_text(found.elsewhere or 0, Resource.MEMORY)
+    if host:
+        reserved = (
+            f"let systemReserved and kubeReserved of the kubelet cover at least the {held} that belonged to no pod"
+        )
+        return f"if the host has to use so much, {reserved}, so that fewer pods are placed here"
     return f"let systemReserved and kubeReserved of the kubelet cover the {held} that belongs to no pod"
+
+
+def _host_stands(found: Incident) -> bool:
+    """Whether what belongs to no pod filled the memory, and neither grew any more nor lost a process to the kernel since."""
+    known = found.resource is Resource.MEMORY and bool(found.elsewhere) and bool(found.capacity)
+    return known and found.host_filled and found.quiet and not killed_of(found.after)

@@ -1,6 +1,6 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
-from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Filesystem, Resource
+from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
@@ -17,9 +17,9 @@ from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.journal_end import ends_before_relief_text
 from evictd.render.incident.record.verdict import Grower, Need
-from evictd.render.incident.relief.back_alone import back_alone
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.held_back import held_back_remedy
+from evictd.render.incident.remedy.on_host import look, on_host
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
@@ -29,43 +29,6 @@ from evictd.render.text import amount_text, first_of, usage_text
 _NAMED = 3
 _SHORT = "the node is still short: "
 _STILL_MET = "the threshold is still met: "
-_NODEFS, _IMAGEFS = "/var/lib/kubelet", "/var/lib/containerd"
-"""The default directories of the kubelet and of containerd, by which the mount point is found: the journal does not have it."""
-_ON_HOST: dict[Resource | None, str] = {
-    Resource.MEMORY: (
-        "`systemd-cgtop -m` shows the memory of its services, `slabtop` the kernel's, and `journalctl -k` what the kernel killed"
-    ),
-    Resource.PIDS: "`systemd-cgtop -t` shows the processes of its services",
-}
-"""What shows who uses what is short outside pods, where that is no filesystem."""
-_LARGEST: dict[Resource | None, tuple[str, str]] = {
-    Resource.EPHEMERAL_STORAGE: ("du -xhd3", "sort -h"),
-    Resource.INODES: ("du -xd3 --inodes", "sort -n"),
-}
-"""Commands that measure the directories of a filesystem, and that order them by size."""
-
-
-_SNAPSHOTS = "`ctr -n k8s.io snapshots usage` what each snapshot of containerd holds"
-
-
-def _on_host(found: Incident) -> str:
-    """Return what shows who uses what is short outside pods; empty where nothing does."""
-    if found.resource not in _LARGEST:
-        back = back_alone(found)
-        suspect = "" if back is None else back.suspect_text
-        return "; ".join(filter(None, (suspect, _ON_HOST.get(found.resource))))
-    filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
-    mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
-    measure, order = _LARGEST[found.resource]
-    return (
-        f"`lsof +L1` shows deleted files that are open, `{measure} {mount_point} | {order} | tail` the largest directories, "
-        f"and {_SNAPSHOTS}"
-    )
-
-
-def _look(found: Incident) -> str:
-    """Return where to look for what belongs to no pod."""
-    return "look at the host, and at snapshots that no image uses" if found.on_disk else "look at the host"
 
 
 def now_text(found: Incident) -> str:
@@ -134,7 +97,7 @@ def _to_do(found: Incident) -> str:
         return "; ".join((left, *own))
     if growing := _grows_on_text(found):
         return "; ".join((growing, *_of_pod(found)))
-    return _relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found)
+    return _relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found) or _host_again(found)
 
 
 def now_of_growing(found: Incident, pod: str) -> str:
@@ -151,7 +114,7 @@ def _grows_on_text(found: Incident) -> str:
         return ""
     remedies = [_limit_or_end(resource, len(grows.pods))] if grows.pods else []
     if grows.of_no_pod:
-        remedies.append(": ".join(filter(None, (_look(found), _on_host(found)))))
+        remedies.append(": ".join(filter(None, (look(found), on_host(found)))))
     return f"{grows.text(resource)}: {'; '.join(remedies)}"
 
 
@@ -165,12 +128,17 @@ def _relieved_text(found: Incident) -> str:
     """Write that nothing is to do while the node stays relieved, or for whom; empty where it is not known to be."""
     if not found.relieved:
         return ""
-    shown = _on_host(found) if found.host_filled and not held_by_page_cache(found) else ""
-    if shown:
-        return f"the node is relieved; if it is short again, {_look(found)}: {shown}"
+    if again := _host_again(found):
+        return "; ".join(filter(None, ("the node is relieved", again, reserve_text(found))))
     if of_pod := _of_pod(found):
         return f"the node is relieved; {'; '.join(of_pod)}"
     return f"the node is relieved: {_nothing_to_do(found)}"
+
+
+def _host_again(found: Incident) -> str:
+    """Write where to look for what belongs to no pod if the node is short again; empty where that did not fill it."""
+    shown = on_host(found) if found.host_filled and not held_by_page_cache(found) else ""
+    return f"if it is short again, {look(found)}: {shown}" if shown else ""
 
 
 def _nothing_to_do(found: Incident) -> str:
@@ -264,9 +232,9 @@ def left_to_do(found: Incident) -> str:
         owners = tuple(dict.fromkeys(filter(None, found.suspects.values())))
         return f"{_SHORT if found.still_met else ''}{host_path_remedy([*found.suspects], found.resource, owners)}"
     if found.host_filled and found.pressed and not held_by_page_cache(found):
-        shown = _on_host(found)
+        shown = on_host(found)
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
-        what = f"{_SHORT}{_look(found)}" if found.still_met else filled
+        what = f"{_SHORT}{look(found)}" if found.still_met else filled
         return f"{what}{f': {shown}' if shown else ''}"
     if (
         found.of_owner >= AGAIN
@@ -276,7 +244,7 @@ def left_to_do(found: Incident) -> str:
     ):
         less = "free the disk" if found.on_disk else "end what the host runs"
         used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
-        shown = _on_host(found)
+        shown = on_host(found)
         cause = "; ".join(filter(None, (f"{less} or lower the threshold: {used}", shown)))
         return f"{cause}; until then keep {found.event.owner} off this node"
     if mended := _mend_again(found):
@@ -310,12 +278,24 @@ def _mend_again(found: Incident) -> str:
 
 def _growing_text(found: Incident) -> str:
     """Write which other pods grow, as measured last where that is known, and what to do about them; empty where none does."""
-    return ("" if found.protected_grower else _grows_on_text(found)) or _still_growing(found)
+    return ("" if found.protected_grower else _grows_on_text(found)) or _still_growing(found) or _filled_before(found)
+
+
+def _filled_before(found: Incident) -> str:
+    """Write which other pod filled the PIDs before, had ceased to grow when this one went, and still runs; else empty."""
+    pod, resource = found.main_grower, found.resource
+    if resource is not Resource.PIDS or found.growers or not found.pods_filled:
+        return ""
+    if pod == found.event.pod or pod not in found.running:
+        return ""
+    protected = any(row.protected for row in found.ranking if row.pod == pod)
+    remedy = remedy_of("ProtectedCulprit", resource, "it") if protected else _limit_or_end(resource, 1)
+    return f"{pod} filled the PIDs before, and it still runs: {remedy}"
 
 
 def _of_unknown_cause(found: Incident) -> str:
     """Write where to look while the node is short, no pod helps, and no reading shows what grew; empty otherwise."""
-    verdict, shown = found.verdict, _on_host(found)
+    verdict, shown = found.verdict, on_host(found)
     if (
         found.rate is not None
         or verdict is None
@@ -324,7 +304,7 @@ def _of_unknown_cause(found: Incident) -> str:
         or not shown
     ):
         return ""
-    return f"{_SHORT}{_look(found)}: {shown}; or {LOWER_THRESHOLD}"
+    return f"{_SHORT}{look(found)}: {shown}; or {LOWER_THRESHOLD}"
 
 
 def _of_arrivals(found: Incident) -> str:

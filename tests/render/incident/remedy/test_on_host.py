@@ -1,0 +1,17 @@
+"""Which commands show what belongs to no pod."""
+
+from dataclasses import replace
+
+from evictd.core.model.signal import Signal
+from evictd.render.incident.remedy.on_host import look, on_host
+from tests.render.recorded_incident import incident
+
+
+def test_where_to_look_depends_on_what_is_short() -> None:
+    found = replace(incident(), signal=Signal.PID_AVAILABLE)
+    assert on_host(found) == "`systemd-cgtop -t` shows the processes of its services"
+    assert look(found) == "look at the host"
+    disk = replace(found, signal=Signal.NODEFS_INODES_FREE)
+    assert "--inodes" in on_host(disk)
+    assert "/var/lib/kubelet" in on_host(disk)
+    assert look(disk) == "look at the host, and at snapshots that no image uses"
