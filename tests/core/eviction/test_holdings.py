@@ -7,7 +7,7 @@ import pytest
 from evictd.core.eviction.accounts.holdings import WINDOW, follow_holdings, growth_elsewhere, growth_of_pods, level
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.observation import Observation, signal_observations
+from evictd.core.model.observation import Observation, RemovedPod, signal_observations
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State, Victim
@@ -81,6 +81,36 @@ def test_the_only_pod_that_was_not_measured_is_measured_by_the_cgroup_of_all() -
     assert set(holdings(state).used) == {"a"}
     assert holdings(state).unmeasured == MeasuredLevel(0, 300, 0, 300, 300, 0)
     assert holdings(state).elsewhere == MeasuredLevel(0, 100, 0, 100, 100, 0)
+
+
+def test_the_only_pod_that_was_not_measured_is_read_from_the_cgroup_in_each_cycle() -> None:
+    """It counted for a minute with what the rest of the cgroup was at first, and all that it took seemed to be no pod's."""
+    state = read(State(), 0, usage(A, memory="100"), left=500, cgroup=400)
+    state = read(state, 10, usage(A, memory="100"), left=400, cgroup=500)
+    assert holdings(state).used["b"] == 400
+    assert (growth_of_pods(holdings(state)), growth_elsewhere(holdings(state))) == (100, 0)
+    unread = read(state, 20, usage(A, memory="100"), left=300)
+    assert holdings(unread).used["b"] == 400
+    assert holdings(unread).last_measured == {"b": 10 * SECOND}
+    assert holdings(read(unread, 30, usage(A, memory="100"), left=300, cgroup=600)).used["b"] == 500
+
+
+def test_what_another_pod_may_hold_is_not_that_of_the_one_read_from_the_cgroup() -> None:
+    """What a pod took that was measured before, one that ends or one that still runs is not known to be the other's."""
+    state = read(State(), 0, usage(A, memory="100"), left=500, cgroup=400)
+    assert holdings(read(state, 10, left=400, cgroup=500)).used["b"] == 300
+    ends = replace(state, in_flight=(Victim(uid="c", until=90 * SECOND),))
+    assert holdings(read(ends, 10, usage(A, memory="100"), left=400, cgroup=500)).used["b"] == 300
+    new = (A, B, pod("c"))
+    assert holdings(read(state, 10, usage(A, memory="100"), pods=new, left=400, cgroup=500)).used["b"] == 300
+    removed = Observation(
+        node=node(memory="400 of 1000"),
+        pods=(A, B),
+        pod_stats={"a": usage(A, memory="100")},
+        removed_pods={"c": RemovedPod(first_seen=0, runs=True)},
+    )
+    object.__setattr__(removed.node, "pods_memory", MemoryStats(working_set_bytes=500))
+    assert holdings(follow(state, removed, MEMORY, 10 * SECOND)).used["b"] == 300
 
 
 def test_growth_is_the_rise_above_the_lowest_of_the_last_minute() -> None:

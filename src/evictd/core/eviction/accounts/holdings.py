@@ -111,6 +111,12 @@ def _read(
     before = state.holdings.get(supply, NOTHING_REMEMBERED)
     used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
     measured = sum(used.values())
+    if alone := _read_as_rest(state, observation, used, parts, last_measured):
+        rest = rest_of_cgroup(supply, observation, measured - used[alone])
+        if rest is not None:
+            measured += rest - used[alone]
+            used[alone] = rest
+            del last_measured[alone]
     unmeasured = _unmeasured(observation, used) if len(used) < len(observation.pods) else []
     rest = rest_of_cgroup(supply, observation, measured) if unmeasured else None
     if rest is not None and len(unmeasured) == 1:
@@ -155,6 +161,24 @@ def _measured_pods(
         if uid in known and at > now - WINDOW:
             used[uid], parts[uid], last_measured[uid] = known[uid], old.get(uid, 1), at
     return used, parts, last_measured
+
+
+def _read_as_rest(
+    state: State,
+    observation: Observation,
+    used: Mapping[str, int],
+    parts: Mapping[str, int],
+    last_measured: Mapping[str, int],
+) -> str:
+    """Return the uid of the only pod not measured now that counts with the rest of the pods' cgroup; empty where none does.
+
+    That is read anew in each cycle. Not while pods end, whose memory the cgroup may hold for a moment longer than they are known.
+    """
+    if len(last_measured) != 1:
+        return ""
+    (uid,) = last_measured
+    ends = state.victims or any(each.runs for each in observation.removed_pods.values())
+    return "" if parts.get(uid) != 0 or ends or _unmeasured(observation, used) else uid
 
 
 class _Halves(TypedDict):
