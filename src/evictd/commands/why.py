@@ -41,6 +41,7 @@ from evictd.render.incident.heading import remedy_lines
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.now import left_to_do, now_of_growing
 from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.status.older_daemon import completed
 from evictd.render.text import clean
 
 
@@ -130,7 +131,8 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     )
     if not isinstance(answers, tuple):
         return known
-    return replace(known, explained=answers[0], status=status, unreadable=unreadable)
+    with understood(args.address or DEFAULT_ADDRESS):
+        return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
 
 
 def _answers(args: argparse.Namespace) -> tuple[Mapping[str, Any], Mapping[str, Any]] | NodeError:

@@ -84,13 +84,16 @@ SOME = "end, move or limit some of the pods: several grew"
 
 
 def test_the_pods_that_grew_the_most_are_named_where_they_are_known() -> None:
-    growing = {"pods": [{"pod": f"default/{name}", "grown": 30 * MI} for name in "abcd"]}
+    growing = {"arrived": None, "pods": [{"pod": f"default/{name}", "grown": 30 * MI} for name in "abcd"]}
     entry = {"signal": "memory.available", "attribution": {"grower": "default/a", "growerGrown": 20 * MI}}
     three = "default/a by 30Mi, default/b by 30Mi, default/c by 30Mi"
     assert several_grew(entry, growing) == f"{SOME} (the most: {three}), and none took most of it"
-    assert several_grew(entry, {"pods": ()}) == f"{SOME} (the most: default/a by 20Mi), and none took most of it"
+    assert (
+        several_grew(entry, {"pods": (), "arrived": None})
+        == f"{SOME} (the most: default/a by 20Mi), and none took most of it"
+    )
     unknown = {**entry, "attribution": None}
-    assert several_grew(unknown, {"pods": ()}) == f"{SOME}, and none took most of it"
+    assert several_grew(unknown, {"pods": (), "arrived": None}) == f"{SOME}, and none took most of it"
 
 
 def test_in_the_cycle_that_meets_a_threshold_what_grew_before_it_is_known() -> None:

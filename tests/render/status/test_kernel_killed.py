@@ -38,6 +38,3 @@ def test_without_a_kill_within_the_hour_nothing_is_said() -> None:
     status = status_of(calm(), calm().at)
     assert status["kernelKills"] == []
     assert kernel_killed_text(status) == ""
-    assert kernel_killed_text({name: each for name, each in status.items() if name != "kernelKills"}) == "", (
-        "older daemon"
-    )

@@ -180,7 +180,7 @@ def test_a_measurement_that_holds_back_an_eviction_has_its_time_in_the_headline(
         "imagefs.available is below its hard threshold (7.01Gi left, limit 7.5Gi); default/writer would be evicted first, "
         "once the pods are measured (in 25s at most)."
     )
-    assert awaited_measurement({}) == "", "of an older daemon"
+    assert awaited_measurement({"measuresForSeconds": None}) == ""
 
 
 def test_the_terminal_says_that_the_pods_are_measured_first() -> None:
@@ -197,5 +197,5 @@ def test_on_what_condition_the_next_pod_goes() -> None:
     assert only_if({"leaving": [leaves, gone]}) == "if the end of a/b is not enough"
     assert only_if({"leaving": [leaves, leaves]}) == "if their end is not enough"
     assert only_if({"leaving": [gone], "asked": [leaves]}) == "if a/b may not go"
-    assert only_if({"leaving": [gone]}) == "if what a/c should free is not enough"
-    assert only_if({"leaving": []}) == ""
+    assert only_if({"leaving": [gone], "asked": []}) == "if what a/c should free is not enough"
+    assert only_if({"leaving": [], "asked": []}) == ""

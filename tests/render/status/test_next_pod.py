@@ -5,6 +5,7 @@ from evictd.render.status.next_pod import first_if_it_grows, goes_if_it_grows, s
 from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
+from tests.render.partial_status import entry_with
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
 from tests.render.status.test_view import shown
@@ -36,20 +37,18 @@ def test_the_advice_is_not_about_the_pod_that_stays() -> None:
 
 
 def test_nothing_is_said_of_the_pod_that_is_first_anyway() -> None:
-    assert goes_if_it_grows({}) == "", "an older daemon"
-    assert goes_if_it_grows({"nextIfItGrows": None}) == ""
+    assert goes_if_it_grows(entry_with()) == ""
     later = incident_snapshot("26-control-plain-leak", 300)
     assert "goes instead" not in page(later)
-    status = {
-        "signals": [{"signal": "a", "next": {"pod": "x/y"}, "nextIfItGrows": {"pod": "x/z\x1b"}, "thresholds": []}]
-    }
+    entry = entry_with(signal="a", next={"pod": "x/y"}, nextIfItGrows={"pod": "x/z\x1b"})
+    status = {"signals": [entry]}
     assert first_if_it_grows(status, {"signals": ["a"], "next": "x/y"}).startswith("; at the threshold x/z")
     assert "\x1b" not in first_if_it_grows(status, {"signals": ["a"], "next": "x/y"})
     assert first_if_it_grows(status, {"signals": ["a"], "next": "x/q"}) == ""
 
 
 def test_a_pod_that_does_not_grow_goes_if_the_growth_lasts() -> None:
-    entry = {"nextIfItGrows": {"pod": "x/z", "grows": False}, "thresholds": [{"met": True}]}
+    entry = entry_with(nextIfItGrows={"pod": "x/z", "grows": False}, thresholds=[{"met": True}])
     assert goes_if_it_grows(entry) == "; when the threshold acts x/z goes instead if the growth lasts"
 
 
@@ -69,9 +68,9 @@ def test_the_pod_that_goes_if_the_growth_has_ended_is_named_beside_it() -> None:
 
 def test_without_the_runtime_nothing_is_removed_first() -> None:
     for fault in (OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS):
-        assert not steps_before({"faults": [fault.value]}, {"reclaimsFirst": True})
-    assert steps_before({"faults": []}, {"reclaimsFirst": True}) == "remove what no pod needs"
-    assert not steps_before({}, {}), "an older daemon"
+        assert not steps_before({"faults": [fault.value]}, entry_with(reclaimsFirst=True))
+    assert steps_before({"faults": []}, entry_with(reclaimsFirst=True)) == "remove what no pod needs"
+    assert not steps_before({}, entry_with())
 
 
 def test_the_grace_periods_of_deleted_pods_are_shortened_first() -> None:

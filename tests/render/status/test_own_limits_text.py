@@ -15,7 +15,7 @@ from tests.render.status.test_view import shown
 
 def near(**more: Any) -> dict[str, Any]:
     """A document with one such pod."""
-    row = {"pod": "x/db", "of": "container app", "usage": 950 << 20, "limit": 1 << 30}
+    row = {"pod": "x/db", "of": "container app", "usage": 950 << 20, "limit": 1 << 30, "secondsToLimit": None}
     return {"dryRun": False, "ownLimits": [row], **more}
 
 
@@ -72,4 +72,4 @@ def test_of_several_pods_the_first_are_named() -> None:
     assert own_limits_text(near(ownLimits=rows)).count("x/db") == 3
     assert "; 2 more are near theirs: a pod" in own_limits_text(near(ownLimits=rows))
     assert own_limits_text(near(dryRun=True)).endswith("would be evicted")
-    assert own_limits_text({}) == "", "an older daemon"
+    assert own_limits_text(near(ownLimits=[])) == ""

@@ -95,7 +95,7 @@ def test_several_refusals_are_one_advice() -> None:
 
 
 def test_an_answer_that_is_late_is_no_refusal() -> None:
-    row = {"pod": "a/b", "signal": "memory.available", "refusals": 0, "refusedSince": None}
+    row = {"pod": "a/b", "signal": "memory.available", "refusals": 0, "refusedSince": None, "refusedFirst": ""}
     assert asked_text([row]) == "the API server is asked to evict a/b, and has not answered yet"
     once = {**row, "refusals": 1, "refusedSince": "2023-11-14T22:14:26Z"}
     assert asked_text([once, row]) == "the API server is asked to evict a/b, a/b; it refused once since 22:14:26 UTC"

@@ -14,6 +14,7 @@ from evictd.render.status.stopped import (
     stop_text,
 )
 from tests.daemon.status import status_of
+from tests.render.partial_status import entry_with
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot
 from tests.render.status.test_view import shown
@@ -51,7 +52,7 @@ def test_what_is_before_the_end_of_a_pause_is_said_to_be() -> None:
     pause = {"stopEndsInSeconds": 60.0, "stopPodGuard": ""}
     assert before_stop_ends(pause, 59.0) == ", before evictd evicts a pod,"
     assert before_stop_ends(pause, 60.0) == ""
-    assert before_stop_ends({}, 0.0) == "", "of an older daemon"
+    assert before_stop_ends({"stopEndsInSeconds": None, "stopPodGuard": ""}, 0.0) == ""
     assert before_stop_ends({**pause, "stopPodGuard": BUDGET_GUARD}, 0.0) == "", "a budget may allow it before"
 
 
@@ -162,6 +163,6 @@ def test_a_pause_that_is_twice_the_one_before_says_so() -> None:
 
 def test_a_pause_begins_when_the_grace_period_ends() -> None:
     threshold = {"met": True, "graceLeftSeconds": 20.0}
-    entry = {"stopLastsSeconds": 600.0, "thresholds": [threshold]}
+    entry = entry_with(stopLastsSeconds=600.0, thresholds=[threshold])
     assert paused_until({}, entry) == " for 10m0s from when the threshold acts"
     assert paused_until({}, {**entry, "thresholds": [{**threshold, "graceLeftSeconds": 0}]}) == " for 10m0s"

@@ -9,6 +9,7 @@ from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.playbook import config, pod
+from tests.render.partial_status import entry_with
 from tests.render.shown_nodes import play
 from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import MI, world
@@ -64,7 +65,7 @@ def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute()
     assert "left): the soft threshold acts in 10s at the latest" in grace
     lower = "but fell by only 17.6Mi a second in the last 10s (at that rate in "
     assert f" in 7.9s at the rate of the last minute, {lower}" in hard
-    assert slowed({}) == "", "of an older daemon"
+    assert slowed(entry_with()) == ""
 
 
 def test_the_start_of_a_pod_is_no_trend_beside_the_rate_since_then() -> None:
@@ -74,10 +75,10 @@ def test_the_start_of_a_pod_is_no_trend_beside_the_rate_since_then() -> None:
         "gracePeriodSeconds": 0.0,
     }  # fmt: skip
     soft = {**hard, "kind": "soft", "limit": 1500 << 20, "secondsToThreshold": 150.0, "gracePeriodSeconds": 90.0}
-    entry = {
-        "signal": "memory.available", "observed": True, "available": 6000 << 20, "fillRate": 30 << 20,
-        "lately": {"overSeconds": 10.0, "fillRate": 5 << 20}, "thresholds": [hard, soft],
-    }  # fmt: skip
+    entry = entry_with(
+        signal="memory.available", observed=True, available=6000 << 20, fillRate=30 << 20,
+        lately={"overSeconds": 10.0, "fillRate": 5 << 20}, thresholds=[hard, soft],
+    )  # fmt: skip
     (near,) = approaches({"signals": [entry]})
     assert near.text == (
         "memory.available would reach its soft threshold 1.46Gi in 2m30s at the rate of the last minute, but fell by only 5Mi "

@@ -80,7 +80,7 @@ def test_while_much_is_left_nothing_is_said() -> None:
     )
 
 
-@pytest.mark.parametrize("status", [{"signals": []}, {"signals": [], "unguardedMemory": None}])
+@pytest.mark.parametrize("status", [{"signals": [], "unguardedMemory": None}])
 def test_nothing_is_said_where_it_is_not_known(status: dict[str, Any]) -> None:
     assert (unguarded_text(status), ends_soon(status)) == ("", False)
 

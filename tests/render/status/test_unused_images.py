@@ -9,6 +9,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.status.remedy.remedies import remedies
 from evictd.render.status.remedy.unused_images import before_pods
 from tests.daemon.status import status_of
+from tests.render.partial_status import entry_with
 from tests.render.snapshots import incident_snapshot
 
 INCIDENT = "40-images-fill-inodes"
@@ -30,7 +31,7 @@ def test_advice_is_to_remove_unused_images_where_most_inodes_belong_to_no_pod() 
 
 
 def test_the_remedy_stays_where_pods_hold_most_or_images_were_removed() -> None:
-    entry = {"signal": "nodefs.inodesFree", "capacity": 100, "available": 20, "notOfPods": 40, "reclaimsFirst": True}
+    entry = entry_with(signal="nodefs.inodesFree", capacity=100, available=20, notOfPods=40, reclaimsFirst=True)
     status = {"phase": {"name": "Watching"}, "decisions": []}
     assert before_pods(status, entry, "end it").endswith(
         "40 inodes that belong to no pod; if that is too little, end it"
@@ -54,7 +55,7 @@ def test_images_are_not_to_be_removed_after_a_removal_that_freed_nothing() -> No
 
 def test_images_come_first_where_they_may_hold_more_than_the_pod_that_goes() -> None:
     """The images were no longer named once the pods held more than half of the disk, seconds before a small pod went."""
-    entry = {"signal": "nodefs.available", "capacity": 100, "available": 20, "notOfPods": 39, "reclaimsFirst": True}
+    entry = entry_with(signal="nodefs.available", capacity=100, available=20, notOfPods=39, reclaimsFirst=True)
     status = {"phase": {"name": "Watching"}, "decisions": []}
     small, large = ({"pod": "x/y", "usage": usage} for usage in (38, 39))
     assert before_pods(status, {**entry, "next": small}, "end it").startswith("remove images")

@@ -181,7 +181,7 @@ def _of_node(status: Document, falls: Mapping[str, Depletion] = NO_FALLS) -> Hea
     prefix, no = ("Dry run: ", "no") if status["dryRun"] else ("", "No")
     if leaving:
         return _while_leaving(status, leaving, hard or met, falls)
-    if asked := status.get("asked"):  # an older daemon does not say it
+    if asked := status["asked"]:
         short = f"{_below(hard or met, falls)}; " if met else ""
         past = f". {capital(text)}" if (text := asked_past_its_budget(status)) else ""
         return Headline(text=f"{short}{asked_text(asked)}{past}.", level="hard" if hard else "soft")
@@ -264,12 +264,12 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     last = None if status["dryRun"] else last_eviction(status)
     reclaimed = "" if last else last_reclaim_text(status)
     acted = last or (last_reclaim(status) if reclaimed else None)
-    untold = "" if acted is None else _untold(status, acted.get("signal", ""))  # of an older daemon a reclaim has none
+    untold = "" if acted is None else _untold(status, acted["signal"])
     killed = kernel_killed_text(status)
     done = killed or (reclaimed if last is None else last_eviction_text(status, last))
     signals = unread_text(status)
     returns = acted is not None and any(
-        each.entry["signal"] == acted.get("signal") and not slowed(each.entry)
+        each.entry["signal"] == acted["signal"] and not slowed(each.entry)
         for each in approaches(status, FORESEEN_SECONDS)
     )
     again_and_again = last is not None and bool(nth_text(status, last["pod"]))
@@ -346,7 +346,7 @@ def _now(status: Document, entry: Document) -> str:
         if entry["next"] is not None:
             write = _would_be if status["dryRun"] else _after_last
             return f"; {write(status, entry['next']['pod'])}{awaited_measurement(entry)}."
-        if entry.get("measuresForSeconds"):  # an older daemon does not say it
+        if entry["measuresForSeconds"]:
             return f"; evictd decides{awaited_measurement(entry).removeprefix(',')}."
         verb = "would evict" if status["dryRun"] else "evicts"
         return f". evictd {verb} no pod{_stopped(status, entry)}." if brief_stop(entry) else "."

@@ -29,7 +29,7 @@ def filled(status: Document) -> list[str]:
 def short_of(status: Document) -> list[tuple[Document, Document]]:
     """Return the signals that are short, each with who holds it, as far as that is known."""
     short = (entry for entry in status["signals"] if entry["observed"] and any(map(is_pressed, entry["thresholds"])))
-    return [(entry, held) for entry in short if (held := entry.get("attribution"))]
+    return [(entry, held) for entry in short if (held := entry["attribution"])]
 
 
 def filled_clause(entry: Document, held: Document) -> str:
@@ -58,12 +58,12 @@ def _falling(status: Document) -> list[Document]:
 def _growers(status: Document) -> Iterator[str]:
     for entry in _falling(status):
         signal = Signal(entry["signal"])
-        if beyond := entry.get("beyondPods"):  # an older daemon does not say it
+        if beyond := entry["beyondPods"]:
             taken, of_pods = growth_amount(beyond["taken"], signal), growth_amount(beyond["ofPods"], signal)
             over = seconds_text(beyond["overSeconds"])
             rest = f"most of that belongs to no pod{_volumes(entry, 'lies')}"
             yield f"In the last {over} {taken} were taken, and all pods hold {of_pods}: {rest}."
-        if not (growing := entry.get("growing")):
+        if not (growing := entry["growing"]):
             continue
         elsewhere = growing["elsewhere"]
         pods = took_since_start(growing, signal) or _grew(growing, signal)
@@ -72,7 +72,7 @@ def _growers(status: Document) -> Iterator[str]:
         rest = f"{more} more belong to no pod{_volumes(entry, 'lie')}" if more else ""
         if pods or rest:
             over = seconds_text(growing["overSeconds"])
-            before = growing.get("measuredSecondsBefore")  # an older daemon does not say it
+            before = growing["measuredSecondsBefore"]
             time = (
                 f"In {over}, up to {seconds_text(before)} before the last reading," if before else f"In the last {over}"
             )
@@ -99,12 +99,12 @@ def _grew(growing: Document, signal: Signal) -> str:
 
 def _volumes(entry: Document, lie: str) -> str:
     """Write where else than outside pods what no pod was seen to take may lie: hostPath volumes are not measured."""
-    return f" or {lie} in hostPath volumes" if entry.get("hostPathPods") else ""
+    return f" or {lie} in hostPath volumes" if entry["hostPathPods"] else ""
 
 
 def took_since_start(growing: Document, signal: Signal) -> str:
     """Return that pods started in the span and took most of what pods took, none of them alone; empty where that is not so."""
-    new = growing.get("arrived")  # an older daemon does not say it
+    new = growing["arrived"]
     if not new or new["pods"] <= 1:
         return ""
     half = growing["ofPods"] // 2
@@ -121,7 +121,7 @@ def growth_amount(amount: int, signal: Signal) -> str:
 def held_by(status: Document, explained: Document) -> Iterator[str]:
     """Return who holds what will be short soon, and the largest pods with their places in the order of eviction."""
     for approach in approaches(status):
-        signal, held = approach.entry["signal"], approach.entry.get("attribution")
+        signal, held = approach.entry["signal"], approach.entry["attribution"]
         if not held or held["overNanoseconds"] is not None or not held["text"]:
             continue
         yield f"{capital(held['text'][-1])}."

@@ -16,7 +16,7 @@ def kernel_killed_text(status: Document) -> str:
 
     A node whose memory has no threshold is calm for evictd while the kernel kills pods one after another.
     """
-    kills = status.get("kernelKills", ())  # an older daemon does not say it
+    kills = status["kernelKills"]
     if not kills:
         return ""
     count = sum(each["processes"] for each in kills)

@@ -51,7 +51,7 @@ def last_eviction_text(status: Document, last: Document) -> str:
 
 def avoided_text(status: Document, last: Document) -> str:
     """Return what to do about an evicted pod that filled the supply, and how to learn from that; empty without an incident."""
-    if not (incident := clean(last.get("incident", ""))):
+    if not (incident := clean(last["incident"])):
         return ""
     avoided = f"`evictd incident {incident}` says what would have avoided"
     if len(evicted_together(status, last)) > 1:
@@ -68,9 +68,9 @@ def _guarded(status: Document, last: Document) -> str:
 def _mend(last: Document) -> str:
     """Return what to do about an evicted pod that filled the supply; empty where it did not, or page cache did."""
     signal = signal_named(last["signal"])
-    if signal is None or not last.get("tookMost") or last.get("forPages"):  # an older daemon does not say it
+    if signal is None or not last["tookMost"] or last["forPages"]:
         return ""
-    resource, owner = SIGNALS[signal].resource, clean(last.get("owner", ""))
+    resource, owner = SIGNALS[signal].resource, clean(last["owner"])
     return mend_evicted(clean(last["pod"]), owner.partition("/")[2], resource, limits=resource in WITH_REQUEST)
 
 
@@ -89,13 +89,13 @@ def _backwards(status: Document, last: Document) -> Iterator[str]:
 
 def _is_eviction(status: Document, decision: Document) -> bool:
     """Whether a decision evicted a pod for a signal, or would have in a dry run."""
-    return bool(decision["pod"] and decision.get("signal") and decision.get("dryRun", False) == status["dryRun"])
+    return bool(decision["pod"] and decision["signal"] and decision["dryRun"] == status["dryRun"])
 
 
 def last_reclaim(status: Document) -> Document | None:
     """Return the decision of the last reclaim; `None` without one, and in a dry run."""
     begun = (each for each in reversed(status["decisions"]) if each["kind"] == "ReclaimNode")
-    return next((each for each in begun if not each.get("dryRun", False)), None)
+    return next((each for each in begun if not each["dryRun"]), None)
 
 
 def last_reclaim_text(status: Document) -> str:

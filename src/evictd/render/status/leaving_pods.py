@@ -38,7 +38,7 @@ def are_enough(leaving: Sequence[Document], entry: Document) -> bool:
 
 def may_have_grown(leaving: Sequence[Document], entry: Document) -> bool:
     """Whether what no measured pod took may be of a pod that is being evicted, whose usage is of an earlier time or unknown."""
-    outdated = (entry.get("attribution") or {}).get("outdated")
+    outdated = (entry["attribution"] or {}).get("outdated")
     return bool(outdated) and any(leaves_for(row, entry) for row in leaving)
 
 
@@ -55,7 +55,7 @@ def only_if(status: Document) -> str:
     if leaves := [clean(row["pod"]) for row in status["leaving"] if not row["gone"]]:
         # If it does not end, evictd may refuse the next pod in its place (law Blame).
         return f"if {f'the end of {leaves[0]}' if len(leaves) == 1 else 'their end'} is not enough"
-    if asked := [clean(row["pod"]) for row in status.get("asked", ())]:  # an older daemon does not say it
+    if asked := [clean(row["pod"]) for row in status["asked"]]:
         return f"if {first_of(asked, _NAMED)} may not go"
     gone = [clean(row["pod"]) for row in status["leaving"]]
     return f"if what {first_of(gone, _NAMED)} should free is not enough" if gone else ""
@@ -63,7 +63,7 @@ def only_if(status: Document) -> str:
 
 def is_overdue(row: Document) -> bool:
     """Whether a pod that is being evicted did not end in the time for which evictd waits for it."""
-    ends_in = row.get("endsInSeconds")  # an older daemon does not say it
+    ends_in = row["endsInSeconds"]
     return ends_in is not None and ends_in < 0 and not row["gone"]
 
 
@@ -75,10 +75,7 @@ def refused(status: Document) -> list[Document]:
     return [
         entry
         for entry in status["signals"]
-        if late
-        and is_due(entry)
-        and entry.get("stop")
-        and (not waits or any(leaves_for(row, entry) for row in of_late))
+        if late and is_due(entry) and entry["stop"] and (not waits or any(leaves_for(row, entry) for row in of_late))
     ]
 
 
@@ -118,7 +115,7 @@ def waits_at_most(seconds: float) -> str:
 
 def awaited_measurement(entry: Document) -> str:
     """Write after the pod that would go that evictd measures the pods before, and for how long; empty where it does not."""
-    left = entry.get("measuresForSeconds")  # an older daemon does not say it
+    left = entry["measuresForSeconds"]
     return f", once the pods are measured (in {seconds_text(left)} at most)" if left else ""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evictd.render.status.own_faults import OwnFaultKind
+from evictd.render.status.own_faults import OwnFaultKind, faults_of
 from evictd.render.text import clean, first_of
 
 Document = Mapping[str, Any]
@@ -15,17 +15,17 @@ def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
 
     One if the growth goes on until then, one if it has ended.
     """
-    goes, ended = entry.get("nextIfItGrows"), entry.get("nextIfItStops")  # an older daemon does not say them
+    goes, ended = entry["nextIfItGrows"], entry["nextIfItStops"]
     if when is None and (goes or ended):
         when = "when the threshold acts " if any(each["met"] for each in entry["thresholds"]) else "at the threshold "
-    lasts = "it grows on" if goes and goes.get("grows", True) else "the growth lasts"  # an older daemon does not say it
+    lasts = "it grows on" if goes and goes["grows"] else "the growth lasts"
     found = ((goes, lasts), (ended, "the growth has ended"))
     return "".join(f"; {when}{clean(row['pod'])} goes instead if {growth}" for row, growth in found if row)
 
 
 def goes_at_threshold(entry: Document) -> Document | None:
     """Return the pod that goes at the threshold if what grows now grows on until then; `None` where none would."""
-    found: Document | None = entry.get("nextIfItGrows") or entry.get("next")  # an older daemon does not say the first
+    found: Document | None = entry["nextIfItGrows"] or entry["next"]
     return found
 
 
@@ -34,7 +34,7 @@ def first_if_it_grows(status: Document, queue: Document) -> str:
     found = (
         goes_if_it_grows(entry)
         for entry in status["signals"]
-        if entry["signal"] in queue["signals"] and entry.get("next") and entry["next"]["pod"] == queue["next"]
+        if entry["signal"] in queue["signals"] and entry["next"] and entry["next"]["pod"] == queue["next"]
     )
     return next(filter(None, found), "")
 
@@ -45,9 +45,9 @@ def steps_before(status: Document, entry: Document) -> str:
 
 
 def _steps(status: Document, entry: Document) -> Iterator[str]:
-    if names := [clean(each) for each in entry.get("leavesFirst", ())]:  # an older daemon does not say it
+    if names := [clean(each) for each in entry["leavesFirst"]]:
         yield f"shorten the grace period of {first_of(names, _NAMED)}"
     # Without the runtime it cannot remove anything.
-    without_runtime = {OwnFaultKind.PODS.value, OwnFaultKind.LISTED_PODS.value} & set(status.get("faults", ()))
-    if entry.get("reclaimsFirst") and not without_runtime:
+    without_runtime = {OwnFaultKind.PODS, OwnFaultKind.LISTED_PODS} & set(faults_of(status))
+    if entry["reclaimsFirst"] and not without_runtime:
         yield "remove what no pod needs"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
+from typing import Any
 
 
 class OwnFaultKind(Enum):
@@ -36,6 +37,12 @@ FAULT_REMEDIES: Mapping[OwnFaultKind, str] = {
     ),
 }
 """What to do about each fault."""
+
+
+def faults_of(status: Mapping[str, Any]) -> list[OwnFaultKind]:
+    """Return the faults that the document of `/statusz` names; one of another version may name others, which are left out."""
+    known = {kind.value: kind for kind in OwnFaultKind}
+    return [known[text] for text in status.get("faults", ()) if text in known]  # the page's own document has none
 
 
 def tests_thresholds(faults: Iterable[OwnFaultKind]) -> bool:

@@ -119,7 +119,7 @@ def _of_owner(status: Document, owner: Document) -> str:
 
 def _owners(status: Document) -> list[Document]:
     """Return the owners, the last evicted first; a dry run evicts no pod."""
-    return [each for each in reversed(status.get("owners", ())) if not each["dryRun"]]  # an older daemon has none
+    return [each for each in reversed(status["owners"]) if not each["dryRun"]]
 
 
 def _since(status: Document, owner: Document) -> str:

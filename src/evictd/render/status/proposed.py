@@ -23,7 +23,7 @@ def asked_text(asked: Sequence[Document]) -> str:
     if not asked[0]["refusals"]:
         return f"the API server is asked to evict {names}, and has not answered yet"
     since = f"{_times(asked[0])} since {asked[0]['refusedSince'][11:19]} UTC"
-    first = clean(asked[0].get("refusedFirst", ""))  # an older daemon does not say it
+    first = clean(asked[0]["refusedFirst"])
     if not first or (asked[0]["refusedPods"] == 1 and names == first):
         return f"the API server is asked to evict {names}; it refused {since}"
     others = asked[0]["refusedPods"] - 1
@@ -39,7 +39,7 @@ def refused_lately(pod: Document) -> str:
 
     evictd knows of a budget when the API server has refused, and for some minutes.
     """
-    ago = pod.get("refusedSecondsAgo")  # an older daemon does not say it
+    ago = pod["refusedSecondsAgo"]
     return "" if ago is None else f", but a disruption budget refused its eviction {seconds_text(ago)} ago"
 
 
@@ -48,15 +48,15 @@ def unread_budgets(status: Document) -> str:
 
     With `podTermination: Auto` none can at a hard threshold.
     """
-    if status["leaving"] or status.get("asked"):
+    if status["leaving"] or status["asked"]:
         return ""
     first = next(((each.entry, each.hard) for each in graces(status)), None) or next(
         ((each.entry, _acts_at_hard(each)) for each in approaches(status)), None
     )
     if first is None or (first[1] and status["podTermination"] == _AUTO):
         return ""
-    pod = first[0]["next"] or {}
-    if not pod.get("budgetMayRefuse"):  # an older daemon does not say it
+    pod = first[0]["next"]
+    if pod is None or not pod["budgetMayRefuse"]:
         return ""
     beside = " beside a kubelet" if status["podTermination"] == _AUTO else ""
     return f"evictd does not read disruption budgets: one may refuse the eviction of {clean(pod['pod'])}{beside}"
@@ -64,7 +64,7 @@ def unread_budgets(status: Document) -> str:
 
 def _acts_at_hard(near: Approach) -> bool:
     """Whether a hard threshold acts first: this one, or one that is met before the end of this one's grace period."""
-    within = near.seconds + (near.threshold.get("gracePeriodSeconds") or 0)  # an older daemon does not say it
+    within = near.seconds + near.threshold["gracePeriodSeconds"]
     return near.threshold["kind"] == "hard" or hard_then(near.entry, within) is not None
 
 
@@ -74,7 +74,7 @@ def _times(row: Document) -> str:
 
 def asked_remedy(status: Document) -> str:
     """Return what to do about the refused pod that should go; empty where none is known."""
-    first = next((row["refusedFirst"] for row in status.get("asked", ()) if row.get("refusedFirst")), "")
+    first = next((row["refusedFirst"] for row in status["asked"] if row["refusedFirst"]), "")
     return budget_remedy(first) if first else ""
 
 

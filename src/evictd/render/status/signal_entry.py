@@ -25,7 +25,7 @@ def supply_name(entry: Mapping[str, Any]) -> str:
 
 def has_stopped(entry: Mapping[str, Any]) -> bool:
     """Whether a signal fell in the last minute, and no more in its last readings."""
-    lately = entry.get("lately")  # an older daemon does not say it
+    lately = entry.get("lately")
     return lately is not None and lately["fillRate"] <= 0
 
 
@@ -38,7 +38,7 @@ def is_due(entry: Mapping[str, Any]) -> bool:
 
 def fell_elsewhere(entry: Mapping[str, Any]) -> bool:
     """Whether most of what grew before the last jump belongs to no pod; what an evicted pod took is part of the fall alone."""
-    growing = entry.get("growing") or {"elsewhere": None, "ofPods": 0, "overSeconds": 0}
+    growing = entry["growing"] or {"elsewhere": None, "ofPods": 0, "overSeconds": 0}
     elsewhere, fell = growing["elsewhere"] or 0, entry["fellBefore"] * growing["overSeconds"]
     return bool(elsewhere > growing["ofPods"] and elsewhere * _LITTLE > fell)
 

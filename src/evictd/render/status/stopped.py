@@ -29,11 +29,11 @@ def name_last(text: str) -> str:
 
 def brief_stop(entry: Document) -> str:
     """Return the first part of why no pod goes for a signal, without amounts; empty where one goes, or none is measured."""
-    if entry.get("stopReason") == _NO_POD_MEASURED:
+    if entry["stopReason"] == _NO_POD_MEASURED:
         return ""
     if is_guarded_by_budget(entry):
         return f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}, which comes first"
-    return entry.get("stopBrief", entry.get("stop")) or ""  # an older daemon has the whole sentence only
+    return str(entry["stopBrief"])
 
 
 def paused_until(status: Document, entry: Document) -> str:
@@ -43,22 +43,22 @@ def paused_until(status: Document, entry: Document) -> str:
     """
     if is_guarded_by_budget(entry):
         return ""
-    if lasts := entry.get("stopLastsSeconds"):  # an older daemon does not say it
+    if lasts := entry["stopLastsSeconds"]:
         acts = any(each["met"] and not each["graceLeftSeconds"] for each in entry["thresholds"])
         begins = "" if acts else " from when the threshold acts"
         return f" for {seconds_text(lasts)}{begins}"
-    at, longer = _at(status, entry), ", twice the pause before" if entry.get("stopDoubled") else ""
+    at, longer = _at(status, entry), ", twice the pause before" if entry["stopDoubled"] else ""
     return f" until {at}{longer}" if at else ""
 
 
 def is_guarded_by_budget(entry: Document) -> bool:
     """Whether no pod goes for a signal because a disruption budget refuses the eviction of the one that should go."""
-    return bool(entry.get("stopPodGuard") == BUDGET_GUARD)
+    return bool(entry["stopPodGuard"] == BUDGET_GUARD)
 
 
 def before_stop_ends(entry: Document, left: float) -> str:
     """Return that something is in `left` seconds, before a pod may go for a signal, between commas; empty where it is not."""
-    ends = None if is_guarded_by_budget(entry) else entry.get("stopEndsInSeconds")  # an older daemon does not say it
+    ends = None if is_guarded_by_budget(entry) else entry["stopEndsInSeconds"]
     return ", before evictd evicts a pod," if ends is not None and left < ends else ""
 
 
@@ -78,7 +78,7 @@ def past_its_budget(status: Document, entry: Document) -> str:
     """
     if not is_guarded_by_budget(entry):
         return ""
-    return _past(status, entry, entry.get("stopEndsInSeconds"), "that pod", entry.get("stopInstead"))
+    return _past(status, entry, entry["stopEndsInSeconds"], "that pod", entry["stopInstead"])
 
 
 def asked_past_its_budget(status: Document) -> str:
@@ -93,7 +93,7 @@ def asked_past_its_budget(status: Document) -> str:
 
 def _asked(status: Document) -> tuple[Document, Document | None]:
     """Return the pod that is asked for, and the entry of its signal; `None` for that where no budget holds the pod up."""
-    row: Document = next(iter(status.get("asked", ())), {})  # an older daemon does not say it
+    row: Document = next(iter(status["asked"]), {})
     entry = next((each for each in status["signals"] if each["signal"] == row.get("signal")), None)
     left = row.get("budgetEndsInSeconds")
     if left is None or entry is None:
@@ -127,7 +127,7 @@ def _is_hard(entry: Document) -> bool:
 
 
 def _termination(status: Document) -> str:
-    return str(status.get("podTermination", _AUTO))  # an older daemon does not say it
+    return str(status["podTermination"])
 
 
 def _from(at: str) -> str:
@@ -137,7 +137,7 @@ def _from(at: str) -> str:
 
 def goes_then(entry: Document) -> str:
     """Return which pod goes when a stop ends by itself, or at the hard threshold, as a clause; empty where none is known."""
-    if not (then := entry.get("stopThen")):  # an older daemon does not say it
+    if not (then := entry["stopThen"]):
         return ""
     pod = clean(then["pod"])
     if entry["stopReason"] == PAGE_CACHE:
@@ -150,19 +150,19 @@ def stop_text(status: Document, entry: Document) -> str:
 
     Amounts do not decide where a disruption budget does: what follows is what evictd does about it.
     """
-    if not entry.get("stop"):
+    if not entry["stop"]:
         return ""
     if budget := past_its_budget(status, entry):
-        return f"{entry['stopReason']}: {entry.get('stopBrief', entry['stop'])}. {capital(budget)}"
+        return f"{entry['stopReason']}: {entry['stopBrief']}. {capital(budget)}"
     until = paused_until(status, entry)
-    pauses = entry.get("stopReason") == _PAUSED
+    pauses = entry["stopReason"] == _PAUSED
     then = f"; {goes}" if (goes := goes_then(entry)) else ""
     return f"{entry['stop']}{'' if pauses or not until else ';'}{until}{then}"
 
 
 def _at(status: Document, entry: Document) -> str:
     """Write the time of the node's clock at which a stop ends; empty where none is known, or it is over."""
-    return _time(status, entry.get("stopEndsInSeconds"))  # an older daemon does not say it
+    return _time(status, entry["stopEndsInSeconds"])
 
 
 def _time(status: Document, left: float | None) -> str:

@@ -21,7 +21,7 @@ def unguarded_text(status: Document) -> str:
 
     Empty where it has one, and while much is left of it.
     """
-    memory = status.get("unguardedMemory")  # an older daemon does not say it
+    memory = status["unguardedMemory"]
     if memory is None or (memory["available"] * _SHORT > memory["capacity"] and not ends_soon(status)):
         return ""
     left, of = (_amount(memory[each]) for each in ("available", "capacity"))
@@ -38,8 +38,8 @@ def unguarded_text(status: Document) -> str:
 
 def unguarded_entry(status: Document) -> Document | None:
     """Return memory as the entry of a signal without thresholds, where it is short or the kernel killed for want of it."""
-    memory = status.get("unguardedMemory")  # an older daemon does not say it
-    if memory is None or not (status.get("kernelKills") or unguarded_text(status)):
+    memory = status["unguardedMemory"]
+    if memory is None or not (status["kernelKills"] or unguarded_text(status)):
         return None
     amounts = {each: memory[each] for each in ("available", "capacity")}
     return {"signal": Signal.MEMORY_AVAILABLE.value, "observed": True, "fillRate": None, "thresholds": (), **amounts}
@@ -51,20 +51,20 @@ def _amount(count: int) -> str:
 
 def ends_soon(status: Document) -> bool:
     """Whether memory has no threshold and nothing is left of it within ten minutes at the present rate."""
-    memory = status.get("unguardedMemory")
+    memory = status["unguardedMemory"]
     seconds = None if memory is None else memory["secondsToZero"]
     return seconds is not None and seconds <= SOON_SECONDS
 
 
 def unguarded_remedy(status: Document) -> tuple[str, ...]:
     """Return what to do where memory has no threshold and runs short, or the kernel killed for want of it; empty elsewhere."""
-    if guards_memory(status) or not (status.get("kernelKills") or ends_soon(status)):
+    if guards_memory(status) or not (status["kernelKills"] or ends_soon(status)):
         return ()
-    memory = status.get("unguardedMemory") or {}  # an older daemon does not say it
+    memory = status["unguardedMemory"] or {}
     largest, first = (memory.get("largest") or {}).get("pod", ""), memory.get("firstToGo", "")
     now = f"end, move or limit {clean(largest)}, which uses the most memory; then " if largest else ""
     goes = f"; {clean(first)} would be evicted first by what pods use and request" if first and first != largest else ""
-    then = "goes on choosing what ends" if status.get("kernelKills") else "chooses what ends"
+    then = "goes on choosing what ends" if status["kernelKills"] else "chooses what ends"
     threshold = f"`evictionHard: {{memory.available: {PROPOSED_THRESHOLD}}}`"
     return (f"{now}give memory a threshold ({threshold}{goes}), or the kernel {then}",)
 

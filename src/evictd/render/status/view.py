@@ -18,7 +18,8 @@ from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
-from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
+from evictd.render.status.older_daemon import completed
+from evictd.render.status.own_faults import faults_of, tests_thresholds
 from evictd.render.status.owners import new_pods
 from evictd.render.status.page.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.proposed import asked_text, unread_budgets
@@ -69,6 +70,7 @@ _TICK = {"hard": "┃", "soft": "╎"}
 
 def status_view(document: Document, *, width: int = 100, height: int | None = None) -> RenderableType:
     """Lay the page out for `width` columns; with a height, lists and decisions are cut so that nothing is cropped."""
+    document = completed(document)
     most = None if height is None else _SHOWN_LINES
     sections: list[list[RenderableType]] = [
         [*first_lines(_faults(document), most, width), *_head(document), *_conditions(document, width)],
@@ -102,7 +104,7 @@ def _without_thresholds(document: Document) -> Iterator[Text]:
 
 def _times(document: Document) -> Iterator[Text]:
     """Write when nothing is left, while thresholds are tested, and when thresholds act, or else when the first is met."""
-    if tested := _tested(document):
+    if tested := tests_thresholds(faults_of(document)):
         for signal, end in without_repeated(depletions(document)).items():
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
@@ -117,20 +119,16 @@ _ACTS = ", and acts "
 """Before the time at which a threshold acts; the headline says that time of the pod that goes."""
 
 
-def _tested(document: Document) -> bool:
-    """Whether evictd tests thresholds at present."""
-    kinds = {kind.value: kind for kind in OwnFaultKind}
-    return tests_thresholds(kinds[text] for text in document.get("faults", ()) if text in kinds)
 
 
 def _said(document: Document) -> str:
     """Return the state of the node in one sentence, as the page says it."""
-    return clean(document.get("headline", {}).get("text", ""))  # an older daemon does not say it
+    return clean(document["headline"]["text"])
 
 
 def _headline(document: Document, width: int | None, left: int) -> Iterator[Text]:
     """Write the state of the node in one sentence; with a `width` cut to one to three lines, by how many are `left`."""
-    if text := Text(_said(document), style=_LEVEL.get(document.get("headline", {}).get("level", ""), "bold")):
+    if text := Text(_said(document), style=_LEVEL.get(document["headline"]["level"], "bold")):
         if width is not None:
             lines = max(1, min(left - _SHOWN_LINES, _SHOWN_LINES))
             text = fitted_line(text, lines, width)
@@ -142,7 +140,7 @@ def _head(document: Document) -> Iterator[Text]:
     line = Text()
     line.append("evictd", style="bold")
     line.append(f" {document['version']} on {clean(document['node']) or 'this node'}   ")
-    if _tested(document) or phase["name"] != "Watching":
+    if tests_thresholds(faults_of(document)) or phase["name"] != "Watching":
         line.append(phase["name"], style="bold green" if phase["name"] == "Watching" else "bold yellow")
     if "signal" in phase:
         line.append(f" for {phase['signal']}")
@@ -266,7 +264,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
     if budgets := unread_budgets(document):
         yield Text(budgets, style="dim")
     for entry in shown:
-        if entry.get("notOfPods"):
+        if entry["notOfPods"]:
             of_no_pod = not_of_pods_text(entry["notOfPods"], SIGNALS[Signal(entry["signal"])].resource)
             yield Text(f"{entry['signal']}: {of_no_pod}", style="dim")
     yield from (Text(each, style="yellow") for each in new_pods(document))
@@ -286,14 +284,14 @@ def _remedy(document: Document) -> Iterator[Text]:
 
 def _look_back(document: Document) -> str:
     """Return which pod was evicted last, what to do about it, and the command that says what would have avoided that."""
-    last = None if document["dryRun"] or document.get("asked") else last_eviction(document)
+    last = None if document["dryRun"] or document["asked"] else last_eviction(document)
     text = "" if last is None else avoided_text(document, last)
     return f"{last_eviction_text(document, last)}: {text}" if last and text else ""
 
 
 def _why_next(row: Document, said: set[str]) -> str:
     """Return after a colon why a pod would be the next one; empty where that was `said` for another signal, or is unknown."""
-    why = clean(row.get("why", ""))  # an older daemon does not say it
+    why = clean(row["why"])
     if not why or why in said:
         return ""
     said.add(why)
@@ -339,9 +337,9 @@ def _conditions(document: Document, width: int) -> list[Text]:
 
 
 def _leaving(document: Document) -> Iterator[Text]:
-    for row in leaving_rows(document, {}, seen=_tested(document)):
+    for row in leaving_rows(document, {}, seen=tests_thresholds(faults_of(document))):
         yield Text(f"being evicted: {clean(row['pod'])}, {row['awaits']}", style="yellow")
-    if asked := document.get("asked"):  # an older daemon does not say it
+    if asked := document["asked"]:
         yield Text(asked_text(asked), style="yellow")
 
 
@@ -351,7 +349,7 @@ def _faults(document: Document) -> Iterator[Text]:
     Of the one that the headline says only what evictd still does.
     """
     said = _said(document)
-    for fault in document.get("faults", ()):  # an older daemon does not say it
+    for fault in document["faults"]:
         wrong, _, still = fault.partition(". ")
         if left := still if wrong in said else fault:
             yield Text(f"! {clean(left)}", style="bold red")
@@ -373,6 +371,6 @@ def _decisions(document: Document) -> list[Text]:
     for row in reversed(document["decisions"]):
         line = Text(f"  {row['at'][11:19]}  ", style="dim")
         lines.append(line + Text(clean(row["text"]), style="bold red" if row["kind"] == "EvictPod" else ""))
-        if row.get("why"):
+        if row["why"]:
             lines.append(Text(" " * _AT) + Text(clean(row["why"])))
     return lines if len(lines) > 1 else [*lines, Text("  none yet", style="dim")]

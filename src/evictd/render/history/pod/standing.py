@@ -75,9 +75,10 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             owners, resource = filter(None, (place.row.get("owner"),)), Resource(place.queue["resource"])
             yield f"  it may be the cause: {host_path_remedy([place.pod], resource, [*owners])}"
         if place.queue["stop"]:
-            entry = entries.get(place.queue["signals"][0], {})
-            then = f"; {goes}" if (goes := goes_then(entry)) else ""
-            yield f"  no pod would be evicted{paused_until(status, entry)}: {clean(place.queue['stop'])}{then}"
+            entry = entries.get(place.queue["signals"][0])
+            until = "" if entry is None else paused_until(status, entry)
+            then = "" if entry is None or not (goes := goes_then(entry)) else f"; {goes}"
+            yield f"  no pod would be evicted{until}: {clean(place.queue['stop'])}{then}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
             yield f"  {clean(line)}"
         own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one

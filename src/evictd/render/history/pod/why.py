@@ -233,7 +233,7 @@ def _now(why: PodWhy, status: Plain) -> Iterator[str]:
         yield f"it stays: it is never evicted ({clean(protected)})"
         yield "only a local-storage limit or a change of its priority below system-critical would end that"
         return
-    rows = status.get("ownLimits", ())  # an older daemon does not say it
+    rows = status["ownLimits"]
     if of_pod := [row for row in rows if clean(row["pod"]) == why.pod]:
         yield own_limits_text({**status, "ownLimits": of_pod})
     yield from standing_lines(why.places, status)

@@ -113,7 +113,7 @@ def node_page(
         "pods": f"{counted(status['pods'], 'pod')} {listed}" if listed else pods_text(status),
         "absent": [entry["signal"] for entry in shown_entries(status) if entry.get("absent")],
         "conditions": [_condition(entry, dry_run=status["dryRun"], tested=tested) for entry in status["conditions"]],
-        "phase": "" if _awaits_end(status) or status.get("asked") else _phase(status["phase"]),
+        "phase": "" if _awaits_end(status) or status["asked"] else _phase(status["phase"]),
         "read": _time(status["at"]),
         "clock": rfc3339(now)[11:19],
         "old": status["ageSeconds"] >= _OLD_SECONDS,
@@ -121,9 +121,7 @@ def node_page(
         "nothing": folded_notes(nothing := tuple(why_nothing(status, explained, head)), status),
         "queues": sorted(
             (
-                queue_view(
-                    each, (*first, *beside, *users), nothing, far=_is_far(each, cards), asked=status.get("asked", ())
-                )
+                queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards), asked=status["asked"])
                 for each in (() if status["pods"] is None else explained["queues"])
             ),
             key=itemgetter("unmeasured"),
@@ -272,7 +270,7 @@ def _would_go(status: Document) -> str:
     """Write of the next pod when it would go: after which others, if any."""
     if not (only := only_if(status)):
         return _FIRST
-    asked = status.get("asked") and all(row["gone"] for row in status["leaving"])  # an older daemon does not say it
+    asked = status["asked"] and all(row["gone"] for row in status["leaving"])
     return f"{'is asked for' if asked else 'would be evicted'} next, {only}"
 
 
@@ -316,7 +314,7 @@ def why_nothing(status: Document, explained: Document, head: Headline) -> Iterat
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]
     due = [] if status["phase"]["name"] == PhaseName.RECLAIMING.value else [entry for entry in met if is_due(entry)]
     stops: dict[str, list[Document]] = {}
-    asked = {row["signal"] for row in status.get("asked", ())}  # of their signals not every pod is skipped
+    asked = {row["signal"] for row in status["asked"]}  # of their signals not every pod is skipped
     for entry in due:
         if entry["stop"] and not (entry["stopReason"] == _HELD_BACK and entry["signal"] in asked):
             stops.setdefault(entry["stop"], []).append(entry)

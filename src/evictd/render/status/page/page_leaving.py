@@ -68,14 +68,14 @@ def _row(row: Document, status: Document, falls: Mapping[str, Depletion], *, see
 def _awaits(row: Document, status: Document) -> str:
     """Write the grace period of a pod and for how long evictd waits for its end."""
     if row["gone"]:
-        most = waits_at_most(row.get("awaitedForSeconds") or 0)  # an older daemon does not say it
+        most = waits_at_most(row["awaitedForSeconds"] or 0)
         held = f" ({gap_text(row['held'], Signal(row['signal']))})" if row["signal"] and row["held"] else ""
         return f"ended, what it held{held} is awaited{f' {most}' if most else ''}"
     text = f"grace period {max(row['gracePeriodSeconds'], 0)}s"
     cut = cut_at_hard(row, status)
     when = cut_in(row, status) if cut else ""
     text += f" ({cut}{when})" if cut else ""
-    left = row.get("endsInSeconds") or 0
+    left = row["endsInSeconds"] or 0
     if is_overdue(row):
         return f"{text}; it did not end in time, and evictd stopped waiting for it {seconds_text(-left)} ago"
     without = " without that cut" if when else ""

@@ -23,7 +23,7 @@ def folded_notes(notes: Sequence[str], status: Document) -> list[str]:
     The headline counts the pods that the API server refused before that: here would be only those that rank before the asked one.
     """
     known = {entry["signal"] for entry in status["signals"]}
-    asked = {row["signal"]: clean(row["pod"]) for row in status.get("asked", ())}  # an older daemon does not say it
+    asked = {row["signal"]: clean(row["pod"]) for row in status["asked"]}
     found: dict[str, list[str]] = {}
     for note in notes:
         signal, colon, text = note.partition(": ")

@@ -90,15 +90,15 @@ def _rate(entry: Document) -> str:
     leads = any(_is_foreseen(each["secondsToThreshold"]) for each in entry["thresholds"])
     if not rate or not (leads or abs(rate) * FORESEEN_SECONDS >= entry["available"]):
         return ""
-    what, over = noun_of(rate, SIGNALS[signal].resource), entry.get("overSeconds")  # an older daemon does not say it
+    what, over = noun_of(rate, SIGNALS[signal].resource), entry.get("overSeconds")
     since = "minute" if over is None or over >= _MINUTE else seconds_text(over)
     return f"{'fell' if rate > 0 else 'rose'} by {gap_text(abs(rate), signal)}{what} a second in the last {since}"
 
 
 def _foreseen(threshold: Document, entry: Document) -> str:
     """Write when a threshold is met, at the rate of the last readings where that is much steeper or less; empty if far off."""
-    seconds, lately = threshold["secondsToThreshold"], entry.get("lately")  # an older daemon does not say the latter
-    last, sooner = entry.get("lastFall"), threshold.get("secondsAtLastFall")  # an older daemon does not say it
+    seconds, lately = threshold["secondsToThreshold"], entry.get("lately")
+    last, sooner = entry.get("lastFall"), threshold["secondsAtLastFall"]
     if last and sooner is not None:
         over = f"at the rate of the last {seconds_text(last['overSeconds'])}"
         return f"met {in_text(sooner)} {over}, in {seconds_text(seconds)} at that of the last minute"
@@ -114,7 +114,7 @@ def _is_foreseen(seconds: float | None) -> bool:
 def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, Any]:
     """Return one threshold of a signal; `tick`: percent of the bar. Where one acts now, no grace period is said."""
     signal, due, state = Signal(entry["signal"]), is_due(entry), "not met"
-    configured, grace = threshold.get("configured"), threshold.get("gracePeriodSeconds")  # an older daemon has neither
+    configured, grace = threshold["configured"], threshold["gracePeriodSeconds"]
     lowered = "" if configured is None else less_unusable(signal_amount(configured, signal))
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]

@@ -18,16 +18,16 @@ def about_grower(entry: Document, grower: str) -> str:
 
     Where it grew by file pages, its end is not needed: below a limit the kernel drops them.
     """
-    first = next(iter((entry.get("growing") or {"pods": ()})["pods"]), None)
+    first = next(iter((entry["growing"] or {"pods": ()})["pods"]), None)
     after, resource = goes_at_threshold(entry), SIGNALS[Signal(entry["signal"])].resource
     if (
         first is None
-        or not first.get("withinRequest")  # an older daemon does not say it
+        or not first.get("withinRequest")
         or after is None
         or after["pod"] == grower
         or after["usage"] is None
         or resource not in WITH_REQUEST
-        or after["usage"] <= after.get("request", after["usage"])  # an older daemon does not say it of a later one
+        or after["usage"] <= after.get("request", after["usage"])
     ):
         if grew_by_pages(entry):
             pages = f"limit the memory of {clean(grower)}, which may have grown by file pages that the kernel can drop"
@@ -42,7 +42,7 @@ def about_grower(entry: Document, grower: str) -> str:
 
 def several_grew(entry: Document, growing: Document) -> str:
     """Return what to do where several pods grew or started, with those that grew the most, as far as they are known."""
-    held, signal, some = entry.get("attribution") or {}, Signal(entry["signal"]), "end, move or limit some of the pods"
+    held, signal, some = entry["attribution"] or {}, Signal(entry["signal"]), "end, move or limit some of the pods"
     if new := took_since_start(growing, signal):
         return f"{some}: {new} in the last {seconds_text(growing['overSeconds'])}"
     grew = [(each["pod"], each["grown"]) for each in growing["pods"]]

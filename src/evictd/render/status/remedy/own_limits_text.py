@@ -18,7 +18,7 @@ def own_limits_text(status: Document) -> str:
 
     Such a pod is evicted though no threshold is met, whatever its rank.
     """
-    rows = status.get("ownLimits", ())  # an older daemon does not say it
+    rows = status["ownLimits"]
     if not rows:
         return ""
     near = "; ".join(
@@ -37,13 +37,13 @@ def _reaches(row: Document) -> str:
 
 
 def _seconds(row: Document) -> float | None:
-    left = row.get("secondsToLimit")  # an older daemon does not say it
+    left = row["secondsToLimit"]
     return left if left is not None and left <= FORESEEN_SECONDS else None
 
 
 def own_limit_is_first(status: Document) -> bool:
     """Whether a pod exceeds a limit of its own before any threshold acts at the present rates."""
-    left = next(map(_seconds, status.get("ownLimits", ())), None)
+    left = next(map(_seconds, status["ownLimits"]), None)
     if left is None or any(map(is_due, status["signals"])):
         return False
     times = (*(each.soonest for each in approaches(status)), *(each.seconds for each in graces(status)))
@@ -52,7 +52,7 @@ def own_limit_is_first(status: Document) -> bool:
 
 def own_limit_remedy(status: Document) -> str:
     """Return what to do about the pod that reaches a limit of its own first; empty where none grows towards its own."""
-    row = next(iter(status.get("ownLimits", ())), None)
+    row = next(iter(status["ownLimits"]), None)
     if row is None or _seconds(row) is None:
         return ""
     of, pod = clean(row["of"]), clean(row["pod"])

@@ -19,7 +19,7 @@ from evictd.render.status.leaving_pods import (
     leaves,
     may_have_grown,
 )
-from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind, tests_thresholds
+from evictd.render.status.own_faults import FAULT_REMEDIES, OwnFaultKind, faults_of, tests_thresholds
 from evictd.render.status.owners import owner_remedies, owner_remedy
 from evictd.render.status.proposed import asked_remedy, budget_remedy
 from evictd.render.status.remedy.file_pages import fills_with_pages
@@ -56,7 +56,7 @@ _OVERDUE = (
 _KEEP_BUDGET = "to keep the pod, set `podTermination: EvictionAPI`, with which the budget holds"
 _RECLAIMING = "Reclaiming"
 _NO_POD_MEASURED = "NoPodMeasured"
-_NO_GROWTH: Document = {"pods": (), "ofPods": 0, "elsewhere": None}
+_NO_GROWTH: Document = {"arrived": None, "pods": (), "ofPods": 0, "elsewhere": None}
 _MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
 _END_DRY_RUN = (
     "to let evictd evict, set `dryRun: false` in its configuration file and reload it (`systemctl reload evictd`; with Helm "
@@ -66,10 +66,7 @@ _END_DRY_RUN = (
 
 def to_do(status: Document) -> str:
     """Return what a person can do about the gravest fault of evictd and about shortages, as one sentence; empty for nothing."""
-    known = {kind.value: kind for kind in OwnFaultKind}
-    faults = [
-        known[text] for text in status.get("faults", ()) if text in known
-    ]  # of another version it may have others
+    faults = faults_of(status)
     of_fault = [FAULT_REMEDIES[faults[0]]] if faults else []
     if faults[:1] == [OwnFaultKind.NODE] and not status["problems"]:
         of_fault = ["look at evictd's log: no reading was reported as a problem"]
@@ -88,7 +85,7 @@ def remedies(status: Document) -> list[str]:
     )
     if of_budget := asked_remedy(status):
         found = dict.fromkeys((of_budget, *(text for text in found if LOOK_AT_BUDGETS not in text)))
-    elif any(row["refusals"] for row in status.get("asked", ())) and not any(LOOK_AT_BUDGETS in each for each in found):
+    elif any(row["refusals"] for row in status["asked"]) and not any(LOOK_AT_BUDGETS in each for each in found):
         found[LOOK_AT_BUDGETS] = None
     if passes_over_budget(status):
         found[_KEEP_BUDGET] = None
@@ -138,14 +135,14 @@ def _of_overdue(status: Document) -> list[str]:
 
 def _is_waiting(status: Document) -> bool:
     """Whether no pod is being evicted, or asked for: evictd waits for a collection or a measurement before it chooses one."""
-    return not (status["dryRun"] or status["leaving"] or status.get("asked"))
+    return not (status["dryRun"] or status["leaving"] or status["asked"])
 
 
 def _is_named(entry: Document, found: Iterable[str], status: Document) -> bool:
     """Whether what is said already names the pod that no other one goes for, or that is asked for, and that grew the most."""
-    refused_first = {row.get("refusedFirst", "") for row in status.get("asked", ())}
+    refused_first = {row.get("refusedFirst", "") for row in status["asked"]}
     culprit = _grower(entry)[0]
-    is_cause = bool(culprit) and culprit in {entry.get("stopPod"), *refused_first}
+    is_cause = bool(culprit) and culprit in {entry["stopPod"], *refused_first}
     return is_cause and any(clean(culprit) in text for text in found)
 
 
@@ -162,7 +159,7 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
     outside, reason = outside_pods(entry), _reason(entry)
     remedy = _of_pods(entry, reason, leaving, mended=mended)
     outside_grew = grew_elsewhere(entry) and not may_have_grown(leaving, entry)
-    if outside_grew and (suspects := entry.get("hostPathPods")):
+    if outside_grew and (suspects := entry["hostPathPods"]):
         yield _of_host_paths(entry, suspects)
     if outside_grew and outside not in remedy:
         yield f"{outside}: {_not_of_a_pod(entry)}"
@@ -178,7 +175,7 @@ def _remedies(entry: Document, leaving: Sequence[Document], *, mended: bool) -> 
 
 
 def _of_host_paths(entry: Document, pods: Sequence[str]) -> str:
-    return host_path_remedy(pods, _resource(entry), entry.get("hostPathOwners", ()))  # an older daemon has no owners
+    return host_path_remedy(pods, _resource(entry), entry["hostPathOwners"])
 
 
 def _reason(entry: Document) -> str:
@@ -192,13 +189,13 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
     outside = outside_pods(entry)
     remedy = remedy_of(reason, _resource(entry))
     grower = _grower(entry)[0]
-    if culprit := entry.get("stopPod"):  # an older daemon does not say it
+    if culprit := entry["stopPod"]:
         if culprit in {row["pod"] for row in leaving}:
             return outside if is_too_little(leaving, entry) else ""
         return (
             budget_remedy(culprit)
             if is_guarded_by_budget(entry)
-            else of_culprit(remedy, culprit, entry.get("stopPodGuard"))
+            else of_culprit(remedy, culprit, entry["stopPodGuard"])
         )
     if reason == "ThresholdNeverClear" and _is_beyond_pods(entry):
         return LOWER_THRESHOLD
@@ -206,8 +203,8 @@ def _of_pods(entry: Document, reason: str, leaving: Sequence[Document], *, mende
         return "" if mended or leaves(grower, leaving) else _of_grower(entry, grower)
     if reason == "NothingEvictable" and (grew_elsewhere(entry) or leaves(grower, leaving)):
         return ""  # no static pod grew
-    if reason == "EvictionLimitReached" and (then := entry.get("stopThen")):
-        return limit_remedy(then.get("raiseRequests", ""))  # an older daemon does not say it
+    if reason == "EvictionLimitReached" and (then := entry["stopThen"]):
+        return limit_remedy(then["raiseRequests"])
     if reason == "NothingHelps" and are_enough(leaving, entry):
         return ""  # of the other pods
     return remedy
@@ -224,7 +221,7 @@ def _of_grower(entry: Document, grower: str) -> str:
 
 def _is_beyond_pods(entry: Document) -> bool:
     """Whether all pods together hold less than is missing, so that moving them does not help; False where it is not known."""
-    held = entry.get("attribution") or {}
+    held = entry["attribution"] or {}
     amounts = [held[kind]["held"] for kind in ("evictable", "protected", "leaving", "unmeasured") if kind in held]
     unknown = None in amounts or bool(held and held["unmeasured"]["pods"])
     return bool(amounts) and not unknown and sum(amounts) < missing(entry)
@@ -232,7 +229,7 @@ def _is_beyond_pods(entry: Document) -> bool:
 
 def _stands_still(entry: Document) -> bool:
     """Whether nothing fills the supply, so that the threshold is above its normal level."""
-    rate, held = entry.get("fillRate"), entry.get("attribution") or {}
+    rate, held = entry.get("fillRate"), entry["attribution"] or {}
     kinds = ("evictable", "protected", "leaving", "unmeasured", "elsewhere")
     return rate is not None and rate <= 0 and not any(held[kind]["grown"] > 0 for kind in kinds if kind in held)
 
@@ -246,14 +243,12 @@ def _before(entry: Document, status: Document) -> str:
         return REMEDIES[PAGE_CACHE]
     if entry["stopReason"] == _NO_POD_MEASURED and status["problems"]:
         return REMEDIES[_NO_POD_MEASURED]
-    if entry.get("leavesFirst"):
+    if entry["leavesFirst"]:
         return ""  # the end of a pod that was deleted relieves the node
     keeps = _keeps(entry)
-    outside, growing = outside_pods(entry), entry.get("growing") or _NO_GROWTH
-    if (
-        entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
-    ):  # an older daemon does not say the first
-        if suspects := entry.get("hostPathPods"):
+    outside, growing = outside_pods(entry), entry["growing"] or _NO_GROWTH
+    if entry["beyondPods"] or (growing["elsewhere"] or 0) > growing["ofPods"]:
+        if suspects := entry["hostPathPods"]:
             outside = f"{_of_host_paths(entry, suspects)}; {outside}"
         return f"{outside}: {_not_of_a_pod(entry)}{keeps}"
     first = next(iter(growing["pods"]), None)
@@ -264,10 +259,10 @@ def _before(entry: Document, status: Document) -> str:
         return of_owner
     if grower and not _is_main(entry, growing):
         return before_pods(status, entry, f"{several_grew(entry, growing)}{keeps}")
-    if not grower and entry.get("stopPod"):
+    if not grower and entry["stopPod"]:
         return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
     if not grower:
-        held = entry.get("attribution") or {}
+        held = entry["attribution"] or {}
         pods = held["evictable"]["pods"] + held["unmeasured"]["pods"] if held else status["pods"]
         may_help = pods != 0 and not _is_beyond_pods(entry)
         largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
@@ -281,15 +276,15 @@ def _before(entry: Document, status: Document) -> str:
 
 def _keeps(entry: Document) -> str:
     """Return after a semicolon how to keep the first pod of now, or which one to look at if the growth has ended."""
-    if ended := entry.get("nextIfItStops"):  # an older daemon does not say it
+    if ended := entry["nextIfItStops"]:
         return f"; if the growth has ended, end, move or limit {clean(ended['pod'])}, which goes then"
-    first_now = None if entry.get("nextIfItGrows") else entry["next"]  # an older daemon does not say the first
+    first_now = None if entry["nextIfItGrows"] else entry["next"]
     return f"; `evictd why {clean(first_now['pod'])}` says what would keep that pod" if first_now else ""
 
 
 def _not_of_a_pod(entry: Document) -> str:
     """Write where what grew is: hostPath volumes are not measured."""
-    return "what grew was measured in no pod" if entry.get("hostPathPods") else "what grew belongs to no pod"
+    return "what grew was measured in no pod" if entry["hostPathPods"] else "what grew belongs to no pod"
 
 
 def _is_main(entry: Document, growing: Document) -> bool:
@@ -298,7 +293,7 @@ def _is_main(entry: Document, growing: Document) -> bool:
         return bool(first["grown"] * 2 > growing["ofPods"])
     held = entry["attribution"]
     of_pods = _of_pods_grown(held)
-    return bool(held.get("growerGrown", of_pods) * 2 > of_pods)  # an older daemon does not say it
+    return bool(held.get("growerGrown", of_pods) * 2 > of_pods)
 
 
 def _of_pods_grown(held: Document) -> int:
@@ -310,7 +305,7 @@ def _grower(entry: Document) -> tuple[str, bool]:
 
     Empty if unknown, and where it grew by little of what is missing: its end or a limit would not help.
     """
-    held = entry.get("attribution")
+    held = entry["attribution"]
     if not held or held["overNanoseconds"] is None:
         return "", False
     if held.get("growerGrown", _of_pods_grown(held)) * _LITTLE < missing(entry) or _is_beyond_pods(entry):
@@ -340,7 +335,7 @@ def _resource(entry: Document) -> Resource:
 
 def grew_elsewhere(entry: Document) -> bool:
     """Whether most of what filled the supply since it became short belongs to no pod."""
-    held = entry.get("attribution")
+    held = entry["attribution"]
     if not held or held["overNanoseconds"] is None or held.get("unreadNanoseconds"):
         return False
     return bool(held["elsewhere"]["grown"] > max(_of_pods_grown(held), 0))

@@ -28,16 +28,16 @@ def before_pods(status: Document, entry: Document, remedy: str) -> str:
 
 def _images(status: Document, entry: Document) -> str:
     """Return what to do about unused images; empty where little belongs to no pod, they were removed before, or there is none."""
-    rest, phase = entry.get("notOfPods"), status["phase"]  # an older daemon does not say it of inodes
+    rest, phase = entry["notOfPods"], status["phase"]
     signal, used = Signal(entry["signal"]), entry["capacity"] - entry["available"]
     goes = goes_at_threshold(entry)
     held = used if goes is None or goes["usage"] is None else goes["usage"]
     if rest is None or (rest * _LARGE_PART < used and rest <= held):
         return ""
-    unused = (entry.get("attribution") or {}).get("reclaimable")  # the bytes of unused images, where they were listed
+    unused = (entry["attribution"] or {}).get("reclaimable")  # the bytes of unused images, where they were listed
     if unused == 0 or (unused is None and _freed_nothing(status, signal)):
         return ""
-    if not entry.get("reclaimsFirst"):
+    if not entry["reclaimsFirst"]:
         collects = phase["name"] == _RECLAIMING
         most = phase.get("endsInSeconds")
         within = f" (in {seconds_text(most)} at most)" if most and most > 0 else ""

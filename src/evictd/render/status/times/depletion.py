@@ -40,7 +40,7 @@ def at_zero(signal: Signal) -> str:
 
 def zero_before(entry: Document, within: float) -> str:
     """Write in how many seconds nothing is left at the last rate, after a blank; empty where not within these, or unknown."""
-    rate = (entry.get("lately") or entry).get("fillRate") or 0  # an older daemon does not say it
+    rate = (entry.get("lately") or entry).get("fillRate") or 0
     if rate <= 0 or not at_zero(Signal(entry["signal"])) or (left := entry["available"] / rate) >= within:
         return ""
     return f" reaches 0 in {seconds_text(left)}"
@@ -77,7 +77,7 @@ def depletions(status: Document) -> dict[str, Depletion]:
     found: dict[str, Depletion] = {}
     for entry in shown_entries(status):
         signal, mean = Signal(entry["signal"]), entry.get("fillRate")
-        last = entry.get("lastChange") or _NO_CHANGE  # an older daemon does not say it
+        last = entry.get("lastChange") or _NO_CHANGE
         over, fall = last["overSeconds"], last["fillRate"]
         then = at_zero(signal)
         last_kind = "hard" if any(each["kind"] == "hard" for each in entry["thresholds"]) else "soft"
@@ -129,7 +129,7 @@ def _at_mean(entry: Document, mean: float) -> str:
 
 def _by_kills(status: Document, signal: Signal, over: float) -> str:
     """Write that memory did not fall because the kernel killed; empty where it killed nothing in about this time."""
-    kills = status.get("kernelKills", ())  # an older daemon does not say it
+    kills = status["kernelKills"]
     lately = bool(kills) and kills[-1]["agoSeconds"] <= _KILLED_PERIODS * over
     return ", because the kernel kills" if lately and signal is Signal.MEMORY_AVAILABLE else ""
 

@@ -40,7 +40,7 @@ def next_cut_at_hard(entry: Document, status: Document) -> str:
 
     Where the hard threshold comes before a soft one acts, that is the one which it will have.
     """
-    row = {"gracePeriodSeconds": 0, **entry["next"], "signal": entry["signal"]}  # an older daemon does not say it
+    row = {"gracePeriodSeconds": 0, **entry["next"], "signal": entry["signal"]}
     grace, cut = row["gracePeriodSeconds"], cut_at_hard(row, status)
     times = [left for each in _hard(row, status) if (left := each["secondsToThreshold"]) is not None]
     acts = _soft_acts(entry)

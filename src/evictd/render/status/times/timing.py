@@ -53,7 +53,7 @@ class Approach(NamedTuple):
     @property
     def soonest(self) -> float:
         """The seconds until the threshold is met at the rate of the last two readings, where that is steeper."""
-        sooner = self.threshold.get("secondsAtLastFall")  # an older daemon does not say it
+        sooner = self.threshold["secondsAtLastFall"]
         return self.seconds if sooner is None else min(float(sooner), self.seconds)
 
     @property
@@ -72,7 +72,7 @@ class Approach(NamedTuple):
     @property
     def caveat(self) -> str:
         """Why the threshold may not be met, after a comma; empty where the recorded trend does not say it."""
-        lowest = self.threshold.get("recoveredFrom")  # an older daemon does not say it
+        lowest = self.threshold["recoveredFrom"]
         if lowest is None or slowed(self.entry):
             return ""
         return f", but within the last hour it rose again from {limit_amount(lowest, Signal(self.entry['signal']))}"
@@ -80,7 +80,7 @@ class Approach(NamedTuple):
     @property
     def waits_for_pages(self) -> int:
         """The file pages for which a soft threshold will wait, because the kernel can drop them; 0 where it acts."""
-        pages = self.entry.get("waitsForPages") or 0  # an older daemon does not say it
+        pages = self.entry["waitsForPages"] or 0
         return int(pages) if self.threshold["kind"] == "soft" else 0
 
     @property
@@ -100,7 +100,7 @@ class Approach(NamedTuple):
         """
         if (acts := self._acts_at_mean) in {"", "then"} or (met := self._at_lower_rate) is None:
             return acts
-        grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        grace = self.threshold["gracePeriodSeconds"]
         hard = [_at_lower_rate(self.entry, each) for each in self.entry["thresholds"] if each["kind"] == "hard"]
         times = [each for each in (*hard, None if self.waits_for_pages else met + grace) if each is not None]
         later = min(times, default=met)
@@ -108,7 +108,7 @@ class Approach(NamedTuple):
 
     @property
     def _acts_at_mean(self) -> str:
-        grace = self.threshold.get("gracePeriodSeconds") or 0  # an older daemon does not say it
+        grace = self.threshold["gracePeriodSeconds"]
         if has_stopped(self.entry):
             return "" if self.waits_for_pages else f"{seconds_text(grace)} after it is met" if grace else "if it is met"
         if self.waits_for_pages:
@@ -129,7 +129,7 @@ class Approach(NamedTuple):
 
 def _at_lower_rate(entry: Document, threshold: Document) -> float | None:
     """Return the seconds to a threshold at the rate of the last readings; `None` where that is not lower, or it does not fall."""
-    lately = entry.get("lately") or {"fillRate": 0}  # an older daemon does not say it
+    lately = entry.get("lately") or {"fillRate": 0}
     if lately["fillRate"] <= 0 or threshold["met"]:
         return None
     return float((entry["available"] - threshold["limit"]) / lately["fillRate"])
@@ -141,8 +141,8 @@ def acts_in(threshold: Document) -> float | None:
         return float(threshold["graceLeftSeconds"] or 0)
     seconds, grace = (
         threshold["secondsToThreshold"],
-        threshold.get("gracePeriodSeconds") or 0,
-    )  # an older daemon does not say it
+        threshold["gracePeriodSeconds"],
+    )
     return None if seconds is None else float(seconds + grace)
 
 
@@ -153,7 +153,7 @@ def in_text(seconds: float) -> str:
 
 def slowed(entry: Document) -> str:
     """Write that a signal falls much less than the rate of the last minute says; empty where it does not."""
-    lately = entry.get("lately")  # an older daemon does not say it
+    lately = entry.get("lately")
     if lately is None:
         return ""
     rate, over = lately["fillRate"], seconds_text(lately["overSeconds"])
@@ -183,7 +183,7 @@ def as_before(status: Document) -> list[Approach]:
         Approach(seconds, entry, threshold)
         for entry in status["signals"]
         for threshold in entry["thresholds"]
-        if (seconds := threshold.get("secondsAsBefore")) is not None  # an older daemon does not say it
+        if (seconds := threshold["secondsAsBefore"]) is not None
         and threshold["origin"] != "derived"
         and seconds <= _BEFORE_SECONDS
         and fell_elsewhere(entry)

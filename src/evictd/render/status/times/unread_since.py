@@ -45,7 +45,7 @@ def last_read_texts(status: Document) -> Sequence[str]:
 
 def last_amount(entry: Document) -> str:
     """Write after a semicolon what was left of a signal that cannot be read, and when; empty where that is not known."""
-    last = entry.get("lastReading")  # an older daemon does not say it
+    last = entry.get("lastReading")
     return f"; {_last_amount(entry['signal'], last)}" if last and not entry.get("absent") else ""
 
 
