@@ -296,8 +296,14 @@ def test_a_reason_for_no_eviction_is_over_where_its_condition_began_again() -> N
         at="2026-01-01T00:01:00Z", kind=EventKind.NO_ACTION, text="evictions pause", signal="memory.available"
     )
     chosen = HistoryEvent(at=stop.at, kind=EventKind.REQUESTED, text="ask to evict a/x")
-    memory = HistoryEvent(at=stop.at, kind=EventKind.CONDITIONS, text="MemoryPressure begins, DiskPressure ends")
+    memory = HistoryEvent(
+        at=stop.at,
+        kind=EventKind.CONDITIONS,
+        text="MemoryPressure begins, DiskPressure ends",
+        begun=("MemoryPressure",),
+        ended=("DiskPressure",),
+    )
     assert why.is_superseded([stop, chosen])
     assert why.is_superseded([stop, memory])
     assert not why.is_superseded([memory, stop])
-    assert not why.is_superseded([stop, replace(memory, text="DiskPressure begins")]), "another resource is short"
+    assert not why.is_superseded([stop, replace(memory, begun=("DiskPressure",))]), "another resource is short"

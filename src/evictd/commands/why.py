@@ -174,14 +174,14 @@ def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:
 
 def is_superseded(events: Sequence[HistoryEvent]) -> bool:
     """Whether after the last reason for which no pod was evicted one was chosen, or the node's condition began again."""
-    begun = ""
+    begun = set[str]()
     for event in reversed(events):
         if event.kind is EventKind.NO_ACTION:
             signal = signal_named(event.signal)
-            return signal is not None and f"{SIGNALS[signal].condition.value} begins" in begun
+            return signal is not None and SIGNALS[signal].condition.value in begun
         if event.kind in {EventKind.EVICTED, EventKind.REQUESTED}:
             return True
-        begun += event.text if event.kind is EventKind.CONDITIONS else ""
+        begun.update(event.begun)
     return False
 
 

@@ -1,11 +1,13 @@
 """Refusals at the end of a journal."""
 
+from dataclasses import replace
+
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.pod.all_refused import all_refused
 
 
-def event(second: int, kind: EventKind, pod: str = "", text: str = "text") -> HistoryEvent:
-    return HistoryEvent(at=f"2026-01-01T00:01:{second:02}Z", kind=kind, pod=pod, uid=pod, text=text)
+def event(second: int, kind: EventKind, pod: str = "") -> HistoryEvent:
+    return HistoryEvent(at=f"2026-01-01T00:01:{second:02}Z", kind=kind, pod=pod, uid=pod, text="text")
 
 
 STOP = event(0, EventKind.NO_ACTION)
@@ -25,8 +27,8 @@ def test_refusals_after_the_last_reason_are_the_last_state() -> None:
 def test_what_came_after_them_ends_that_state() -> None:
     for kind in (EventKind.EVICTED, EventKind.NO_ACTION, EventKind.WITHDRAWN, EventKind.BOOT):
         assert all_refused((*REFUSALS, event(30, kind))) is None
-    ended = event(30, EventKind.CONDITIONS, text="MemoryPressure ends")
-    begun = event(30, EventKind.CONDITIONS, text="DiskPressure begins")
+    ended = replace(event(30, EventKind.CONDITIONS), ended=("MemoryPressure",))
+    begun = replace(event(30, EventKind.CONDITIONS), begun=("DiskPressure",))
     assert all_refused((*REFUSALS, ended)) is None
     assert all_refused((*REFUSALS, begun)) is not None
     assert all_refused(()) is None

@@ -42,7 +42,9 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
         signal="memory.available",
         evidence={"reason": "ProtectedCulprit"},
     )
-    assert no_eviction_text([event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends")]) == (
+    assert no_eviction_text(
+        [event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", ended=("MemoryPressure",))]
+    ) == (
         f"the journal has no eviction. {AT}: {event.text} (ProtectedCulprit)\n"
         "now: limit default/static or move it to another node (a static pod: change its manifest)"
     )
@@ -86,10 +88,16 @@ def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
 
 def test_nothing_is_to_do_where_the_condition_ended_afterwards() -> None:
     event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
-    ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
+    ends = HistoryEvent(
+        at=AT,
+        kind=EventKind.CONDITIONS,
+        text="MemoryPressure ends",
+        ended=("MemoryPressure",),
+        evidence={"conditions": []},
+    )
     ended = f"\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
     assert no_eviction_text([event, ends]).endswith(f"no eviction and no incident{ended}")
-    begins = replace(ends, text="MemoryPressure begins", evidence={"conditions": ["MemoryPressure"]})
+    begins = replace(ends, begun=("MemoryPressure",), ended=(), evidence={"conditions": ["MemoryPressure"]})
     assert "now:" not in no_eviction_text([event, ends, begins])
     assert "now:" not in no_eviction_text([ends, event])
 
@@ -112,11 +120,17 @@ def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> No
 
 def test_a_deletion_that_was_enough_is_told_with_what_grew() -> None:
     """Of a node whose images alone filled the disk only another command was named (world 40)."""
-    begun = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="DiskPressure begins", filled="Of 2Gi, pods took 2Gi.")
+    begun = HistoryEvent(
+        at=AT,
+        kind=EventKind.CONDITIONS,
+        text="DiskPressure begins",
+        begun=("DiskPressure",),
+        filled="Of 2Gi, pods took 2Gi.",
+    )
     later = "2026-01-01T00:00:30Z"
     nothing = HistoryEvent(at=later, kind=EventKind.RECLAIMED, text="deleted 0 containers", evidence={"removed": 0})
     images = replace(nothing, text="deleted 3 images", evidence={"removed": 3})
-    ended = HistoryEvent(at=later, kind=EventKind.CONDITIONS, text="DiskPressure ends")
+    ended = HistoryEvent(at=later, kind=EventKind.CONDITIONS, text="DiskPressure ends", ended=("DiskPressure",))
     told = f"the journal has no eviction. {AT}: DiskPressure begins. Of 2Gi, pods took 2Gi. {later}: deleted 3 images"
     now = "now: nothing to do: DiskPressure ended at 00:00:30"
     assert no_eviction_text([begun, nothing, images, ended]) == f"{told}, and that was enough: no pod had to go\n{now}"
@@ -129,11 +143,19 @@ def test_a_deletion_that_was_enough_is_told_with_what_grew() -> None:
 def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None:
     """The reader was sent to the history, which had the begin of the condition alone (world 34)."""
     reported = {"conditions": ["MemoryPressure"]}
-    begun = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure begins", evidence=reported)
+    begun = HistoryEvent(
+        at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure begins", begun=("MemoryPressure",), evidence=reported
+    )
     told = replace(begun, filled="Of 2Gi, pods took 2Gi.")
     text = f"the journal has no eviction. {AT}: MemoryPressure begins. Of 2Gi, pods took 2Gi"
     assert no_eviction_text([told]).startswith(f"{text}\nnow: the journal has no end of it: `evictd status` says")
-    ends = HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", evidence={"conditions": []})
+    ends = HistoryEvent(
+        at=AT,
+        kind=EventKind.CONDITIONS,
+        text="MemoryPressure ends",
+        ended=("MemoryPressure",),
+        evidence={"conditions": []},
+    )
     assert no_eviction_text([told, ends]) == f"{text}\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
     assert no_eviction_text([begun, ends]) == "the journal has no eviction; `evictd history` says what was decided"
 

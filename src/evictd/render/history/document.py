@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from evictd.codec.plain import Form
+from evictd.codec.plain import Form, View
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.history.condition_spans import ConditionSpan
 from evictd.render.history.history import HistoryEvent, event_line
 from evictd.render.history.pod.why import PodWhy, why_lines
 
-_FORM = Form({})
+_FORM = Form({HistoryEvent: View(apart=frozenset({"begun", "ended"}))})
+"""The text of an event and its evidence have the conditions."""
 
 
 def history_document(events: Sequence[HistoryEvent], spans: Sequence[ConditionSpan]) -> Document:

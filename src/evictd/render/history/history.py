@@ -87,6 +87,10 @@ class HistoryEvent:
     """Who took what was short: of an eviction for pressure or a shortened grace period, or as a condition began."""
     signal: str = ""
     """The signal for which no pod is evicted, where it is known."""
+    begun: tuple[str, ...] = ()
+    """The types of the node conditions that begin with it."""
+    ended: tuple[str, ...] = ()
+    """The types of those that end with it."""
     past_budget: bool = False
     """An eviction of a pod that a disruption budget refused for `evictionTimeout`, and that goes by either answer."""
     evidence: Plain = field(default_factory=dict)
@@ -208,9 +212,10 @@ class _Reader:
         self.conditions, self.rehearsed = after, record.extra.dry_run
         if before == after and not (goes_live and after):
             return None
-        begun = [f"{each} begins" for each in after if goes_live or each not in before]
-        ended = [f"{each} ends" for each in before if each not in after]
-        return _event(record, EventKind.CONDITIONS, clean(", ".join([*begun, *ended])), evidence=decision)
+        begun = tuple(clean(each) for each in after if goes_live or each not in before)
+        ended = tuple(clean(each) for each in before if each not in after)
+        text = ", ".join((*(f"{each} begins" for each in begun), *(f"{each} ends" for each in ended)))
+        return replace(_event(record, EventKind.CONDITIONS, text, evidence=decision), begun=begun, ended=ended)
 
 
 def _no_action(record: JournalRecord, decision: Plain, owners: Collection[tuple[str, str]]) -> HistoryEvent:
@@ -294,7 +299,7 @@ def _name_causes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalR
     waiting: _Where = None
     for number, events in enumerate(found):
         for place, event in enumerate(events):
-            if event.kind is EventKind.CONDITIONS and " begins" in event.text:
+            if event.begun:
                 _name_cause(found, records, waiting)
                 waiting = (number, place)
             elif event.filled or event.kind in _SAY_IT:
@@ -315,7 +320,7 @@ def _name_inodes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalR
     for record, events in zip(records, found, strict=True):
         last = [each for each in events if each.kind is EventKind.RECLAIMED and each.evidence["removed"]][-1:]
         for place, event in enumerate(events):
-            if event.kind is EventKind.CONDITIONS and " begins" in event.text:
+            if event.begun:
                 condition = events, place
             elif event.kind is EventKind.EVICTED:
                 condition = None

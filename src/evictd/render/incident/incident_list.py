@@ -73,12 +73,12 @@ def _now_ended(events: Sequence[HistoryEvent], last: HistoryEvent) -> str:
     if not conditions or conditions[-1].evidence.get("conditions"):
         return ""
     over = conditions[-1]
-    return f"\nnow: nothing to do: {over.text.removesuffix(' ends')} ended at {clock_text(over.at)}"
+    return f"\nnow: nothing to do: {', '.join(over.ended)} ended at {clock_text(over.at)}"
 
 
 def _of_deletion(events: Sequence[HistoryEvent]) -> str:
     """Write what filled the disk when its last condition began, and what was deleted since; empty where nothing was."""
-    begun = [n for n, each in enumerate(events) if each.kind is EventKind.CONDITIONS and " begins" in each.text]
+    begun = [n for n, each in enumerate(events) if each.begun]
     since = events[begun[-1] :] if begun else ()
     deleted = [each for each in since if each.kind is EventKind.RECLAIMED and each.evidence.get("removed")]
     if not deleted:
@@ -86,7 +86,7 @@ def _of_deletion(events: Sequence[HistoryEvent]) -> str:
     first, *_ = since
     filled = f". {first.filled}" if first.filled else "."
     texts = "; ".join(f"{each.at}: {each.text}" for each in deleted[-_SHOWN:])
-    ended = any(each.kind is EventKind.CONDITIONS and " ends" in each.text for each in since)
+    ended = any(each.ended for each in since)
     enough = f", and that was enough: no pod had to go{_now_ended(events, first)}" if ended else ""
     return f"the journal has no eviction. {first.at}: {first.text}{filled} {texts}{enough}"
 
@@ -96,7 +96,7 @@ def _of_condition(events: Sequence[HistoryEvent]) -> str:
 
     Where a deletion found nothing to delete, the history tells more.
     """
-    begun = [n for n, each in enumerate(events) if each.kind is EventKind.CONDITIONS and " begins" in each.text]
+    begun = [n for n, each in enumerate(events) if each.begun]
     since = events[begun[-1] :] if begun else ()
     if not since or not since[0].filled or any(each.kind is EventKind.RECLAIMED for each in since):
         return ""

@@ -45,7 +45,7 @@ def all_refused(events: Sequence[HistoryEvent]) -> AllRefused | None:
     """Return the refusals after the last eviction and the last reason for none; `None` where there are none."""
     found = list[HistoryEvent]()
     for event in reversed(events):
-        if event.kind in _OVER or (event.kind is EventKind.CONDITIONS and " ends" in event.text):
+        if event.kind in _OVER or event.ended:
             break
         if event.kind is EventKind.REFUSED:
             found.append(event)
