@@ -7,6 +7,7 @@ import pytest
 from evictd.advice.episode import Episode, longest_wait, other_first, shortages_of, still_met
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, advise
+from evictd.codec.records.ranked_row import Overtaken
 from evictd.codec.records.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
@@ -159,7 +160,7 @@ def test_a_threshold_that_acts_while_the_pod_used_less_evicts_another_one() -> N
     leak = replace(
         one(reading(0, 100, evict="a", rate=2 * MI), reading(1, 900, gone="a")),
         fell=0,
-        overtaken=(101 * MI, "default/web"),
+        overtaken=Overtaken(101 * MI, "default/web"),
     )
     assert other_first([leak], 200 * MI) is None
     assert other_first([leak], 202 * MI) is leak
@@ -167,7 +168,7 @@ def test_a_threshold_that_acts_while_the_pod_used_less_evicts_another_one() -> N
     assert other_first([leak], 260 * MI, 30 * SECOND) is None
     assert other_first([leak], 320 * MI, 30 * SECOND) is leak
     assert other_first([replace(leak, rate=0)], 320 * MI, 30 * SECOND) is None
-    assert other_first([replace(leak, overtaken=(0, ""))], 320 * MI) is None
+    assert other_first([replace(leak, overtaken=Overtaken())], 320 * MI) is None
 
 
 def test_a_threshold_above_what_an_eviction_left_evicts_one_more_pod() -> None:

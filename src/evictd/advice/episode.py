@@ -10,6 +10,7 @@ quick stop (`QUICK`).
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from evictd.codec.records.ranked_row import Overtaken
 from evictd.codec.records.reading_record import Chosen, RecordedCycle
 from evictd.core.eviction.time_left import grace_limit, led_limit
 from evictd.core.frozen import frozen
@@ -97,8 +98,7 @@ class Episode:
 
     owner: str = ""
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
-    overtaken: tuple[int, str] = (0, "")
-    """With how much less use of the pod another one would have gone first, and which; empty where none would have."""
+    overtaken: Overtaken = Overtaken()
     killed: bool = False
     """Whether the kernel killed for want of memory of the node before the pod was gone, so that nothing was left then."""
     again: bool = False
@@ -190,7 +190,7 @@ def longest_wait(signal: Signal) -> int:
 
 
 def episode_of(
-    node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen, killed: Collection[Signal] = ()
+    node: str, readings: Sequence[RecordedCycle], index: int, chosen: Chosen, killed: Collection[Signal]
 ) -> tuple[RecordedCycle, Episode]:
     """Follow one victim until it is gone, or the clock begins anew; return the last reading and the episode.
 
@@ -251,8 +251,10 @@ def other_first(episodes: Iterable[Episode], threshold: int, grace: int = 0) -> 
 
     A threshold that acts earlier acts when the pod used less. `grace` is that of a soft threshold, in nanoseconds.
     """
-    found = [each for each in episodes if each.overtaken[1] and _less_use(each, threshold, grace) > each.overtaken[0]]
-    return max(found, key=lambda each: _less_use(each, threshold, grace) - each.overtaken[0], default=None)
+    found = [
+        each for each in episodes if each.overtaken.by and _less_use(each, threshold, grace) > each.overtaken.less_use
+    ]
+    return max(found, key=lambda each: _less_use(each, threshold, grace) - each.overtaken.less_use, default=None)
 
 
 def still_met(episodes: Iterable[Episode], threshold: int) -> Episode | None:

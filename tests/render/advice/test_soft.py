@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import LEAST_EVICTIONS, SignalAdvice, advise
+from evictd.codec.records.ranked_row import Overtaken
 from evictd.core.model.signal import Signal
 from evictd.render.advice.soft import hard_lines, soft_lines
 from tests.advice.test_proposal import MI, copies, reading
@@ -46,7 +47,7 @@ def test_the_wait_until_pods_are_measured_is_named_for_a_disk() -> None:
 def test_a_threshold_that_evicts_another_pod_is_said() -> None:
     """`soft 320Mi` was proposed, and evicted a pod that did not grow in place of the leak."""
     readings = [reading(0, 480, evict="a", rate=MI), reading(1, 4000, gone="a")]
-    overtaken = tuple(replace(each, overtaken=(MI, "default/web")) for each in readings[0].chosen)
+    overtaken = tuple(replace(each, overtaken=Overtaken(MI, "default/web")) for each in readings[0].chosen)
     node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
     [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals
     assert list(hard_lines(memory)) == [], "it acts later than the recorded one"
@@ -63,7 +64,7 @@ def test_a_threshold_that_evicts_another_pod_is_said() -> None:
 def test_no_soft_threshold_is_proposed_that_evicts_another_pod() -> None:
     readings = [reading(0, 110, evict="a", rate=MI), reading(1, 4000, gone="a")]
     for less, proposed in ((20, False), (600, True)):
-        overtaken = tuple(replace(each, overtaken=(less * MI, "default/web")) for each in readings[0].chosen)
+        overtaken = tuple(replace(each, overtaken=Overtaken(less * MI, "default/web")) for each in readings[0].chosen)
         node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
         [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals
         assert (memory.soft is not None, memory.soft_other_first is None) == (proposed, proposed)

@@ -7,6 +7,7 @@ first.
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -25,23 +26,31 @@ class RankedRow(msgspec.Struct, frozen=True, rename="camel"):
     protected: bool = False
 
 
+class Overtaken(NamedTuple):
+    """The narrowest margin of an evicted pod: with how much less use of it another one would have gone first, and which."""
+
+    less_use: int = 0
+    by: str = ""
+    """`namespace/name`; empty where no other one would have."""
+
+
 def uid_behind(rows: Sequence[RankedRow], uid: str) -> str:
     """Return the uid of the pod behind this one in the ranking; empty where there is none."""
     ranked = [row.uid for row in rows]
     return next((behind for before, behind in pairwise(ranked) if before == uid), "")
 
 
-def overtaken(rows: Sequence[RankedRow], uid: str) -> tuple[int, str]:
-    """Return with how much less use of the pod another one is before it, and that one; 0 and empty where none is."""
+def overtaken(rows: Sequence[RankedRow], uid: str) -> Overtaken:
+    """Return with how much less use of the pod another one is before it, and that one."""
     index = next((number for number, row in enumerate(rows) if row.uid == uid), len(rows))
     first, behind = rows[index : index + 1], rows[index + 1 :]
     found = [
-        (less, f"{row.namespace}/{row.name}")
+        Overtaken(less, f"{row.namespace}/{row.name}")
         for each in first
         for row in behind
         if not row.protected and (less := _less_use(each, row)) is not None
     ]
-    return min(found, default=(0, ""))
+    return min(found, default=Overtaken())
 
 
 def _less_use(first: RankedRow, other: RankedRow) -> int | None:

@@ -12,7 +12,7 @@ import msgspec
 from evictd.codec.records.journal import KIND, not_a_line
 from evictd.codec.records.journal_record import RecordedKill
 from evictd.codec.records.journaled import RecordedPoint
-from evictd.codec.records.ranked_row import RankedRow, overtaken, uid_behind
+from evictd.codec.records.ranked_row import Overtaken, RankedRow, overtaken, uid_behind
 from evictd.codec.records.recorded_amounts import RecordedAmounts
 from evictd.codec.records.recorded_pod import RecordedMetadata
 from evictd.core.frozen import frozen
@@ -57,8 +57,7 @@ class Chosen:
     """The pod behind it in the ranking; empty where there is none."""
     owner: str = ""
     """Namespace and `Kind/name` of the pod's controlling owner; empty without one."""
-    overtaken: tuple[int, str] = (0, "")
-    """With how much less use of the pod another one would have gone first, and which; empty where none would have."""
+    overtaken: Overtaken = Overtaken()
     grace: int | None = None
     """The grace period in seconds that it was given; `None` where that was not recorded."""
     own_grace: int | None = None

@@ -53,7 +53,7 @@ def hard_lines(each: SignalAdvice) -> Iterator[str]:
 
 def _other_first(threshold: int, episode: Episode) -> str:
     """Say which pod a threshold evicts that acts when the evicted one used less."""
-    pod, other = clean(episode.pod), clean(episode.overtaken[1])
+    pod, other = clean(episode.pod), clean(episode.overtaken.by)
     amount = signal_amount(threshold, episode.signal)
     at = f"on {clean(episode.node)} at {clean(episode.wall)}"
     if still_met([episode], threshold) is not None:
