@@ -237,7 +237,7 @@ def test_the_rate_before_a_jump() -> None:
 def test_the_last_change_needs_two_seconds_between_its_readings() -> None:
     """What a busy loop reads within a second scatters: that looks like a steep fall."""
     busy = tuple(Point(at * SECOND, left) for at, left in ((0, 900), (10, 500), (15, 400), (16, 700)))
-    assert Trend(recent=busy).last_change == (16 * SECOND, 6 * SECOND, -200 / 6)
+    assert Trend(recent=busy).last_change == (16 * SECOND, (6 * SECOND, -200 / 6))
     assert Trend(recent=busy[:1]).last_change is None
     assert Trend().last_change is None
 

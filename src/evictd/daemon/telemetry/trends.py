@@ -59,6 +59,20 @@ class Point(NamedTuple):
     available: int
 
 
+class Fall(NamedTuple):
+    """How fast `available` falls: the nanoseconds that were looked at, and the units a second, below 0 where it rises."""
+
+    time: int
+    rate: float
+
+
+class LastChange(NamedTuple):
+    """The change at the last reading, which was at `at`."""
+
+    at: int
+    fall: Fall
+
+
 @dataclass(frozen=True, slots=True)
 class Trend:
     """One signal: `hour` oldest first, `recent` the last minute."""
@@ -121,8 +135,8 @@ class Trend:
         return abs(change) > against
 
     @property
-    def lately(self) -> tuple[int, float] | None:
-        """Return the least time of ten seconds or more before the last reading, in nanoseconds, and the fill rate over it.
+    def lately(self) -> Fall | None:
+        """Return the fall over the least time of ten seconds or more before the last reading.
 
         `None` unless the signal fell, and since then less than half as fast as in the last minute.
         """
@@ -132,7 +146,7 @@ class Trend:
             return None
         time = steady[-1].at - before.at
         late = (before.available - steady[-1].available) * SECOND / time
-        return (time, late) if late * 2 < rate else None
+        return Fall(time, late) if late * 2 < rate else None
 
     @property
     def present_rate(self) -> float | None:
@@ -162,8 +176,8 @@ class Trend:
         return late if min(falls) > rate * _STEEPER else ()
 
     @property
-    def last_fall(self) -> tuple[int, float] | None:
-        """Return the time between the last two readings, in nanoseconds, and the fill rate over it.
+    def last_fall(self) -> Fall | None:
+        """Return the fall between the last two readings.
 
         `None` unless the signal fell more than twice as fast in it as the present rate says: one reading is no trend yet.
         """
@@ -172,11 +186,11 @@ class Trend:
         if rate is None or rate <= 0 or time < _LEAST_TIME:
             return None
         last = (steady[-2].available - steady[-1].available) * SECOND / time
-        return (time, last) if last > rate * _FASTER else None
+        return Fall(time, last) if last > rate * _FASTER else None
 
     @property
-    def last_change(self) -> tuple[int, int, float] | None:
-        """Return when the last reading was, the time since the one before it in nanoseconds, and the fill rate over that time.
+    def last_change(self) -> LastChange | None:
+        """Return when the last reading was, and the fall since the one before it.
 
         A reading less than two seconds before it does not count: scatter looks like a steep fall there.
         """
@@ -185,7 +199,8 @@ class Trend:
         if before is None:
             return None
         last = points[-1]
-        return (last.at, last.at - before.at, (before.available - last.available) * SECOND / (last.at - before.at))
+        time = last.at - before.at
+        return LastChange(last.at, Fall(time, (before.available - last.available) * SECOND / time))
 
     @property
     def rate_before(self) -> float | None:

@@ -3,14 +3,14 @@
 from typing import Any
 
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.trends import RATE_WINDOW, Trend
+from evictd.daemon.telemetry.trends import RATE_WINDOW, Fall, Trend
 from evictd.render.status.times.timing import SOON_SECONDS
 
 _NOTICED_AFTER = 1 * SECOND
 """Within this time a crossing of a watched threshold is noticed: the watch reads at least as often where one is near."""
 
 
-def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int, *, watched: bool = False) -> dict[str, Any]:
+def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int, *, watched: bool) -> dict[str, Any]:
     """Return the thresholds of a signal, and the units a second by which it falls, as far as that is known.
 
     A rate of few or of old readings (`null`), or within their scatter (0), is left out, and so are the times that it would give.
@@ -49,17 +49,16 @@ def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int, *, wat
     }
 
 
-def _over(fall: tuple[int, float] | None) -> dict[str, Any] | None:
+def _over(fall: Fall | None) -> dict[str, Any] | None:
     """Return a time in seconds and the fill rate over it."""
-    return None if fall is None else {"overSeconds": round(fall[0] / SECOND, 1), "fillRate": round(fall[1])}
+    return None if fall is None else {"overSeconds": round(fall.time / SECOND, 1), "fillRate": round(fall.rate)}
 
 
 def _last_change(trend: Trend, now: int) -> dict[str, Any] | None:
     """Return the fill rate between the last two readings, the seconds between them, and those since the last one."""
     if (last := trend.last_change) is None:
         return None
-    at, time, rate = last
-    return {**(_over((time, rate)) or {}), "agoSeconds": round((now - at) / SECOND, 1)}
+    return {**(_over(last.fall) or {}), "agoSeconds": round((now - last.at) / SECOND, 1)}
 
 
 def _foreseen(threshold: dict[str, Any], trend: Trend, now: int, *, watched: bool) -> dict[str, Any]:
@@ -70,9 +69,9 @@ def _foreseen(threshold: dict[str, Any], trend: Trend, now: int, *, watched: boo
     """
     seconds = threshold["secondsToThreshold"]
     if seconds is not None and (last := trend.last_fall) is not None:
-        sooner = trend.seconds_at(last[1], threshold["limit"], now - _NOTICED_AFTER)
+        sooner = trend.seconds_at(last.rate, threshold["limit"], now - _NOTICED_AFTER)
         if sooner != 0 or not watched:
-            threshold = {**threshold, "secondsAtLastFall": trend.seconds_at(last[1], threshold["limit"], now)}
+            threshold = {**threshold, "secondsAtLastFall": trend.seconds_at(last.rate, threshold["limit"], now)}
     if seconds is not None and trend.has_ended:
         return {**threshold, "secondsToThreshold": None}
     if seconds is None or (lowest := trend.recovered_from(threshold["limit"])) is None:
