@@ -70,15 +70,8 @@ class OwnFault(NamedTuple):
 
     def text(self, status: Document) -> str:
         """What is wrong, for how long and since when, as a sentence."""
-        wrong, _, _ = self.kind.value.partition(". ")
         lasts = "" if (ago := seconds_ago(status, self.since)) is None else f"for {seconds_text(ago)}, "
-        return f"{wrong} ({lasts}since {self.since[11:19]} UTC)." if self.since else f"{wrong}."
-
-    @property
-    def still(self) -> str:
-        """What evictd still does, as a sentence; empty where it does nothing."""
-        _, _, still = self.kind.value.partition(". ")
-        return f"{still}." if still else ""
+        return f"{self.kind.wrong} ({lasts}since {self.since[11:19]} UTC)." if self.since else f"{self.kind.wrong}."
 
 
 # --- the sentence -----------------------------------------------------------------------------------------------------
@@ -137,7 +130,7 @@ def beside_faults(status: Document, faults: Sequence[OwnFault]) -> list[str]:
     """Return what evictd still does with a fault, and what the headline would say of the node but for it, unless it does."""
     if not faults:
         return []
-    lines = [faults[0].still]
+    lines = [faults[0].kind.still]
     if tests_thresholds(each.kind for each in faults):
         of_node = _of_node(status)
         lines.append(of_node.text if of_node.level == "soft" and not _is_acting(status, of_node) else "")

@@ -23,6 +23,17 @@ class OwnFaultKind(Enum):
         "stop pods"
     )
 
+    @property
+    def wrong(self) -> str:
+        """The first sentence, without its full stop: what is wrong."""
+        return self.value.partition(". ")[0]
+
+    @property
+    def still(self) -> str:
+        """What evictd still does, as a sentence; empty where it does nothing."""
+        _, _, still = self.value.partition(". ")
+        return f"{still}." if still else ""
+
 
 FAULT_REMEDIES: Mapping[OwnFaultKind, str] = {
     OwnFaultKind.STUCK: "look at evictd's log and restart it; a restart loses no state, except a dry run's",
