@@ -72,7 +72,7 @@ def _page(turn: Turn, config: EvictionConfig, now: int) -> str:
         findings=turn.step.findings,
     )
     explained = explanation_document(snapshot_view(snapshot), rows=None)
-    return node_page(status_of(snapshot, now), explained, {}).decode()
+    return node_page(status_of(snapshot, now), explained, {}, faults=()).decode()
 
 
 if __name__ == "__main__":

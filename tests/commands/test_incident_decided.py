@@ -17,6 +17,7 @@ from evictd.commands.decided.incident_decided import (
     verdict_of,
     with_request,
 )
+from evictd.commands.decided.incident_past import UNKNOWN
 from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
@@ -122,23 +123,23 @@ def test_a_pod_that_grows_alone_was_needed_and_one_beside_it_not() -> None:
         observation=replace(entry.observation, pod_stats=stats),
     )
     state = synchronize(entry.state, entry.observation, entry.config, entry.now).state
-    said = verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    said = verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/hog-old", past=UNKNOWN, again=frozenset())
     assert said is not None
     assert (said.need, said.fewest) == (Need.NEEDED, ("default/hog-old",))
     assert said.before == "the minute before"
     held_then = state.holdings[Signal.MEMORY_AVAILABLE]
     begun = replace(held_then, since=held_then.at - 12 * SECOND, arrived={})
     shorter = replace(state, holdings={**state.holdings, Signal.MEMORY_AVAILABLE: begun})
-    young = verdict_of(entry, shorter, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    young = verdict_of(entry, shorter, Signal.MEMORY_AVAILABLE, "default/hog-old", past=UNKNOWN, again=frozenset())
     assert young is not None
     assert young.before == "the 12 s before"
-    other = verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/web")
+    other = verdict_of(entry, state, Signal.MEMORY_AVAILABLE, "default/web", past=UNKNOWN, again=frozenset())
     assert other is not None
     assert other.need is Need.ANOTHER_POD
-    assert verdict_of(entry, state, Signal.NODEFS_AVAILABLE, "default/web") is None
+    assert verdict_of(entry, state, Signal.NODEFS_AVAILABLE, "default/web", past=UNKNOWN, again=frozenset()) is None
     rest = MeasuredLevel(NOW, GI // 64, NOW, GI // 64, -6 * GI, NOW - MINUTE)
     ended = replace(state, holdings={**state.holdings, Signal.MEMORY_AVAILABLE: replace(held_then, elsewhere=rest)})
-    after = verdict_of(entry, ended, Signal.MEMORY_AVAILABLE, "default/hog-old")
+    after = verdict_of(entry, ended, Signal.MEMORY_AVAILABLE, "default/hog-old", past=UNKNOWN, again=frozenset())
     assert after is not None
     assert after.grower is not None
     assert after.grower.pod == "default/hog-old", "not what belongs to no pod, which was negative for a moment"

@@ -8,4 +8,4 @@ from evictd.daemon.telemetry.statusz.status_page import snapshot_view, status_do
 
 def status_of(snapshot: Snapshot, now: int) -> dict[str, Any]:
     """Make the document as the daemon does."""
-    return status_document(snapshot_view(snapshot), snapshot, now)
+    return status_document(snapshot_view(snapshot), snapshot, now, reload_fault="")

@@ -76,7 +76,7 @@ def test_every_view_says_it() -> None:
     assert entry["attribution"]["since"] == "2023-11-14T22:13:20Z"
     assert entry["attribution"]["elsewhere"]["grown"] == 3966 << 20
     assert FILLED in shown(status, width=120)
-    assert FILLED[1:].encode() in node_page(status, explained, {})
+    assert FILLED[1:].encode() in node_page(status, explained, {}, faults=())
     assert f"  {FILLED}" in why_lines(PodWhy(pod="default/web", explained=explained, status=status))
 
 

@@ -140,7 +140,7 @@ def remove_tree(parent: int, name: str, budget: Budget | None = None) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-def empty_tree(top: int, budget: Budget | None = None) -> None:
+def empty_tree(top: int, budget: Budget | None) -> None:
     """Remove the content of an open directory as `remove_tree` does; it stays, and may be a mount."""
     removal = _Removal(top, budget)
     _accept_every_project(top)

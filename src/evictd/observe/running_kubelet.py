@@ -29,7 +29,7 @@ class RunningKubelet:
     """Its `--config-dir`, if that is no directory here."""
 
 
-def running_kubelet(root: Path = Path("/")) -> RunningKubelet:
+def running_kubelet(root: Path) -> RunningKubelet:
     """Return what the first kubelet below `root` was started with."""
     for pid, arguments in _kubelets(root):
         found = _started_with(arguments, root)

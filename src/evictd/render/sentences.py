@@ -154,7 +154,7 @@ def decision_text(decision: Decision, before: Sequence[NodeCondition] = ()) -> s
             assert_never(decision)
 
 
-def brief_text(decision: EvictPod | ReclaimNode, *, grace: bool = False) -> str:
+def brief_text(decision: EvictPod | ReclaimNode, *, grace: bool) -> str:
     """Write a decision for a column of a comparison: of an eviction the pod, the signal and what was left.
 
     With `grace` also its grace period.

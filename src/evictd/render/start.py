@@ -3,7 +3,7 @@
 from evictd.config.settings import EvictdConfiguration
 
 
-def start_text(address: str, *, dry_run: bool, thresholds: bool = True) -> str:
+def start_text(address: str, *, dry_run: bool, thresholds: bool) -> str:
     """Return whether pods are evicted, and what shows the decisions of a daemon whose pages are at this address; empty: nowhere.
 
     An address that another daemon has is none of this one. Without thresholds no pod is evicted for pressure.

@@ -30,9 +30,9 @@ def test_what_was_tried_for_inodes_may_be_tried_for_bytes_and_both_again_later()
     """A static pod that takes the inodes is short of them for hours; a pod went at once when bytes crossed as well."""
     inodes = Signal.NODEFS_INODES_FREE
     tried = Collection(begun=0, until=SECOND, ended_at=SECOND, tried=frozenset({inodes}))
-    assert may_collect_again(tried, Signal.NODEFS_AVAILABLE, 2 * SECOND)
-    assert not may_collect_again(tried, inodes, 2 * SECOND)
-    assert may_collect_again(tried, inodes, COLLECT_AGAIN)
+    assert may_collect_again(tried, Signal.NODEFS_AVAILABLE, 2 * SECOND, removing=False)
+    assert not may_collect_again(tried, inodes, 2 * SECOND, removing=False)
+    assert may_collect_again(tried, inodes, COLLECT_AGAIN, removing=False)
 
 
 ENDED = Collection(begun=0, until=60, available_before=100, ended_at=5, freed=10, removed=1)

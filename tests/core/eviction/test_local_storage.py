@@ -132,9 +132,9 @@ def test_a_pod_from_nine_tenths_of_its_limit_on_nearly_exceeds_it(used: int, lis
     one = pod("p", volumes=[empty_dir("v", size_limit="100")])
     stats = usage(one, volumes={"v": str(used)})
     observation = Observation(node=None, pods=(one,), pod_stats={one.uid: stats})
-    found = list(nearly_over(observation, config(), dedicated_image_fs=False))
+    found = list(nearly_over(observation, config(), dedicated_image_fs=False, tenths=9))
     assert [(each.uid, near.reason) for each, near in found] == (
         [(one.uid, EvictionReason.EMPTY_DIR_LIMIT)] if listed else []
     )
     off = replace(config(), local_storage_capacity_isolation=False)
-    assert not list(nearly_over(observation, off, dedicated_image_fs=False))
+    assert not list(nearly_over(observation, off, dedicated_image_fs=False, tenths=9))

@@ -105,7 +105,7 @@ def limited(**amounts: str) -> Container:
 )
 def test_the_class_follows_from_the_containers(members: list[Container], expected: QOSClass) -> None:
     """As the kubelet's `ComputePodQOS`."""
-    assert compute_qos_class(members) is expected
+    assert compute_qos_class(members, None) is expected
 
 
 @pytest.mark.parametrize(

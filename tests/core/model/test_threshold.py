@@ -109,7 +109,7 @@ def test_memory_comes_first_and_order_is_kept() -> None:
     """TestSortByEvictionPriority; the kubelet's sort reverses the memory thresholds."""
     names = ["nodefs.available", "memory.available", "pid.available", "allocatableMemory.available"]
     given = [threshold(name, "1Gi") for name in names]
-    order = [t.signal.value for t in sort_by_eviction_priority(given)]
+    order = [t.signal.value for t in sort_by_eviction_priority(given, as_kubelet=False)]
     assert order == ["memory.available", "allocatableMemory.available", "nodefs.available", "pid.available"]
     order = [t.signal.value for t in sort_by_eviction_priority(given, as_kubelet=True)]
     assert order == ["allocatableMemory.available", "memory.available", "nodefs.available", "pid.available"]

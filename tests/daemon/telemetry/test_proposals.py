@@ -13,7 +13,7 @@ REFUSED = "42-budget-of-one"
 def test_an_eviction_that_budgets_may_refuse_is_none_until_the_api_server_agrees() -> None:
     """Each second another pod was among those that leave, and none of them left."""
     refused = incident_snapshot(REFUSED, 140)
-    (row,) = asked_document(refused, proposed(refused))
+    (row,) = asked_document(refused, proposed(refused), {}, now=refused.at)
     assert row == {
         "pod": "default/web-2",
         "signal": "memory.available",
@@ -52,7 +52,7 @@ def test_a_pod_leaves_once_the_api_server_agreed_or_is_not_asked() -> None:
     agreed = incident_snapshot("44-limit-of-evictions", 377)
     assert [victim.full_name for victim in agreed.state.in_flight] == ["default/web-0"]
     assert proposed(agreed) == frozenset()
-    assert asked_document(agreed, proposed(agreed)) == []
+    assert asked_document(agreed, proposed(agreed), {}, now=agreed.at) == []
     refused = incident_snapshot(REFUSED, 140)
     without = replace(refused, state=replace(refused.state, backoff=Backoff()))
     assert proposed(without) == frozenset(), "nothing says that an API server is asked"
@@ -67,5 +67,5 @@ def test_an_eviction_without_an_answer_stays_a_proposal() -> None:
     outcomes = replace(refused.observation.outcomes, unanswered=frozenset({victim.uid}))
     late = replace(refused, at=refused.at + 1, observation=replace(refused.observation, outcomes=outcomes))
     assert proposed(late) == {victim.uid}
-    (row,) = asked_document(replace(late, recent=()), proposed(late))
+    (row,) = asked_document(replace(late, recent=()), proposed(late), {}, now=late.at)
     assert (row["refusals"], row["refusedSince"]) == (0, None)

@@ -459,5 +459,5 @@ def test_volumes_of_removed_pods_are_looked_for_where_pods_and_disks_are_read(tm
         plant(tmp_path / "kubelet", ORPHAN)
         found = node.observe([POD])
         assert list(found.removed_pods) == ["u9"]
-        assert node.observe_node(found).removed_pods == {}
+        assert node.observe_node(found, None, outcomes=Outcomes(), formula=None).removed_pods == {}
         assert node.observe([POD], disks_anew=False).removed_pods == {}

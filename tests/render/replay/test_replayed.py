@@ -55,7 +55,7 @@ def test_a_field_that_differs_is_named_in_words() -> None:
     out = io.StringIO()
     replayed, console = [Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160)
     print_replayed(replayed, console, other=True)
-    print_victims(replayed, console, other=True)
+    print_victims(replayed, console, other=True, sooner=False)
     assert out.getvalue().splitlines()[1:4] == [
         "  differs: delete unused containers for nodefs.available: rotated logs would not be measured",
         "1 entry, 1 would have been decided differently (that only in what is measured)",
@@ -178,7 +178,7 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     out = io.StringIO()
     console = make_console(out, 240)
     print_replayed([one], console, other=True)
-    print_victims([one], console, other=True)
+    print_victims([one], console, other=True, sooner=False)
     lines = out.getvalue().splitlines()
     assert any(
         line.startswith("1 entry, ") and line.endswith(", but a threshold would have been met earlier")
@@ -189,9 +189,9 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     assert (
         f"{name} {earlier}; the journal has no complete reading of that time, when another pod may have gone." in lines
     )
-    assert replay_document([one])["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 90.0}]
+    assert replay_document([one], ())["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 90.0}]
     calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI), same=True)
-    assert replay_document([calm])["entries"][0]["metEarlier"] == []
+    assert replay_document([calm], ())["entries"][0]["metEarlier"] == []
 
 
 def test_words_that_one_side_lacks_are_not_shown_as_replaced() -> None:

@@ -151,5 +151,7 @@ def test_the_evictions_come_before_what_removed_no_pod_in_the_legend() -> None:
 def test_a_steep_last_interval_is_on_the_card_as_in_the_headline() -> None:
     burst = incident_snapshot("44-limit-of-evictions", 310)
     (memory, *_) = status_of(burst, burst.at)["signals"]
-    states = [each["state"] for each in signal_card(memory, (), (), near=True)["thresholds"]]
+    states = [
+        each["state"] for each in signal_card(memory, (), (), near=True, rate_is_said=False, now=None)["thresholds"]
+    ]
     assert states[1] == "met in 6.9s at the rate of the last 10s, in 42s at that of the last minute"

@@ -83,7 +83,7 @@ def build_eviction_config(
     policy: Policy,
     hard_origins: Mapping[str, Origin],
     ignore_allocatable: bool = False,
-    read_faults: Collection[ConfigProblem] = (),
+    read_faults: Collection[ConfigProblem],
 ) -> tuple[EvictionConfig, list[ConfigProblem]]:
     """Build the core's configuration, and list the faults of the eviction maps.
 

@@ -293,8 +293,8 @@ def verdict_of(
     signal: Signal,
     pod: str,
     *,
-    past: Past = UNKNOWN,
-    again: frozenset[str] = frozenset(),
+    past: Past,
+    again: frozenset[str],
 ) -> EvictionVerdict | None:
     """Return whether the pod is in the smallest set whose end relieves the node, if each pod goes on growing as it did.
 

@@ -163,7 +163,7 @@ _OF_GROWTH = (
 """The keys of the document for `--grow` beside the steps."""
 
 
-def draw_sides(title: str, sides: Sequence[Side], path: Path | None, *, begin: int | None = None) -> None:
+def draw_sides(title: str, sides: Sequence[Side], path: Path | None, *, begin: int | None) -> None:
     """Draw a picture of each configuration; the second one has a number in its name."""
     _draw([(side.name, title, side.cycles) for side in sides], path, begin=begin)
 

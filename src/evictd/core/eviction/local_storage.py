@@ -54,7 +54,7 @@ def local_storage_evictions(
 
 
 def nearly_over(
-    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool, tenths: int = 9
+    observation: Observation, config: EvictionConfig, *, dedicated_image_fs: bool, tenths: int
 ) -> Iterator[tuple[Pod, EvictionCause]]:
     """Yield each pod that may go and uses `tenths` of a limit of its own or more, with the first such limit and its usage."""
     with_rootfs = _counts_rootfs(config, dedicated_image_fs=dedicated_image_fs)

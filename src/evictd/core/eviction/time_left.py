@@ -126,7 +126,7 @@ def led_limit(fill_rate: int, measured: int | None = None, collect_time: int | N
     return max(fill_rate, 0) * lead_time(measured, collect_time) // SECOND
 
 
-def grace_limit(fill_rate: int, grace_seconds: int, measured: int | None = None) -> int:
+def grace_limit(fill_rate: int, grace_seconds: int, measured: int | None) -> int:
     """Return the available amount from which a hard eviction keeps its grace period at this rate (`fit_grace`)."""
     return max(fill_rate, 0) * (grace_seconds * SECOND + stop_time(measured)) // SECOND
 

@@ -127,7 +127,7 @@ class QOSClass(Enum):
     BEST_EFFORT = "BestEffort"
 
 
-def compute_qos_class(members: Iterable[Container], level: PodLevelResources | None = None) -> QOSClass:
+def compute_qos_class(members: Iterable[Container], level: PodLevelResources | None) -> QOSClass:
     """Compute the class from all containers, init containers included, or from the pod-level resources if there are any.
 
     Kubelet `qos.ComputePodQOS`.

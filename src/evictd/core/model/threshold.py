@@ -187,7 +187,7 @@ def merge_thresholds(first: Iterable[Threshold], second: Iterable[Threshold]) ->
     return tuple(merged.values())
 
 
-def sort_by_eviction_priority(thresholds: Iterable[Threshold], *, as_kubelet: bool = False) -> tuple[Threshold, ...]:
+def sort_by_eviction_priority(thresholds: Iterable[Threshold], *, as_kubelet: bool) -> tuple[Threshold, ...]:
     """Order thresholds for eviction: memory first, otherwise as configured (kubelet `byEvictionPriority`).
 
     The kubelet's comparison puts a memory threshold before any other one, also before another memory threshold, and its sort is

@@ -71,9 +71,7 @@ class DiskUsageCache:
         self._progress: tuple[str, int, int] | None = None
         self._thread: threading.Thread | None = None
 
-    def set_requests(
-        self, requests: Iterable[DiskRequest], *, active: Iterable[str], age: WalkAge | None = None
-    ) -> None:
+    def set_requests(self, requests: Iterable[DiskRequest], *, active: Iterable[str], age: WalkAge) -> None:
         """Replace the pods to keep measuring, most important first; drops results of pods whose uid is not in `active`.
 
         `age` says how old results may become; those of a pod with a limit of its own at most `ENFORCED`.
@@ -85,7 +83,7 @@ class DiskUsageCache:
             self._results = {uid: result for uid, result in self._results.items() if uid in active_uids}
             self._counted = {uid: counted for uid, counted in self._counted.items() if uid in active_uids}
             self._growth.keep(active_uids)
-            self._age = age or WalkAge()
+            self._age = age
         if self._at_once:
             self._renew_all()
         elif self._walking is None and self._until_due(self._clock()) == 0:

@@ -189,10 +189,10 @@ class NodeStatsReader:
     def observe_node(
         self,
         last: Observation,
-        runtime: RuntimeView | None = None,
+        runtime: RuntimeView | None,
         *,
-        outcomes: Outcomes = Outcomes(),  # noqa: B008 - a frozen value
-        formula: MemoryFormula | None = None,
+        outcomes: Outcomes,
+        formula: MemoryFormula | None,
     ) -> Observation:
         """Read the node alone; the pods and their statistics are those of the reading `last`. The pods' files stay open."""
         problems = self._begin(runtime, formula)

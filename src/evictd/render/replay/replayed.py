@@ -343,7 +343,7 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
         print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
 
 
-def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, sooner: bool = False) -> None:
+def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, sooner: bool) -> None:
     """Print whether other pods are chosen, and of what the readings say nothing."""
     different = any(not one.same for one in replayed)
     if different:
@@ -364,7 +364,7 @@ def print_victims(replayed: Sequence[Replayed], to: "Console", *, other: bool, s
     print_line(to, "", as_recorded if other else changed)
 
 
-def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str] = ()) -> Document:
+def replay_document(replayed: Sequence[Replayed], unrecorded: Sequence[str]) -> Document:
     """Make the document of a replay: what was recorded and what is decided now, for every entry.
 
     `unrecorded` are the thresholds and settings that could have acted between the recorded cycles.

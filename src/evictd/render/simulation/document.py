@@ -30,7 +30,7 @@ def simulation_document(
     }
 
 
-def cycle_document(cycle: SimulatedCycle, config: EvictionConfig, *, rows: int | None = TOP_ROWS) -> Document:
+def cycle_document(cycle: SimulatedCycle, config: EvictionConfig, *, rows: int | None) -> Document:
     """Make the document of one step; `readings` has a second entry where node-level reclaim lay in the step."""
     decisions = cycle.decisions
     return {

@@ -115,7 +115,7 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
             print_line(to, "  ", sentence)
 
 
-def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console", last: SimulatedCycle | None = None) -> None:
+def print_cycle(cycle: SimulatedCycle, view: TableView, to: "Console", last: SimulatedCycle | None) -> None:
     """Print one step, with every threshold where there is no step before it."""
     from rich.text import Text  # noqa: PLC0415
 

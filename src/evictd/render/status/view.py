@@ -202,7 +202,7 @@ def _thresholds(entry: Document) -> Text:
     return Text("  ").join(_threshold(entry["signal"], threshold) for threshold in entry["thresholds"])
 
 
-def bar(entry: Document, style: str, cells: int = _BAR) -> Text:
+def bar(entry: Document, style: str, cells: int) -> Text:
     """Draw what is left as a part of the capacity, with a tick where each threshold lies."""
     capacity = max(entry["capacity"], 1)
     filled = max(0, min(cells, round(entry["available"] / capacity * cells)))

@@ -71,7 +71,7 @@ def ended_reclaims(before: State, after: State, outcomes: Outcomes) -> tuple[Rec
     return tuple(outcome for outcome in found if waited and outcome.device in {*waited, None})
 
 
-def may_collect_again(collection: Collection, supply: Signal, now: int, *, removing: bool = False) -> bool:
+def may_collect_again(collection: Collection, supply: Signal, now: int, *, removing: bool) -> bool:
     """Whether a device is collected anew: it was never tried for this supply, or long ago.
 
     A device that is short for hours gathers new dead containers and unused images. Collectors that hang are not asked at once.

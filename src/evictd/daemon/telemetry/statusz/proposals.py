@@ -16,7 +16,6 @@ from evictd.daemon.telemetry.statusz.victim_rows import signal_left_for
 
 Order = Mapping[Signal, Sequence[RankedPod]]
 """The pods in rank order, by signal."""
-NO_ORDER: Order = {}
 
 
 def proposed(snapshot: Snapshot) -> frozenset[str]:
@@ -25,9 +24,7 @@ def proposed(snapshot: Snapshot) -> frozenset[str]:
     return frozenset(each.uid for each in state.in_flight if is_asked_for(each, state, outcomes, snapshot.at))
 
 
-def asked_document(
-    snapshot: Snapshot, uids: frozenset[str], order: Order = NO_ORDER, *, now: int | None = None
-) -> list[dict[str, Any]]:
+def asked_document(snapshot: Snapshot, uids: frozenset[str], order: Order, *, now: int) -> list[dict[str, Any]]:
     """Make the rows of these `proposed` pods, with how often the API server refused since the last eviction, and which pods.
 
     `refusedFirst` is the refused pod that comes first in `order`: it is the one that should go. Empty where it is not known.
@@ -51,7 +48,7 @@ def asked_document(
     ]
 
 
-def _budget_ends(snapshot: Snapshot, victim: Victim, first: str, now: int | None) -> float | None:
+def _budget_ends(snapshot: Snapshot, victim: Victim, first: str, now: int) -> float | None:
     """Return in how many seconds evictd no longer waits for the budget that refuses a pod; `None` where none does."""
     uid = next((pod.uid for pod in snapshot.observation.pods if pod.full_name == first), "")
     budget = snapshot.state.backoff.budgets.get(uid)
@@ -60,7 +57,7 @@ def _budget_ends(snapshot: Snapshot, victim: Victim, first: str, now: int | None
     of_victim = (each for each in snapshot.findings if isinstance(each, ThresholdFinding))
     hard = any(each.met and each.threshold.hard and each.threshold.signal is victim.cause for each in of_victim)
     until = budget.first_at + patience_with_budget(snapshot.config, hard=hard)
-    return round((until - (snapshot.at if now is None else now)) / SECOND, 1)
+    return round((until - now) / SECOND, 1)
 
 
 def _first(refused: Sequence[Decided], victim: Victim, order: Order) -> str:

@@ -41,7 +41,7 @@ _WATCHED = MEMORY_SIGNALS | {Signal.PID_AVAILABLE}
 """The signals that `observe.threshold_watch.memory_watch` reads between two cycles."""
 
 
-def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str = "") -> dict[str, Any]:
+def status_document(view: NodeView, snapshot: Snapshot, now: int, *, reload_fault: str) -> dict[str, Any]:
     """Make the document; `now` on the clock of the snapshot's `at`. Amounts are ints, in the signal's own unit."""
     state, node, asked = snapshot.state, snapshot.observation.node, proposed(snapshot)
     leaving = victim_rows(snapshot, asked, now)

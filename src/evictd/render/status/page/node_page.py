@@ -81,7 +81,7 @@ def asset(name: str) -> bytes:
 
 
 def node_page(
-    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence[OwnFault] = ()
+    status: Document, explained: Document, trends: Mapping[str, Trend], *, faults: Sequence[OwnFault]
 ) -> bytes:
     """Make the page; `faults` are what `/healthz` and `/readyz` name."""
     tested = tests_thresholds(each.kind for each in faults)

@@ -29,8 +29,8 @@ def queue_view(
     said: Collection[str],
     nothing: Collection[str],
     *,
-    far: bool = False,
-    asked: Sequence[Document] = (),
+    far: bool,
+    asked: Sequence[Document],
 ) -> dict[str, Any]:
     """Return the order of eviction for some signals, without the sentences about its supply that stand at the top.
 

@@ -22,8 +22,8 @@ def signal_card(
     marks: Sequence[EvictionMark],
     *,
     near: bool,
-    rate_is_said: bool = False,
-    now: int | None = None,
+    rate_is_said: bool,
+    now: int | None,
 ) -> dict[str, Any]:
     """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one.
 
