@@ -180,6 +180,22 @@ def test_when_a_supply_is_clear() -> None:
     assert follow_clear(State(), both, {}, Layout.SINGLE, 3) == State()
 
 
+def test_the_clear_supplies_are_in_the_order_of_the_signals() -> None:
+    """They were in the order of a set of objects, so two runs of one world wrote journals with other bytes."""
+    signals = (
+        "pid.available",
+        "nodefs.inodesFree",
+        "nodefs.available",
+        "imagefs.available",
+        "imagefs.inodesFree",
+        "memory.available",
+    )
+    thresholds = [threshold(each, "1") for each in signals]
+    found = follow_clear(State(), thresholds, dict.fromkeys(map(Signal, signals)), Layout.SPLIT, 0).clear_since
+    assert list(found) == [each for each in Signal if each in found]
+    assert len(found) > 4
+
+
 @pytest.mark.parametrize(
     ("name", "available", "may"),
     [

@@ -186,7 +186,8 @@ def follow_clear(
     supplies = supplies_of(tuple(thresholds), layout)
     seen = {supply[signal] for signal in read}
     known = state.clear_since
-    clear = {each: known.get(each, now) for each in supplies - met if each in seen or each in known}
+    calm = supplies - met
+    clear = {each: known.get(each, now) for each in Signal if each in calm and (each in seen or each in known)}
     once_clear = state.once_clear
     if once_clear != thresholds:
         met_now = {threshold.identity for threshold in state.thresholds_first_observed_at}
