@@ -5,14 +5,16 @@ from dataclasses import replace
 
 from evictd.commands.inputs.source import own_config, read_story
 from evictd.core.model.config import Policy
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.simulation.worlds.world_outcome import PlayedWorld, outcome_text
 from evictd.world.account import account_of
+from evictd.world.behaviours import Hold, Unreadable, Usage
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
-from evictd.world.model import World
-from tests.playbook import config
+from evictd.world.model import World, WorldPod
+from tests.playbook import config, pod
 from tests.stories import ROOT
-from tests.world.worlds import HARD
+from tests.world.worlds import GI, HARD, MI, hog, holder, world
 
 
 def played(of: World, policy: Policy = Policy.STANDARD, hard: Mapping[str, str] = HARD) -> PlayedWorld:
@@ -33,3 +35,18 @@ def incident_texts(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
     """The conclusion of a recorded incident."""
     run = incident_run(name, policy)
     return outcome_text(run, account_of(run), play(run.world, replace(run.config, thresholds=())))
+
+
+def unread_leak_run(since: int) -> Run:
+    """A leak of 20Mi a second beside eight pods, whose statistics end after `since` seconds.
+
+    Another pod is never measured, so the rest of the pods' cgroup is not the leak's alone.
+    """
+    leak = hog(Unreadable(start=since * SECOND), rate=20 * MI, name="leak", memory="256Mi")
+    unread = WorldPod(
+        pod=pod("quiet", memory="64Mi"), behaviours=(Hold(of=Usage.MEMORY, amount=MI), Unreadable(start=0))
+    )
+    web = [holder(f"web-{i}", 250 * MI, memory="300Mi") for i in range(8)]
+    return play(
+        world(leak, unread, *web, memory=8 * GI, duration=10 * MINUTE), config(hard={"memory.available": "500Mi"})
+    )

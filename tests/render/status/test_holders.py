@@ -11,6 +11,7 @@ from evictd.world.model import WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.playbook import config, pod
+from tests.render.played_worlds import unread_leak_run
 from tests.render.shown_nodes import approaching, calm, crowded, page, play, pressed
 from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import MI, world
@@ -136,20 +137,20 @@ def test_amounts_of_processes_say_what_they_count() -> None:
 
 
 def test_an_earlier_measurement_is_shown_with_its_age() -> None:
-    """`4.69Gi` was half a minute old, and only `no stats` near the end of the page hinted at it."""
-    unread = incident_snapshot("24-unmeasured-hog", 270)
+    """`4.49Gi` was 40 s old, and only `no stats` near the end of the page hinted at it."""
+    unread = snapshot_at(unread_leak_run(240), 270)
     text = page(unread, 0)
-    assert "default/leak (4.69Gi, measured 30s before, place 1), default/web-0 (250Mi, place 2)" in text
-    assert "while default/web-0 does not exceed its own (measured 30s before)." in text
-    assert "4.69Gi, measured 30s before</td>" in text
+    assert "default/leak (4.49Gi, measured 40s before, place 1), default/web-0 (250Mi, place 2)" in text
+    assert "while default/web-0 does not exceed its own (measured 40s before)." in text
+    assert "4.49Gi, measured 40s before</td>" in text
     assert measured_before({"usage": 1}) == ""
 
 
 def test_the_growth_of_a_pod_ends_with_its_last_measurement() -> None:
-    """`In the last 3m20s` had the growth until its last measurement, 20s before."""
-    hog = incident_snapshot("24-unmeasured-hog", 200)
+    """`In the last 3m20s` had the growth until its last measurement, 30s before."""
+    hog = snapshot_at(unread_leak_run(180), 200)
     (grown,) = growers(status_of(hog, hog.at))
-    assert grown == "In 3m0s, up to 20s before the last reading, default/leak grew by 3.52Gi."
+    assert grown == "In 2m50s, up to 30s before the last reading, default/leak grew by 3.32Gi."
 
 
 def test_the_growth_of_a_pod_that_gives_back_and_grows_again_is_that_of_the_last_minute() -> None:

@@ -28,6 +28,7 @@ from evictd.render.status.view import status_view
 from evictd.world.file import WorldFile
 from evictd.world.loop import Run, play
 from tests.daemon.status import status_of
+from tests.render.played_worlds import unread_leak_run
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot, snapshot_at
 
@@ -96,7 +97,7 @@ def test_where_the_leaving_pod_is_enough_nothing_is_to_be_removed_elsewhere() ->
 
 def test_what_a_leaving_pod_without_statistics_took_is_not_outside_pods() -> None:
     """`What grew belongs to no pod` stood beside the eviction of the pod that grew."""
-    leak = incident_snapshot("24-unmeasured-hog", 281.45)
+    leak = snapshot_at(unread_leak_run(240), 285)
     status = status_of(leak, leak.at)
     assert may_have_grown(status["leaving"], status["signals"][0])
     assert not may_have_grown([], status["signals"][0])

@@ -119,8 +119,6 @@ _ACTS = ", and acts "
 """Before the time at which a threshold acts; the headline says that time of the pod that goes."""
 
 
-
-
 def _said(document: Document) -> str:
     """Return the state of the node in one sentence, as the page says it."""
     return clean(document["headline"]["text"])
