@@ -33,6 +33,7 @@ from tests.core.eviction import test_backoff as of_backoff
 from tests.core.eviction import test_chooser as of_chooser
 from tests.core.eviction import test_effect as of_effect
 from tests.core.eviction import test_freshness as of_freshness
+from tests.core.eviction import test_holdings as of_holdings
 from tests.core.eviction import test_leaving as of_leaving
 from tests.core.eviction import test_ledger as of_ledger
 from tests.core.eviction import test_need as of_need
@@ -537,6 +538,14 @@ FAULTS = [
             "12Gi of 16Gi",
             goes=True,
         ),
+    ),
+    Fault(
+        point=46,
+        what="what took the last of a supply seems to have ended a minute later",
+        place=holdings,
+        name="_as_while_growing",
+        faulty=lambda right: lambda before, *_: before,
+        law=of_holdings.test_growth_stands_while_nothing_is_left_to_be_taken,
     ),
 ]
 NEVER_THERE = [

@@ -6,6 +6,7 @@ import pytest
 
 from evictd.core.eviction.accounts.holdings import WINDOW, follow_holdings, growth_elsewhere, growth_of_pods, level
 from evictd.core.eviction.reclaim import Layout
+from evictd.core.model.attribution import Crossing
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, RemovedPod, signal_observations
 from evictd.core.model.pod import Pod, PodSource
@@ -263,3 +264,29 @@ def _on_disk(left: int, **layers: str) -> Observation:
     """A node with a disk of 1000 and these pods' layers on it."""
     stats = {uid: usage(pod(uid), rootfs=layer) for uid, layer in layers.items()}
     return Observation(node=node(nodefs=f"{left} of 1000"), pods=tuple(map(pod, layers)), pod_stats=stats)
+
+
+def test_growth_stands_while_nothing_is_left_to_be_taken() -> None:
+    """A pod that took the last of a disk seemed to have ended a minute later, and quiet pods went in its place."""
+    disk = threshold("nodefs.available", "100")
+    state = State(crossings={Signal.NODEFS_AVAILABLE: Crossing(at=10 * SECOND)})
+    for now, used in ((0, 800), (10, 850), (20, 900), *((at, 950) for at in range(30, 610, 30))):
+        state = follow(state, _on_disk(950 - used, a=str(used), b="50"), disk, now * SECOND)
+    assert growth_of_pods(state.holdings[Signal.NODEFS_AVAILABLE]) == 150
+    for now in (630, 660, 690):  # ten minutes after the crossing the writer may have ended
+        state = follow(state, _on_disk(0, a="950", b="50"), disk, now * SECOND)
+    assert growth_of_pods(state.holdings[Signal.NODEFS_AVAILABLE]) == 0
+
+
+@pytest.mark.parametrize(("signal", "left"), [("nodefs.available", 50), ("memory.available", 0)])
+def test_growth_ends_where_some_is_left_to_be_taken(signal: str, left: int) -> None:
+    """Of memory too: the kernel frees some."""
+    watched, found = threshold(signal, "100"), Signal(signal)
+    state = State(crossings={found: Crossing(at=0)})
+    for now, used in ((0, 100), (10, 600), (40, 600), (70, 600), (100, 600)):
+        seen = _on_disk(left if used == 600 else 500, a=str(used), b="50")
+        if found is Signal.MEMORY_AVAILABLE:
+            used_memory = {"a": usage(A, memory=str(used)), "b": usage(B, memory="50")}
+            seen = Observation(node=node(memory=f"{left} of 1000"), pods=(A, B), pod_stats=used_memory)
+        state = follow(state, seen, watched, now * SECOND)
+    assert growth_of_pods(state.holdings[found]) == 0

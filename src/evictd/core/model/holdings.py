@@ -6,7 +6,7 @@ unit. Times are `now` values in nanoseconds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,6 +28,10 @@ class MeasuredLevel(NamedTuple):
     """The lowest of the half before it."""
     since: int
     """`now` at which the earlier half began."""
+
+    def without_time(self, time: int) -> "MeasuredLevel":
+        """Return the level as if this time had not passed: its two halves begin later."""
+        return self._replace(begun=self.begun + time, since=self.since + time)
 
     @property
     def grown(self) -> int:
@@ -76,6 +80,18 @@ class SupplyHoldings:
     """The amount that belongs to no measured pod: host, kernel, images, deleted files. May be negative. `None`: never read."""
     grown_critical: int = 0
     """Growth within about the last minute of the pods that are never evicted: static and critical ones."""
+
+    def without_time(self, time: int) -> "SupplyHoldings":
+        """Return the holdings as if this time had not passed: the two halves of about the last minute begin later."""
+        unmeasured, elsewhere = self.unmeasured, self.elsewhere
+        return replace(
+            self,
+            begun=self.begun + time,
+            since=self.since + time,
+            arrived={uid: at + time for uid, at in self.arrived.items()},
+            unmeasured=None if unmeasured is None else unmeasured.without_time(time),
+            elsewhere=None if elsewhere is None else elsewhere.without_time(time),
+        )
 
     def level(self, uid: str) -> MeasuredLevel | None:
         """Return what one pod holds; `None` if it was not measured within the last minute."""

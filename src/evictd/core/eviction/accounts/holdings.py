@@ -7,7 +7,8 @@ An eviction helps if the pod holds what is missing, and goes on helping if what 
 * Growth is the rise above the lowest amount of the last minute, for each pod and for what no pod holds. Of that minute only the
   lowest of two halves is kept, not a history: a restart, a journal record and a state file carry a few numbers. A pod that takes
   and releases the same memory again and again does not grow, and a collection of images does not hide the writer that goes on
-  behind it. A pod's first measurement is an arrival, not growth.
+  behind it. A pod's first measurement is an arrival, not growth. What is used up cannot grow: the time in which nothing is left
+  is left out, so that what took all of it does not seem to have ended.
 
 What the pods hold that were not measured within the last minute is the pods' cgroup less the measured ones, where that cgroup was
 read (memory). One such pod alone is thereby measured. A pod of which nothing runs yet is none of them: what a removed pod leaves
@@ -25,7 +26,7 @@ from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.state import State, Victim
 from evictd.core.model.threshold import Threshold, limit_of
 from evictd.core.units.duration import MINUTE, SECOND
@@ -41,6 +42,12 @@ a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
 NEAR_TIME = 10 * MINUTE
 """A disk is also near a threshold that it will cross within this time at the measured rate: it is followed, and pods are walked.
 Else a pod that fills a small disk in seconds would count as one that has just come when it is over the threshold."""
+_FREED_BY_KERNEL = frozenset({Resource.MEMORY, Resource.SWAP})
+"""It kills a process where nothing is left."""
+_USED_UP_PART = 1000
+"""A supply of which a thousandth is left is used up: a writer is refused larger blocks before the last one is taken."""
+USED_UP_TIME = 10 * MINUTE
+"""How long after its crossing the growth of a supply that is used up counts as going on. A writer may have ended by then."""
 ELSEWHERE = 2
 """Growth elsewhere that is twice the pods' is the cause; less may be their page cache (with 1 or 4 no incident ends
 differently)."""
@@ -108,7 +115,7 @@ def _read(
     cgroup (the pods that were not measured), and less what victims that have ended still owe. Around the end of a victim these
     are read at slightly different times; `_gone_with_cgroup` and `_given_back` keep that from showing as growth.
     """
-    before = state.holdings.get(supply, NOTHING_REMEMBERED)
+    before = _as_while_growing(state.holdings.get(supply, NOTHING_REMEMBERED), supply, seen, state, now)
     used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
     measured = sum(used.values())
     if alone := _read_as_rest(state, observation, used, parts, last_measured):
@@ -140,6 +147,26 @@ def _read(
         grown_critical=sum([used[uid] - min(lowest[uid], lowest_before[uid]) for uid in critical]),
         **halves,
     )
+
+
+def _as_while_growing(
+    before: SupplyHoldings, supply: Signal, seen: SignalObservation, state: State, now: int
+) -> SupplyHoldings:
+    """Return the holdings with the time left out in which nothing of a supply was left to be taken.
+
+    What is used up does not grow any more, and what took it all would seem to have ended. Within `USED_UP_TIME` after the supply
+    became short or a pod was last evicted for it, the growth of the minute before stands. Of memory the kernel frees some.
+    """
+    if SIGNALS[supply].resource in _FREED_BY_KERNEL:
+        return before
+    crossing = state.crossings.get(supply)
+    is_used_up = seen.available.nano * _USED_UP_PART <= seen.capacity.nano
+    if not is_used_up or crossing is None:
+        return before
+    last_change = max([crossing.at, *(each.chosen_at for each in state.effects.get(supply, ()))])
+    if now - last_change >= USED_UP_TIME:
+        return before
+    return before.without_time(now - before.at)
 
 
 def _measured_pods(
