@@ -47,6 +47,7 @@ from tests.laws.test_model_check import walk
 from tests.world import test_hidden_release as of_hidden_release
 from tests.world import test_leak_of_priority as of_priority
 from tests.world import test_returning_pod as of_returning
+from tests.world import test_unread_hog as of_unread
 
 TESTS = Path(__file__).parents[1]
 Faulty = Callable[[Any], Any]
@@ -546,6 +547,14 @@ FAULTS = [
         name="_as_while_growing",
         faulty=lambda right: lambda before, *_: before,
         law=of_holdings.test_growth_stands_while_nothing_is_left_to_be_taken,
+    ),
+    Fault(
+        point=47,
+        what="the only pod that is not measured keeps for a minute what the rest of the pods' cgroup was",
+        place=holdings,
+        name="_read_as_rest",
+        faulty=always(value=""),
+        law=of_unread.test_the_only_pod_that_is_not_measured_goes_for_what_it_takes_within_its_request,
     ),
 ]
 NEVER_THERE = [
