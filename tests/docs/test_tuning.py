@@ -220,3 +220,23 @@ def test_the_page_says_that_the_check_knows_no_pod() -> None:
     """A critical DaemonSet without requests uses memory that is neither reserved nor requested, and never goes."""
     section = " ".join(PAGE.partition("\n## Reserve memory")[2].partition("\n## ")[0].split())
     assert "nor what any pod uses above its requests, as those of DaemonSets" in section
+
+
+@pytest.mark.parametrize("pod", [{"priority": 2_000_000_000}, {"static": True}])
+@pytest.mark.parametrize(("held", "gone"), [("900Mi", True), ("20Mi", False)])
+def test_the_page_says_when_other_pods_go_in_the_place_of_one_that_is_never_evicted(
+    pod: dict[str, Any], held: str, gone: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said that none goes. They go where together they hold what is missing and what the cause takes meanwhile."""
+    grow = [{"hold": {"of": "memory", "amount": "1Gi"}}, {"grow": {"of": "memory", "rate": "20Mi/s", "start": "60s"}}]
+    web = {"requests": {"memory": "1Gi"}, "behaviours": [{"hold": {"of": "memory", "amount": held}}]}
+    pods = [pod | {"name": "leak", "behaviours": grow}, {"name": "web"} | web]
+    config = {"evictionHard": {"memory.available": "500Mi"}}
+    world = {"kind": "World", "name": "cause", "config": config, "duration": "8m", "node": {"memory": "8Gi"}}
+    (path := tmp_path / "world.yaml").write_text(yaml.safe_dump(world | {"pods": pods}))
+    main(["simulate", str(path)])
+    found = capsys.readouterr().out
+    assert ("evict default/web" in found) == gone
+    assert "ProtectedCulprit" in found
+    row = PAGE.partition("\n| `priorityClassName: system-node-critical`")[2].partition("\n")[0]
+    assert "if it is the cause, the others go where [they are enough](laws.md#blame); else none" in row
