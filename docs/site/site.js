@@ -1,5 +1,5 @@
 /* Where the theme fails a rule of axe-core: a dialog without a name, tables that a keyboard cannot scroll,
-   the empty corner of a table as a heading. */
+   the empty corner of a table as a heading, the button of each block of code as a landmark without a name. */
 "use strict";
 
 function mend() {
@@ -9,6 +9,9 @@ function mend() {
   });
   document.querySelectorAll("th:empty").forEach((corner) => {
     corner.replaceWith(document.createElement("td"));
+  });
+  document.querySelectorAll(".md-code__nav").forEach((buttons) => {
+    buttons.setAttribute("role", "none");
   });
 }
 

@@ -26,6 +26,7 @@ from tests.cluster.side_by_side import kubelet_with, of_kubelet
 from tests.cluster.test_daemon_set import HOG_MIB, clean_up, conditions, hog, hook_of, taints
 from tests.deploy.manifests import CHART, DEPLOY, documents
 from tests.deploy.test_chart import merged
+from tests.docs.pages import joined
 from tests.kube.waiting import eventually
 from tools import trixie
 
@@ -34,7 +35,7 @@ helm_python = pytest.importorskip("helm_python", reason="has no wheel for this m
 pytestmark = [pytest.mark.cluster, pytest.mark.root]
 
 ROOT = DEPLOY.parent
-PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+PAGE = joined("rollout.md")
 DROP_IN = DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml"
 SOON = {"evictionPressureTransitionPeriod": "5s"}
 OF_A_NODE: Json = {

@@ -14,6 +14,7 @@ from evictd.core.eviction.refusals.keep_away import LONGEST_PERIOD
 from evictd.core.units.duration import MINUTE
 from evictd.errors import SourceKind
 from tests.deploy.manifests import CHART, DEPLOY, documents
+from tests.docs.pages import joined
 from tests.prometheus import program
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,7 +27,7 @@ def book(name: str) -> str:
 def test_no_upgrade_of_the_release_resets_the_node_selector() -> None:
     """Helm resets what a command with `--set` does not name: a run book said `helm upgrade`, after which every node evicted."""
     for path in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
-        text = path.read_text(encoding="utf-8")
+        text = joined(path)
         present = "helm get values evictd --namespace evictd --output yaml > present.yaml" in text
         kept = ("--reuse-values", "--values my-values.yaml", *(["--values present.yaml"] if present else []))
         for line in re.findall(r"^ +helm upgrade .*$", text, re.MULTILINE):

@@ -9,6 +9,7 @@ import pytest
 
 from evictd.cli import main
 from evictd.config.flags import explicit_booleans
+from tests.docs.pages import joined
 from tools.manual import full_parser
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +20,7 @@ OFFLINE = {"simulate", "explain"}
 def commands() -> Iterator[tuple[str, str]]:
     """Each indented or commented line that begins with `evictd`, with its page; a pipe and a remark end it."""
     for page in PAGES:
-        for line in re.findall(
-            r"^(?:    |#   )(?:sudo )?(?:\.venv/bin/)?(evictd .*)$", page.read_text(encoding="utf-8"), re.MULTILINE
-        ):
+        for line in re.findall(r"^(?:    |#   )(?:sudo )?(?:\.venv/bin/)?(evictd .*)$", joined(page), re.MULTILINE):
             if not line.startswith("evictd:"):
                 yield page.name, re.split(r"\s+#|\s\|", line)[0]
 

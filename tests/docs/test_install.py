@@ -7,11 +7,11 @@ from textwrap import dedent
 
 import yaml
 
+from tests.docs.pages import joined
+
 ROOT = Path(__file__).parents[2]
 LIST = "install.md#beside-a-kubelet"
-SECTION = (
-    (ROOT / "docs/install.md").read_text(encoding="utf-8").partition("\n## Beside a kubelet\n")[2].partition("\n## ")[0]
-)
+SECTION = joined("install.md").partition("\n## Beside a kubelet\n")[2].partition("\n## ")[0]
 NOT_IN_THE_ROLLOUT = {
     "kubectl --namespace evictd get pods --output wide",
     "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data",
@@ -39,7 +39,7 @@ def commands() -> list[str]:
 
 def test_the_page_has_the_commands_of_the_rollout_in_their_order() -> None:
     """The list had links alone. The rollout's commands are played on a real control plane."""
-    rollout = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+    rollout = joined("rollout.md")
     played = set(re.findall(r"^ {4,8}((?:kubectl|helm|sed|evictd) .*?)(?: +#.*)?$", rollout, re.MULTILINE))
     assert {each for each in commands() if each not in played} == NOT_IN_THE_ROLLOUT
     order = [
@@ -55,7 +55,7 @@ def test_the_page_has_the_commands_of_the_rollout_in_their_order() -> None:
 def test_the_values_are_those_of_the_rollout_and_the_file_alone_ends_the_dry_run(tmp_path: Path) -> None:
     (block,) = re.findall(r"^ {8}evictd: \{.*\n(?: {8}.*\n)*", SECTION, re.MULTILINE)
     (path := tmp_path / "my-values.yaml").write_text(dedent(block))
-    rollout = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+    rollout = joined("rollout.md")
     begin, thresholds = (
         yaml.safe_load(dedent(re.findall(rf"^    {name}:.*\n(?:    .*\n)*", rollout, re.MULTILINE)[0]))
         for name in ("evictd", "kubelet")

@@ -14,9 +14,10 @@ from evictd.cli import main
 from evictd.config.kernel_share import kernel_share
 from evictd.config.lint_model import Lint
 from tests.deploy.manifests import CHART, DEPLOY, documents
+from tests.docs.pages import joined
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/rollout.md").read_text(encoding="utf-8")
+PAGE = joined("rollout.md")
 VALUES = re.findall(r"^    evictd: \{.*\n(?:    .*\n)*", PAGE, re.MULTILINE)
 """The block that begins `my-values.yaml`."""
 
@@ -35,7 +36,8 @@ def test_small_nodes_keep_the_thresholds_of_tuning_when_evictd_acts_instead_of_t
 ) -> None:
     """Only larger nodes had thresholds in `my-values.yaml`: step 5 left a small one 100Mi, and no soft threshold."""
     (block,) = re.findall(r"^    kubelet:\n(?:    .*\n)*", PAGE, re.MULTILINE)
-    small, changed = re.subn(r"(memory\.available: )\w+(.*?# below 4 GiB (\w+))", r"\g<1>\g<3>\g<2>", dedent(block))
+    for_small = r"(# below 4 GiB (\w+)\n(?: *#.*\n)* *memory\.available: )\w+"
+    small, changed = re.subn(for_small, r"\g<1>\g<2>", dedent(block))
     assert changed == 2
     values = [documents(CHART / f"values{name}.yaml")[0]["kubelet"] for name in ("", "-instead-of-kubelet")]
     kubelet = merged(merged(*values), yaml.safe_load(small)["kubelet"])
@@ -90,7 +92,7 @@ def test_a_node_that_is_taken_out_under_pressure_is_cleaned() -> None:
     """The page removed the label alone: the pod's stop leaves condition and taint to a next start, which does not come."""
     (step,) = re.findall(r"^## 4\. .*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)
     back = step.partition("**Back.**")[2]
-    found = re.findall(r"^    (.*?) *(?:#.*)?$", back, re.MULTILINE)
+    found = re.findall(r"^    ([^#\n]+)$", back, re.MULTILINE)
     assert found == ["kubectl label node NODE pool-", "evictd cleanup --expired --all"]
 
 

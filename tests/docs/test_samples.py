@@ -26,6 +26,7 @@ from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.daemon.telemetry.telemetry import Telemetry
 from evictd.errors import InputError
 from tests.deploy.manifests import documents
+from tests.docs.pages import joined
 from tools.debian import stage
 from tools.reference import conditions
 
@@ -34,8 +35,8 @@ CHART = ROOT / "deploy/chart/evictd"
 
 
 def text_of(name: str) -> str:
-    """Return the text of a page."""
-    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+    """Return the text of a page, each command on one line."""
+    return joined(name)
 
 
 def sample(name: str, begin: str) -> str:
@@ -123,7 +124,7 @@ def test_the_kubelets_configz_is_compared_as_the_rollout_says(
 
 def test_every_installation_begins_with_a_dry_run_in_a_namespace_that_admits_the_pod() -> None:
     """The first command of charts.md evicted on every node at once, and no overlay of `deploy` names the image's registry."""
-    pages = {page.name: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
+    pages = {page.name: text_of(page.name) for page in (ROOT / "docs").glob("*.md")}
     found = {name: re.findall(r"^ +helm install .*$", text, re.MULTILINE) for name, text in pages.items()}
     assert {name for name, lines in found.items() if lines} == {
         "install.md",

@@ -72,3 +72,10 @@ def test_the_pages_for_users_stay_short() -> None:
     assert len(paths) > 20
     lines = (line for path in paths for line in path.read_text(encoding="utf-8").splitlines())
     assert sum(len(line.split()) for line in lines if not line.startswith("    ")) <= MOST_WORDS
+
+
+def test_each_step_of_a_list_is_an_item_of_it(site: Path) -> None:
+    """A paragraph that was indented by three columns ended a list of the rollout: step 2 was in it, and step 3 became 1."""
+    for page in site.rglob("*.html"):
+        paragraphs = re.findall(r"<p>.*?</p>", page.read_text(encoding="utf-8"), re.DOTALL)
+        assert [text for text in paragraphs if re.search(r"\n *(?:\d+\.|[*-]) ", text)] == [], page.name

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.docs.test_pages import SHOWN
 from tests.docs.test_site import site as site  # noqa: PLC0414 - a fixture
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -121,3 +122,19 @@ def test_it_keeps_the_rules_of_axe_and_is_not_wider_than_the_screen(browser: Any
         assert answer.violations_count == 0, f"{width} px, {scheme}: {answer.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.close()
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_desktop_shows_each_line_of_code_to_its_end_and_copies_the_block(
+    browser: Any, address: str, name: str
+) -> None:
+    """In most blocks the ends were out of sight, with the amounts for small nodes."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(address + name.replace(".md", ".html"))
+    page.locator(".md-code__button").first.wait_for(state="attached")
+    blocks = page.locator("pre > code")
+    assert page.locator(".md-code__button").count() == blocks.count()
+    wider = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.innerText)"
+    assert blocks.evaluate_all(wider) == []
+    page.close()

@@ -17,9 +17,10 @@ from evictd.config.kernel_share import kernel_share
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
 from evictd.core.units.quantity import parse_quantity
+from tests.docs.pages import joined
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")
+PAGE = joined("tuning.md")
 
 SIZES = [("4", "50"), ("8", "100"), ("16", "200"), ("32", "500"), ("64", "1000")]
 """Memory in GiB and disk in GB of many nodes."""
