@@ -136,14 +136,31 @@ def test_the_schema_knows_every_value() -> None:
         ("metrics.port", 0),
         ("hostPid", False),
         ("replicas", 3),
-        ("evictionAPI", False),
-        ("deletePods", False),
     ],
 )
 def test_mistakes_are_refused(path: str, value: object) -> None:
-    """Misspelt, missing, out of range; and no Eviction API, or no deletion, while the configuration would use it."""
+    """Misspelt, missing, out of range."""
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(changed(path, value), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("value", "termination", "needed"),
+    [
+        ("evictionAPI", None, "Delete or Status"),
+        ("evictionAPI", "EvictionAPI", "Delete or Status"),
+        ("deletePods", None, "Status"),
+        ("deletePods", "Delete", "Status"),
+    ],
+)
+def test_a_right_that_the_configuration_would_use_stays_and_the_message_names_the_field(
+    value: str, termination: str | None, needed: str
+) -> None:
+    """It began with "'allOf' failed" of the schema, and did not say what to set."""
+    cluster = {} if termination is None else {"podTermination": termination}
+    message = f"{value}: false needs evictd.cluster.podTermination: {needed}"
+    with pytest.raises(helm_python.errors.HelmError, match=message):
+        rendered(merged(VALUES, {value: False, "evictd": {"cluster": cluster}}))
 
 
 def test_with_the_default_values_it_is_the_base(tmp_path: Path) -> None:

@@ -111,3 +111,14 @@ ingress:
 {{- else }} []
 {{- end }}
 {{- end }}
+
+{{/* Of the schema Helm would say only that 'allOf' failed. */}}
+{{- define "evictd.checkRights" -}}
+{{- $by := default "Auto" .Values.evictd.cluster.podTermination }}
+{{- if and (not .Values.deletePods) (ne $by "Status") }}
+{{- fail (printf "deletePods: false needs evictd.cluster.podTermination: Status; it is %s" $by) }}
+{{- end }}
+{{- if and (not .Values.evictionAPI) (not (has $by (list "Delete" "Status"))) }}
+{{- fail (printf "evictionAPI: false needs evictd.cluster.podTermination: Delete or Status; it is %s" $by) }}
+{{- end }}
+{{- end }}
