@@ -12,11 +12,11 @@ _EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md"}
 _WORDS = {
     "benchmarks.md": ("performance", "overhead", "how much it takes"),
     "charts.md": ("helm",),
-    "cluster.md": ("API server", "outage"),
+    "cluster.md": ("API server", "outage", "kube-apiserver down"),
     "concepts.md": ("belongs",),
     "getting-started.md": ("uninstall", "dry run", "dry-run"),
-    "install.md": ("install",),
-    "metrics.md": ("Grafana",),
+    "install.md": ("install", "go live", "switch on", "undo", "rollback"),
+    "metrics.md": ("Grafana", "operator", "scrape config"),
     "operations.md": ("retention", "log format", "JSON"),
     "platforms.md": ("k3s", "RKE2", "CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations"),
     "reliability.md": ("daemon dies", "crash"),
@@ -25,8 +25,8 @@ _WORDS = {
     "runtime.md": ("runtime down", "containerd down"),
     "scenarios.md": ("rehearse",),
     "security.md": ("permissions", "RBAC", "ClusterRole", "ports", "firewall"),
-    "troubleshooting.md": ("FAQ", "PDB", "exit code 137", "innocent eviction"),
-    "tuning.md": ("protect", "stop", "exclude", "ignore"),
+    "troubleshooting.md": ("FAQ", "PDB", "exit code 137", "innocent", "late"),
+    "tuning.md": ("protect", "protected", "stop", "exclude", "ignore", "never evict", "64 GiB"),
 }
 
 
