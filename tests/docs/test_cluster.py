@@ -33,7 +33,7 @@ def test_the_value_that_removes_a_rule_leaves_the_configuration_and_the_page_say
             chart.render(values | {"evictionAPI": each}, name="evictd", namespace="evictd") for each in (True, False)
         )
         del values["evictd"]["cluster"]["podTermination"]
-        with pytest.raises(helm.errors.HelmError, match="needs evictd.cluster.podTermination: "):
+        with pytest.raises(helm.errors.HelmError, match=r"needs evictd\.cluster\.podTermination: "):
             chart.render(values | {"evictionAPI": False}, name="evictd", namespace="evictd")
     assert [path for path in before if before[path] != after[path]] == ["evictd/templates/rbac.yaml"]
     rights = text_of("cluster.md").partition("## Rights")[2].partition("## ")[0]
@@ -81,7 +81,7 @@ def test_the_chart_withholds_the_right_to_delete_pods_as_the_patches_do() -> Non
     (values,) = documents(CHART / "values.yaml")
     without = values | {"deletePods": False, "evictionAPI": False}
     with helm.Chart.load(str(CHART)) as chart:
-        with pytest.raises(helm.errors.HelmError, match="needs evictd.cluster.podTermination: "):
+        with pytest.raises(helm.errors.HelmError, match=r"needs evictd\.cluster\.podTermination: "):
             chart.render(without, name="evictd", namespace="evictd")
         values["evictd"]["cluster"]["podTermination"] = "Status"
         before, after = (chart.render(each, name="evictd", namespace="evictd") for each in (values, without))

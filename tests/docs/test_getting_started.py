@@ -11,9 +11,10 @@ import yaml
 from evictd.cli import main
 from evictd.config.file import load
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
+from tests.docs.pages import joined
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/getting-started.md").read_text(encoding="utf-8")
+PAGE = joined("getting-started.md")
 
 
 def test_the_unit_is_removed_after_what_it_left_in_the_cluster() -> None:
@@ -49,7 +50,8 @@ def test_the_trial_beside_a_kubelet_has_thresholds_that_the_kubelet_does_not_mee
 
 def test_the_symbols_of_the_status_are_explained() -> None:
     """No page said what they mean."""
-    (line,) = re.findall(r"^    evictd status .*\n    # (.*)$", PAGE, re.MULTILINE)
+    (lines,) = re.findall(r"^    evictd status .*\n((?:    # .*\n)+)", PAGE, re.MULTILINE)
+    line = " ".join(lines.replace("#", " ").split())
     source = (ROOT / "src/evictd/render/status/view.py").read_text(encoding="utf-8")
     symbols = {each for each in source if not each.isascii() and not each.isalpha()} - {"░"}  # the rest of the bar
     assert {part.split()[0] for part in re.split("[,;] ", line)} == symbols | {"!"}

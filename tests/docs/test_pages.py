@@ -4,7 +4,7 @@ import pytest
 
 from tests.docs.pages import DOCS, cut_lines, joined
 
-SHOWN = ("install.md", "rollout.md", "tuning.md")
+SHOWN = ("getting-started.md", "install.md", "rollout.md", "tuning.md")
 
 
 @pytest.mark.parametrize("name", SHOWN)

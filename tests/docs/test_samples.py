@@ -214,10 +214,9 @@ def test_kustomize_gives_nodes_of_each_size_the_thresholds_of_tuning(overlay: st
     (line,) = re.findall(r"^    (configMapGenerator: .*)$", text_of("charts.md"), re.MULTILINE)
     assert yaml.safe_load(line) == {"configMapGenerator": own}
     text = (folder / "config.yaml").read_text(encoding="utf-8")
-    (edits,) = re.findall(
-        r"^    (sed .*) deploy/overlays/dry-run/config.yaml > (.*)$", text_of("charts.md"), re.MULTILINE
-    )
-    for old, new in re.findall(r"\bs/([^/]+)/([^/]+)/", edits[size == "small"]):
+    command = r"^    # (.*)\n    (sed .*) deploy/overlays/dry-run/config.yaml > .*$"
+    ((for_small, for_large),) = re.findall(command, text_of("charts.md"), re.MULTILINE)
+    for old, new in re.findall(r"\bs/([^/]+)/([^/]+)/", for_small if size == "small" else for_large):
         assert old in text
         text = text.replace(old, new, 1)
     kubelet = next(iter(yaml.safe_load_all(text)))
@@ -228,8 +227,9 @@ def test_kustomize_gives_nodes_of_each_size_the_thresholds_of_tuning(overlay: st
 @pytest.mark.parametrize("name", ["charts.md", "cluster.md", "getting-started.md"])
 def test_each_command_for_large_nodes_has_the_edit_for_small_ones(name: str) -> None:
     """Two of the three pages had small nodes keep 200Mi."""
-    (line,) = re.findall(r"""^    .*sed .*s/"150Mi"/"500Mi"/; s/"200Mi"/"1Gi"/.*$""", text_of(name), re.MULTILINE)
-    assert """below 4 GiB only 's/"200Mi"/"350Mi"/', below 1 GiB none""" in line.partition(" # ")[2]
+    command = r"""^    # (.*)\n    .*sed .*s/"150Mi"/"500Mi"/; s/"200Mi"/"1Gi"/.*$"""
+    (before,) = re.findall(command, text_of(name), re.MULTILINE)
+    assert """below 4 GiB only 's/"200Mi"/"350Mi"/', below 1 GiB none""" in before
 
 
 def test_the_scrape_configuration_of_a_unit_has_the_labels_of_the_rules() -> None:
@@ -256,8 +256,8 @@ def test_the_run_book_names_a_level_at_which_the_daemon_logs() -> None:
 
 def test_what_the_pages_take_from_the_package_is_in_it(tmp_path: Path) -> None:
     """After `apt install` a node has no clone, and the command that installs the configuration named a file of one."""
-    command = r"sudo install -m 644 config/(\S+) /etc/evictd/config.yaml +# .* (/usr/share/\S+)"
-    ((name, folder),) = re.findall(command, text_of("cluster.md"))
+    command = r"# the package has it in (/usr/share/\S+)\n +sudo install -m 644 config/(\S+) /etc/evictd/config.yaml"
+    ((folder, name),) = re.findall(command, text_of("cluster.md"))
     stage(tmp_path, install=lambda _: None)
     assert (tmp_path / folder.lstrip("/") / name).is_file()
 
