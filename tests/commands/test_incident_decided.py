@@ -23,16 +23,19 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import MeasuredLevel
 from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
+from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import evictions_of
+from evictd.render.history.history import EventKind
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.verdict import Need
+from evictd.render.incident.remedy.request_remedy import request_avoidance
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play
-from evictd.world.model import Disk, NodeSpec, Owner
+from evictd.world.model import ApiServer, Disk, DisruptionBudget, NodeSpec, Owner
 from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
 from tests.playbook import config, empty_dir, usage
 from tests.render.recorded_incident import OLD, journal_lines, recorded
@@ -87,6 +90,27 @@ def test_a_request_is_one_of_all_pods_that_came_one_after_another(tmp_path: Path
     played = play(of, config(hard={"memory.available": "500Mi"}))
     found = read_incident([write_world_journal(played, tmp_path, end=NOW)], "last")
     assert (found.of_owner, found.with_request) == (count, "default/db")
+
+
+def test_a_request_counts_from_the_first_eviction_that_a_budget_refused(tmp_path: Path) -> None:
+    """By the last of seven requests it was said to go all the same; at the first it held less than that, and web-0 goes."""
+    grows = Grow(of=Usage.MEMORY, rate=3 << 20, bound=2450 << 20)
+    leak = replace(holder("cache", 0, memory="1Gi"), behaviours=(grows,))
+    rest = [holder(f"web-{i}", 830 << 20, memory="850Mi") for i in range(6)]
+    budget = DisruptionBudget(pods=frozenset({"default/cache"}), allowed=0)
+    of = world(leak, *rest, node=NodeSpec(memory=8 * GI, unusable_memory=64 << 20), duration=20 * MINUTE)
+    of = replace(of, api_server=ApiServer(budgets=(budget,)))
+    soft = config(soft={"memory.available": ("1Gi", "1m")}, hard={"memory.available": "300Mi"})
+    found = read_incident([write_world_journal(play(of, soft), tmp_path, end=NOW)], "last")
+    assert (found.event.pod, found.with_request) == ("default/cache", "default/web-0")
+    first = next(each for each in found.before if each.kind is EventKind.REQUESTED)
+    assert found.first_asked == first
+    assert found.victim is not None
+    (said,) = request_avoidance(found, found.victim, Resource.MEMORY).not_by
+    assert said == (
+        "a request of 2.4Gi of memory (it had 1Gi): default/web-0 would have gone in its place at "
+        f"{clock_text(first.at)}, when evictd asked to evict this pod and it held 2.31Gi"
+    )
 
 
 def test_no_verdict_is_given_on_growth_since_the_pods_were_read(tmp_path: Path) -> None:

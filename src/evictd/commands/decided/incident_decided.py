@@ -33,7 +33,7 @@ from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
 from evictd.errors import EvictdError, NoEvictionError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
-from evictd.render.history.history import HistoryEvent, history
+from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
 from evictd.render.incident.incident_list import no_eviction_text
 from evictd.render.incident.record.collect import incident_of
@@ -88,7 +88,7 @@ def read_incident(
     entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
     if entry is None:
         return replace(found, not_judged=NotJudged.NOT_KEPT) if STANDARD_INPUT in paths else found
-    found = _decided_again(found, entry, oldest[found.event.at])
+    found = _judged_from_first(_decided_again(found, entry, oldest[found.event.at]), evicting)
     end = last_entry(last)
     return replace(found, steady=steady_growers(end, found), quiet=is_quiet(end, found), grows_on=growth_on(end, found))
 
@@ -128,6 +128,19 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
         swap=entry.observation.node is not None and entry.observation.node.swap is not None,
         most_in=most_of_disk(stats) if on_disk else "",
     )
+
+
+def _judged_from_first(found: Incident, lines: Iterable[tuple[str, bytes]]) -> Incident:
+    """Judge a request by the first eviction that was refused, where another pod goes then: it had grown less by then."""
+    mine = (each for each in found.before if each.kind is EventKind.REQUESTED and each.uid == found.event.uid)
+    asked = next(mine, None)
+    if asked is None or found.with_request is None:
+        return found
+    first = _entry(lines, replace(found, event=asked))
+    instead = None if first is None else with_request(first, found)
+    if instead in {None, found.event.pod}:
+        return found
+    return replace(found, with_request=instead, with_owner_request=None, past_request=False, first_asked=asked)
 
 
 def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry | None:

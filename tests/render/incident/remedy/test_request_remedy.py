@@ -7,6 +7,7 @@ import pytest
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import MINUTE
 from evictd.render.history.cause.recorded import IncidentRow
+from evictd.render.history.history import EventKind
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
@@ -200,6 +201,27 @@ def test_a_pod_that_lasts_holds_what_grows_in_a_minute_too() -> None:
     assert first_that_lasts(replace(found, verdict=verdict)) == first
     assert first_that_lasts(replace(still, siblings=frozenset(row.pod for row in small))) is None
     assert first_that_lasts(replace(still, available=None)) is None
+
+
+def test_a_request_at_the_first_eviction_that_was_refused_names_its_time() -> None:
+    """With what the pod held at the last of them another pod was left out that would have gone at the first."""
+    found = incident()
+    victim = found.victim
+    assert victim is not None
+    asked = replace(found.event, kind=EventKind.REQUESTED, at="2026-01-01T10:02:00Z", evidence={})
+    found = replace(found, first_asked=asked, with_request="default/web", verdict=None)
+    when = "at 10:02:00, when evictd asked to evict this pod"
+    (said,) = request_avoidance(found, victim, Resource.MEMORY).not_by
+    assert said.endswith(f": default/web would have gone in its place {when}")
+    (none,) = request_avoidance(replace(found, with_request=""), victim, Resource.MEMORY).not_by
+    assert none.endswith(f": evictd would have ended no pod {when}; what would have come then is not known")
+    web = Grower(pod="default/web", rate=9)
+    grew = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(web,), played=0)
+    (by,) = request_avoidance(replace(found, verdict=grew), victim, Resource.MEMORY).by
+    assert by.endswith(f"{when}; it is the one that grew")
+    own = replace(grew, growers=(web, Grower(pod="default/hog-old", rate=9)))
+    (again,) = request_avoidance(replace(found, verdict=own), victim, Resource.MEMORY).not_by
+    assert again.endswith(f"{when}; had this pod grown on, the node would have been short again")
 
 
 _NO_POD = "evictd would have ended no pod at that moment"

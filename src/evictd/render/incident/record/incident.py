@@ -97,6 +97,8 @@ class Incident:
     """The pod that would have gone then had this one requested what it used, `namespace/name`; empty for none, `None` unknown."""
     with_owner_request: str | None = None
     """The same had all pods of its owner requested what they used, where `with_request` is one of these."""
+    first_asked: HistoryEvent | None = None
+    """The first request to evict it, which was refused; set where `with_request` is the pod that would have gone at that one."""
     past_request: bool = False
     """Where no pod would have gone: whether this one would have, a second later, by its own growth past that request."""
     asked: int = 0

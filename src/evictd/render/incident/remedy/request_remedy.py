@@ -6,7 +6,9 @@ from evictd.core.eviction.laws.shortage import EVICTION_TIME
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
-from evictd.render.history.cause.recorded import IncidentRow
+from evictd.render.attribution import clock_text
+from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
+from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.cause.growers import grower_rate
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance
@@ -42,6 +44,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance()
     had = amount_text(victim.request, resource) if victim.request else "none"
     request = f"a request of {enough_text(victim.usage, resource)} of {resource.value} (it had {had})"
+    if found.first_asked is not None:
+        return _of_first_request(found, found.first_asked, request, resource)
     if found.with_request == victim.pod:
         whole, too_much = requested_with(found, lambda row: row.chosen)
         same = f"{request}: it would have gone all the same, because {why_the_same(found, victim, resource)}"
@@ -65,6 +69,22 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if grew_instead(found):
         return Avoidance(by=(f"{went}; it is the one that grew",))
     again = "; had this pod grown on, the node would have been short again" if found.pod_grew and not higher else ""
+    return Avoidance(not_by=(f"{went}{again}",))
+
+
+def _of_first_request(found: Incident, asked: HistoryEvent, request: str, resource: Resource) -> Avoidance:
+    """Say which pod would have gone when the eviction was first asked for and refused: the pod held less then."""
+    held = recorded_amount(asked.because.get("usage"))
+    holding = "" if held is None else f" and it held {amount_text(held, resource)}"
+    when = f"at {clock_text(asked.at)}, when evictd asked to evict this pod{holding}"
+    if not found.with_request:
+        return Avoidance(
+            not_by=(f"{request}: evictd would have ended no pod {when}; what would have come then is not known",)
+        )
+    went = f"{request}: {found.with_request} would have gone in its place {when}"
+    if grew_instead(found):
+        return Avoidance(by=(f"{went}; it is the one that grew",))
+    again = "; had this pod grown on, the node would have been short again" if found.pod_grew else ""
     return Avoidance(not_by=(f"{went}{again}",))
 
 
