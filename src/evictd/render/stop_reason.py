@@ -69,6 +69,11 @@ def no_action_text(finding: NoAction) -> str:
     return str(stop_reason(finding))
 
 
+def plain_reason_text(why: NoActionReason) -> str:
+    """Write a reason that has no amounts, without the signal."""
+    return str(_PLAIN[why])
+
+
 def stop_reason(finding: NoAction) -> StopReason:
     """Return why nothing (more) was decided, in parts."""
     why, threshold = finding.why, finding.threshold

@@ -1,6 +1,11 @@
 """Checks what repeats in a list of events: refusals, reclaims that found nothing, and the events of one owner's pods."""
 
-from evictd.render.history.folded_events import folded_events, without_empty_reclaims, without_repeated_refusals
+from evictd.render.history.folded_events import (
+    folded_events,
+    without_empty_reclaims,
+    without_repeated_reasons,
+    without_repeated_refusals,
+)
 from evictd.render.history.history import EventKind, HistoryEvent
 
 
@@ -83,3 +88,10 @@ def test_a_request_without_an_answer_and_what_comes_of_it_stay() -> None:
     assert told(*a, *a, *a, ("a", ASK)) == ["Requested a", "Refused a, and 2 times more until 00:00:05", "Requested a"]
     assert told(*a, *a, ("a", GONE), *a, *a).count("Requested a") == 4, "two and two, with its eviction between"
     assert told() == []
+
+
+def test_a_reason_for_no_eviction_is_listed_once_until_a_pod_goes() -> None:
+    reasons = [HistoryEvent(at=f"2026-07-27T10:0{n}:00Z", kind=EventKind.NO_ACTION, text="none") for n in range(4)]
+    assert [each.text for each in without_repeated_reasons(reasons)] == ["none; the same 3 more times until 10:03:00"]
+    found = without_repeated_reasons([*reasons[:2], EVICTED, *reasons[2:3]])
+    assert [each.text for each in found] == ["none; the same again at 10:01:00", "evict", "none"]

@@ -31,3 +31,13 @@ def test_the_remedy_is_a_line_where_there_is_one() -> None:
     (line,) = no_action_remedy_lines(event)
     assert line == f"now: {no_action_remedy(event)}"
     assert not tuple(no_action_remedy_lines(replace(event, evidence={"reason": "ReclaimSufficed"})))
+
+
+def test_pods_that_may_be_the_cause_are_to_be_measured() -> None:
+    suspects = {"ops/a": "DaemonSet/a", "ops/b": ""}
+    evidence = {"reason": "NothingHelps", "suspects": suspects}
+    event = HistoryEvent(at="", kind=EventKind.NO_ACTION, text="", signal="nodefs.available", evidence=evidence)
+    said = no_action_remedy(event)
+    assert said.startswith(
+        "measure the hostPath volumes of ops/a, ops/b with `du -xsh`: if they fill the disk, first mend "
+    )

@@ -1,4 +1,4 @@
-"""Folds what repeats in a list of events: refusals, reclaims that found nothing, and the events of one owner's pods."""
+"""Folds what repeats in events: refusals, reasons for no eviction, reclaims that found nothing, events of one owner's pods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +20,8 @@ _DELETE = "delete "
 """How the text of a reclaim begins."""
 _LEAST = 3
 """Fewest refusals of one pod that are folded."""
+_BEGINS_ANEW = frozenset({EventKind.EVICTED, EventKind.REQUESTED, EventKind.CONDITIONS, EventKind.BOOT})
+"""Events after which a reason for which no pod is evicted is listed again."""
 _ASKED = frozenset({EventKind.REQUESTED, EventKind.REFUSED})
 
 
@@ -29,7 +31,7 @@ def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[H
     Refusals of one pod, and reclaims that found nothing, are one event each.
     `lists_each` is the option or the command that lists what is left out.
     """
-    events = without_empty_reclaims(without_repeated_refusals(events))
+    events = without_empty_reclaims(without_repeated_reasons(without_repeated_refusals(events)))
     owners = {event.uid: event.owner for event in events if event.owner}
     keys = [_what_repeats(event, owners) or place for place, event in enumerate(events)]
     for each in without_rounds(keys):
@@ -125,6 +127,31 @@ def without_repeated_refusals(events: Sequence[HistoryEvent]) -> list[HistoryEve
         times = f"{len(refusals) - 1} times more until {clean(clock_text(events[last].at))}"
         counted[first] = f"{events[first].text}, and {times}"
     return _folded(events, left_out, counted)
+
+
+def without_repeated_reasons(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:
+    """Return the events with the first of those that say the same reason for which no pod is evicted; it counts the others.
+
+    An eviction or a change of the conditions begins anew.
+    """
+    runs: list[list[int]] = []
+    open_runs: dict[tuple[object, ...], list[int]] = {}
+    for place, event in enumerate(events):
+        if event.kind in _BEGINS_ANEW:
+            open_runs.clear()
+        elif event.kind is EventKind.NO_ACTION:
+            key = event.text, event.dry_run
+            if key not in open_runs:
+                runs.append(open_runs.setdefault(key, []))
+            open_runs[key].append(place)
+    left_out = {place for run in runs for place in run[1:]}
+    counted_in = dict[int, str]()
+    for first, *others in runs:
+        if others:
+            last = clean(clock_text(events[others[-1]].at))
+            again = f"again at {last}" if len(others) == 1 else f"{len(others)} more times until {last}"
+            counted_in[first] = f"{events[first].text}; the same {again}"
+    return _folded(events, left_out, counted_in)
 
 
 def _folded(events: Sequence[HistoryEvent], left_out: set[int], counted: Mapping[int, str]) -> list[HistoryEvent]:

@@ -24,6 +24,7 @@ from evictd.render.attribution import clock_text, recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.history.cause.came_before import came_before
 from evictd.render.history.cause.condition_cause import filled_at_begin
+from evictd.render.history.cause.found_reasons import found_reasons
 from evictd.render.history.cause.freed_by_reclaim import held_by_unused, inodes_freed
 from evictd.render.history.cause.pause import pause_text
 from evictd.render.history.cause.recorded import between_readings
@@ -143,6 +144,9 @@ class _Reader:
                 continue
             if event is not None:
                 yield event
+        for text, evidence in found_reasons(record):
+            event = _event(record, EventKind.NO_ACTION, text, evidence=evidence)
+            yield replace(event, signal=clean(str(evidence["signal"])))
         self.before = record.wall, frozenset(each.full_name for each in record.observation.pods)
 
     def _gone(self, record: JournalRecord) -> Iterator[HistoryEvent]:
@@ -302,7 +306,7 @@ def _name_causes(found: Sequence[list[HistoryEvent]], records: Sequence[JournalR
             if event.begun:
                 _name_cause(found, records, waiting)
                 waiting = (number, place)
-            elif event.filled or event.kind in _SAY_IT:
+            elif event.filled or (event.kind in _SAY_IT and event.evidence.get("kind") != "NoAction"):
                 waiting = None
     _name_cause(found, records, waiting)
 

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 
 from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.render.history.history import HistoryEvent
-from evictd.render.status.remedy_texts import remedy_of
+from evictd.render.status.remedy_texts import host_path_remedy, remedy_of
 
 
 def no_action_remedy(event: HistoryEvent) -> str:
     """Return the remedy for the reason of an event of the kind `NoAction`; empty where the reason has none."""
     signal = signal_named(event.signal)
-    return remedy_of(str(event.evidence.get("reason")), None if signal is None else SIGNALS[signal].resource, event.pod)
+    resource = None if signal is None else SIGNALS[signal].resource
+    if suspects := event.evidence.get("suspects"):
+        return host_path_remedy([*suspects], resource, [*dict.fromkeys(filter(None, suspects.values()))])
+    return remedy_of(str(event.evidence.get("reason")), resource, event.pod)
 
 
 def no_action_remedy_lines(event: HistoryEvent) -> Iterator[str]:

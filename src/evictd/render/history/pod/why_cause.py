@@ -10,6 +10,7 @@ from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, Signal, signal_nam
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import filled_sentence, little_grew, recorded_attribution
 from evictd.render.history.cause.condition_cause import held_at_begin, soft_met_text
+from evictd.render.history.cause.found_reasons import found_reasons
 from evictd.render.history.cause.freed_by_reclaim import held_by_unused
 from evictd.render.history.cause.recorded import ranking_rows
 from evictd.render.history.cause.suspects import suspects_of
@@ -21,10 +22,11 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
     """Return what makes a pod, `namespace/name`, a cause of the last eviction of another one at which something does.
 
     As an eviction counts the shortened grace period of a pod that was being deleted already. Where nothing makes it a cause of
-    one, the last condition of the node is meant that began when this pod grew most and for which no pod was evicted: the deletion
-    of images may have been enough.
+    one, the last reason for no eviction that names it is meant; else the last condition of the node that began when this pod grew
+    most and for which no pod was evicted: the deletion of images may have been enough.
     """
     found: tuple[str, ...] = ()
+    of_reason: tuple[str, ...] = ()
     of_condition: tuple[str, ...] = ()
     evicted: set[str] = set()
     begun: JournalRecord | None = None
@@ -34,6 +36,7 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
         if of_condition and deleted and begun is not None and (held := held_by_unused(begun, record)):
             of_condition, begun = (*of_condition, held), None
         of_condition = tuple(_of_condition(record, pod)) or of_condition
+        of_reason = tuple(_of_no_eviction(record, pod)) or of_reason
         for eviction in recorded_evictions(record.decisions):
             evicted.add(uid_of(eviction))
             of_condition = ()
@@ -44,7 +47,7 @@ def cause_lines(records: Iterable[JournalRecord], pod: str) -> tuple[str, ...]:
             if each.get("kind") == "EvictPod" and each.get("shortens") and uid_of(each) not in evicted and name != pod:
                 when = f"when the grace period of {name} was shortened"
                 found = tuple(_of_eviction(record, each.get("because") or {}, pod, when)) or found
-    return found or of_condition
+    return found or of_reason or of_condition
 
 
 def _name(eviction: Mapping[str, Any]) -> str:
@@ -73,6 +76,19 @@ def _of_eviction(record: JournalRecord, because: Mapping[str, Any], pod: str, wh
         yield host_path_remedy([pod], SIGNALS[held.signal].resource, [*filter(None, (suspects[pod],))])
     elif held.main_grower == pod and held.of_pods * 2 >= held.filled:
         yield f"it grew most {when}{_within(record, signal, pod)}: {filled}"
+
+
+def _of_no_eviction(record: JournalRecord, pod: str) -> Iterator[str]:
+    """Yield that the pod may be why no eviction helps, where the record has a reason that names it."""
+    held = recorded_attribution(record.findings)
+    grew = held is not None and not held.outdated and held.filled and held.grown_elsewhere * 2 >= held.filled
+    filled = f": {_filled(held, record)}" if held is not None and grew else ""
+    for _, evidence in found_reasons(record):
+        suspects, signal = evidence.get("suspects", {}), signal_named(str(evidence["signal"]))
+        if pod in suspects and signal is not None:
+            yield f"it may be why {signal.value} is short, because its hostPath volume is not measured{filled}"
+            yield host_path_remedy([pod], SIGNALS[signal].resource, [*filter(None, (suspects[pod],))])
+            return
 
 
 def _filled(held: Attribution, record: JournalRecord) -> str:
