@@ -133,6 +133,14 @@ def test_it_says_until_when_they_pause_and_what_was_missing() -> None:
     assert pause_clause(paused(), Signal.CONTAINERFS_AVAILABLE) == told, "of the same condition"
 
 
+def test_where_nothing_is_left_it_is_said_what_has_come_already() -> None:
+    """`if the inodes are used up before` stood beside `nothing was left from 11:48:30 on`."""
+    record = paused(signal="nodefs.inodesFree")
+    met = {"kind": "Threshold", "threshold": {"signal": "nodefs.inodesFree"}, "available": "0", "met": True}
+    clause = pause_clause(msgspec.structs.replace(record, findings=(*record.findings, met)), Signal.NODEFS_INODES_FREE)
+    assert clause.endswith("; no inode is left, so no file can be created until then")
+
+
 def test_a_count_has_a_unit_and_an_amount_that_is_not_known_is_left_out() -> None:
     pids = paused(signal="pid.available", needed="91")
     clause = pause_clause(pids, Signal.PID_AVAILABLE)

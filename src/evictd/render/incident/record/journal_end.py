@@ -17,7 +17,7 @@ from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import NOT_REPORTED, HistoryEvent
 from evictd.render.incident.record.aftermath import says_met, seconds_between
 from evictd.render.incident.record.incident import SETTLED, Incident
-from evictd.render.incident.record.readings import threshold_findings
+from evictd.render.incident.record.readings import levels_of, threshold_findings
 from evictd.render.text import clean, first_of
 
 _USED_UP = {
@@ -27,6 +27,13 @@ _USED_UP = {
     Resource.PIDS: "if the PIDs are used up before, no process can start",
 }
 """What a pause does not keep from coming."""
+_NOTHING_LEFT = {
+    Resource.MEMORY: "no memory is left, so the kernel may kill processes until then",
+    Resource.EPHEMERAL_STORAGE: "the disk is full, so writes fail until then",
+    Resource.INODES: "no inode is left, so no file can be created until then",
+    Resource.PIDS: "no PID is left, so no process can start until then",
+}
+"""What has come already where nothing was left in the last record."""
 
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
@@ -158,5 +165,5 @@ def _pause_text(last: JournalRecord, finding: Mapping[str, Any], signal: Signal)
         if missing
         else ""
     )
-    used_up = _USED_UP[SIGNALS[signal].resource]
+    used_up = (_NOTHING_LEFT if levels_of(last, signal).available == 0 else _USED_UP)[SIGNALS[signal].resource]
     return f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met; {used_up}"
