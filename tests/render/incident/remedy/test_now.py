@@ -492,3 +492,12 @@ def test_the_host_is_looked_at_if_the_node_is_short_again_although_this_eviction
     """Host processes filled the PIDs, a second pod went 15 s later, and nothing was to do."""
     found = replace(incident(), signal=Signal.PID_AVAILABLE, host_filled=True, met=MetAfter(again=15.0), successors=())
     assert "if it is short again, look at the host: `systemd-cgtop -t`" in now_text(found)
+
+
+def test_it_is_said_that_nothing_was_left_at_the_end() -> None:
+    """`the node is still short` was said of a disk that had been full for minutes, as of one with 9Gi left."""
+    short = replace(incident(), still_met=True, points=((0.0, GI), (60.0, 0)))
+    assert now_text(short).endswith("; nothing of memory.available was left at the journal's last reading")
+    for some in (((0.0, GI), (60.0, 1)), ((0.0, 0),), ()):
+        assert "nothing of memory" not in now_text(replace(short, points=some))
+    assert "nothing of memory" not in now_text(replace(short, paused="evictions pause until 01:20:00"))

@@ -42,7 +42,15 @@ def now_text(found: Incident) -> str:
     quiet = "" if to_do.startswith((_SHORT, _STILL_MET)) else _quiet_text(found)
     to_do = "; ".join(filter(None, (to_do, _also_grew(found, to_do))))
     told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, quiet, to_do)
-    return "; ".join(filter(None, (*told, found.paused)))
+    return "; ".join(filter(None, (*told, _nothing_left(found), found.paused)))
+
+
+def _nothing_left(found: Incident) -> str:
+    """Write that nothing of what is short was left at the end of the journal; empty where some was, or a pause says it."""
+    at, left = found.points[-1] if found.points else (0.0, None)
+    if not found.still_met or found.paused or found.signal is None or at <= 0 or left != 0:
+        return ""
+    return f"nothing of {found.signal.value} was left at the journal's last reading"
 
 
 def _quiet_text(found: Incident) -> str:
