@@ -317,8 +317,24 @@ def test_no_lower_threshold_is_proposed_than_nodes_have_where_another_one_was_la
     assert (memory.keeps, memory.not_lower, memory.hard) == (False, True, 500 * MI)
 
 
+def test_no_lower_threshold_is_proposed_than_a_node_without_an_eviction_for_the_signal_has() -> None:
+    """A node that evicts by the copy of its 200Mi for the memory of all pods lost both: 144Mi was proposed, and 4 of 10 late."""
+    quiet = node_evidence("quiet", [with_hard(reading(0, 4000), 200)])
+    late = [set_to(120, 119, 40, node) for node in "abcde"]
+    [memory] = advise([*late, quiet], 99).signals
+    assert (memory.raised, memory.hard, memory.not_lower, memory.now) == (True, 200 * MI, True, (120 * MI, 200 * MI))
+    [memory] = advise([*late, replace(quiet, derived=frozenset({MEMORY}))], 99).signals
+    assert (memory.hard, memory.now) == (144 * MI, (120 * MI, 120 * MI)), "the copy stays beside an own one"
+    kept = [set_to(500, 500, 3, node) for node in "abcde"]
+    [memory] = advise([*kept, quiet], 99).signals
+    assert (memory.keeps, memory.now) == (True, (500 * MI, 500 * MI)), "the range that was never late"
+
+
+def with_hard(cycle: RecordedCycle, limit: int) -> RecordedCycle:
+    return replace(cycle, levels={MEMORY: replace(cycle.levels[MEMORY], hard=limit * MI)})
+
+
 def set_to(limit: int, left: int, rate: float, node: str) -> NodeEvidence:
     """A node with this hard threshold, and an eviction at so much left; a second later the pod is gone."""
     cycles = (reading(0, left, evict="a", rate=int(rate * MI)), reading(1, 4000, gone="a"))
-    levels = [{MEMORY: replace(each.levels[MEMORY], hard=limit * MI)} for each in cycles]
-    return node_evidence(node, [replace(each, levels=level) for each, level in zip(cycles, levels, strict=True)])
+    return node_evidence(node, [with_hard(each, limit) for each in cycles])

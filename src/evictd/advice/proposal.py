@@ -9,8 +9,8 @@ was killed without grace because too little was left, a higher threshold can giv
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
 is advised below one with which an eviction was too late, and none that is enough for no node. None is advised below those that
-nodes have: recorded evictions do not show how fast the next fill is. Where none was too late, and none needed more than one step
-(`round_up`) above the threshold of its node, each node keeps its own.
+nodes have, also without an eviction for the signal: recorded evictions do not show how fast the next fill is. Where none was too
+late, and none needed more than one step (`round_up`) above the threshold of its node, each node keeps its own.
 
 **By the threshold's formula.** The kubelet's `memory.available` counts memory that no process can allocate, and so does a
 threshold by it: that part counts in addition to the reserve.
@@ -71,7 +71,7 @@ class SignalAdvice:
     """The most that each node with an eviction needed, ascending."""
     hard: int
     now: tuple[int, int] | None
-    """The least and the greatest hard threshold of these nodes."""
+    """The least and the greatest hard threshold, of the nodes with an eviction where they keep it, else of all."""
     episodes: int
     shortages: int
     """How often the node was short, of the evictions whose use was measured (`advice.episode.shortages_of`)."""
@@ -292,7 +292,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         signal=signal,
         needs=tuple(needs_with(known, hard)),
         hard=hard,
-        now=_hard_now(signal, nodes),
+        now=_hard_now(signal, nodes, only_evicting=keeps),
         episodes=len(every),
         shortages=sum(map(shortages_of, all_of.values())),
         unmeasured=len(every) - len(found),
@@ -327,14 +327,19 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
 
 
 def _floor(signal: Signal, nodes: Iterable[NodeEvidence], cover: int) -> tuple[int, int]:
-    """Return the hard threshold that the asked share of the nodes does not exceed, and the capacity of the node that has it."""
-    set_now = [
-        (max(each.threshold for each in found), node.capacity.get(signal, 0))
-        for node in nodes
-        if (found := node.episodes_of(signal))
-    ]
-    amount = quantile((each for each, _ in set_now), cover)
-    return amount, next(capacity for each, capacity in set_now if each == amount)
+    """Return the hard threshold that the asked share of the nodes does not exceed, and the capacity of a node that has it.
+
+    Of those with an eviction and of all: what is proposed is for all, and some evict by a copy of theirs alone.
+    """
+    evicting, others = list[tuple[int, int]](), list[tuple[int, int]]()
+    for node in nodes:
+        capacity = node.capacity.get(signal, 0)
+        if found := node.episodes_of(signal):
+            evicting.append((max(each.threshold for each in found), capacity))
+        elif signal in node.hard and signal not in node.derived:
+            others.append((node.hard[signal], capacity))
+    amount = max(quantile((each for each, _ in some), cover) for some in (evicting, evicting + others))
+    return amount, next(capacity for each, capacity in evicting + others if each == amount)
 
 
 def _least_without(worst: Episode, known: Sequence[Sequence[Episode]], cover: int, floor: int) -> int:
@@ -353,9 +358,10 @@ def _not_covered(by_node: Mapping[str, Sequence[Episode]], hard: int) -> tuple[s
     return tuple(sorted(name for name, each in by_node.items() if not all(e.leaves_reserve(hard) for e in each)))
 
 
-def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[int, int] | None:
-    """Return the least and the greatest hard threshold of the nodes that had an eviction; `None` without one."""
-    limits = [node.hard[signal] for node in nodes if node.episodes_of(signal) and signal in node.hard]
+def _hard_now(signal: Signal, nodes: Iterable[NodeEvidence], *, only_evicting: bool) -> tuple[int, int] | None:
+    """Return the least and the greatest hard threshold of the nodes, or of those with an eviction; `None` without one."""
+    has = [node for node in nodes if node.episodes_of(signal) or not (only_evicting or signal in node.derived)]
+    limits = [node.hard[signal] for node in has if signal in node.hard]
     return (min(limits), max(limits)) if limits else None
 
 
