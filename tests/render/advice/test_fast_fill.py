@@ -66,3 +66,6 @@ def test_of_a_proposal_that_check_notes_it_is_said_which_to_follow() -> None:
     assert list(little_left_lines(advised(900, 5))) == []
     assert len(list(little_left_lines(replace(advised(60, 5), hard=104 * MI, soft=176 * MI)))) == 1
     assert list(little_left_lines(replace(advised(60, 5), hard=104 * MI, soft=1024 * MI))) == []
+    assert list(little_left_lines(advised(60, 5, signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE))) == [], (
+        "it ended in a KeyError"
+    )

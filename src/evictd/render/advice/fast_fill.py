@@ -50,8 +50,10 @@ def little_left_lines(each: SignalAdvice) -> Iterator[str]:
             "follow it only if other pods come to these nodes"
         )
         return
+    if each.signal is not Signal.MEMORY_AVAILABLE:
+        return
     documented = documented_line(each.signal, each.worst.capacity)
-    if each.signal is Signal.MEMORY_AVAILABLE and max(amounts) < parse_quantity(documented).value():
+    if max(amounts) < parse_quantity(documented).value():
         yield (
             f"set {signal_amount(each.hard, each.signal)}, which is by what was recorded. docs/tuning.md begins with "
             f"{documented} on a node of this size, for load that was not recorded: take that if other pods come to these nodes"
