@@ -496,3 +496,28 @@ def test_a_directory_is_answered_with_its_files_and_a_file_that_is_not_there_wit
     with pytest.raises(InputError, match="bogus") as caught:
         outcome(str(write(tmp_path, HEAD + "evictionHard: {bogus: 1Gi}\n")))
     assert not any("the package has" in each for each in caught.value.problems)
+
+
+def test_a_second_file_is_refused(tmp_path: Path, node: Path) -> None:
+    """`check FILE --config OTHER` left OTHER out without a word."""
+    one, other = str(write(tmp_path, COMPLETE)), str(write(tmp_path, COMPLETE, "other.yaml"))
+    with pytest.raises(InputError) as caught:
+        outcome(one, "--config", other, "--root", str(node))
+    assert caught.value.problems == (f"--config {other}: FILE {one} was given too; give one of them",)
+    assert outcome(one, "--config", one, "--root", str(node)) is ExitCode.DONE
+
+
+def test_the_drop_ins_that_count_and_the_files_that_do_not_are_named(
+    tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A drop-in with the ending .yaml was left out without a word, and FROM was `set` for those of all files."""
+    path = str(write(tmp_path, COMPLETE))
+    for name in ("10-a.conf", "20-b.conf", "30-c.yaml", "README"):
+        write(tmp_path / "d", HEAD + "evictionHard: {memory.available: 700Mi}\n", name)
+    folder = tmp_path / "d"
+    outcome(path, "--root", str(node), "--config-dir", str(folder))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"drop-ins, merged in this order: {folder}/10-a.conf, {folder}/20-b.conf" in shown
+    assert f"warning: {folder}: 30-c.yaml is not read, only *.conf files are; rename it for a drop-in" in shown
+    outcome(path, "--root", str(node))
+    assert "drop-ins" not in capsys.readouterr().out

@@ -41,6 +41,7 @@ from evictd.observe.running_kubelet import RunningKubelet, running_kubelet
 from evictd.observe.runtime_socket import runtime_findings
 from evictd.render.check_report import CheckReport, write_report
 from evictd.render.output import add_output_argument
+from evictd.render.text import clean, first_of
 
 _WITHOUT_FILE = (
     "no FILE was given: the thresholds are the kubelet's defaults; `evictd run` without --config has none "
@@ -51,6 +52,7 @@ _WITHOUT_KUBELET = (
     "with --kubelet-config (docs/tuning.md has the command that reads it)"
 )
 _EXAMPLES = "the package has /etc/evictd/config.yaml, a clone config/evictd.yaml; without FILE the kubelet's defaults are checked"
+_NO_DROP_INS = {".yaml", ".yml", ".json"}
 _OVERRIDES: Mapping[str, tuple[Signal, ...]] = {
     "memory-capacity": (Signal.MEMORY_AVAILABLE, Signal.ALLOCATABLE_MEMORY_AVAILABLE),
     "nodefs-capacity": (Signal.NODEFS_AVAILABLE,),
@@ -106,15 +108,37 @@ def run(args: argparse.Namespace) -> ExitCode:
     if not args.root.is_dir():
         raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")
     flags = from_args(args)
-    settings = _load(args.file or (Path(args.config) if args.config else None), flags)
+    settings = _load(_file(args), flags)
     if args.syntax:
         return ExitCode.DONE
     if settings.source is None and flags.config_dir is None and not settings.eviction.thresholds:
         settings = default_settings(flags)
         settings = replace(settings, surprises=(_WITHOUT_FILE, *settings.surprises))
+    if flags.config_dir is not None:
+        settings = replace(settings, surprises=(*_no_drop_ins(flags.config_dir), *settings.surprises))
     report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
+    if flags.config_dir is not None:
+        report = replace(report, drop_ins=tuple(drop_ins(flags.config_dir)))
     write_report(report, args.output)
     return ExitCode.NO if any(one.severity is Severity.ERROR for one in report.findings) else ExitCode.DONE
+
+
+def _file(args: argparse.Namespace) -> Path | None:
+    """Return the file that is given, in either of the two ways; raises `InputError` where these are two files."""
+    given: Path | None = args.file
+    if args.config is None:
+        return given
+    if given is not None and given != Path(args.config):
+        raise InputError(f"--config {args.config}: FILE {given} was given too; give one of them")
+    return Path(args.config) if args.config else given
+
+
+def _no_drop_ins(directory: Path) -> Iterator[str]:
+    """Yield which configurations of the directory are no drop-ins by their names."""
+    names = sorted(clean(each.name) for each in directory.iterdir() if each.suffix in _NO_DROP_INS and each.is_file())
+    if names:
+        verb, them = ("is", "it for a drop-in") if len(names) == 1 else ("are", "them for drop-ins")
+        yield f"{clean(str(directory))}: {first_of(names)} {verb} not read, only *.conf files are; rename {them}"
 
 
 def _load(path: Path | None, flags: Flags) -> Settings:

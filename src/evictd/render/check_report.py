@@ -12,7 +12,7 @@ from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
 from evictd.render.console import make_console, print_line
 from evictd.render.output import TABLE, write_document
-from evictd.render.text import signal_amount
+from evictd.render.text import clean, signal_amount
 
 
 @frozen
@@ -32,6 +32,8 @@ class CheckReport:
     """The signals with a capacity that was given and is not this node's."""
     compared_with: str | None = None
     """The kubelet that the thresholds were compared with; `None` without one."""
+    drop_ins: tuple[Path, ...] = ()
+    """The files that were merged over the main one, in this order."""
 
 
 def write_report(report: CheckReport, output: str) -> None:
@@ -98,6 +100,9 @@ def _print_table(report: CheckReport) -> None:
     for threshold in report.thresholds:
         table.add_row(*_row(threshold, report))
     console.print(table if report.thresholds else "no thresholds")
+    if report.drop_ins:
+        names = ", ".join(clean(str(each)) for each in report.drop_ins)
+        print_line(console, "", f"drop-ins, merged in this order: {names}")
     if report.given:
         print_line(console, "", _whose_amounts(report))
     errors = [each for each in report.findings if each.severity is Severity.ERROR]
