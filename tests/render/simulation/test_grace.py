@@ -101,6 +101,20 @@ def test_a_higher_soft_threshold_that_evicts_a_pod_within_its_request_is_said_to
     assert text.endswith("it would have evicted default/web-0 first, which would have cost an innocent pod.")
 
 
+def test_where_the_same_pods_are_lost_that_is_said() -> None:
+    """`it would have evicted batch/etl first` read as a gain, and the same three pods were lost."""
+    both = (hog(rate=8 * MI), replace(hog(rate=8 * MI), pod=pod("second")))
+    node = NodeSpec(memory=4 << 30, unusable_memory=150 * MI)
+    run = play(
+        world(*both, *quiet(2), node=node, duration=MINUTE * 9),
+        config(hard=dict(HARD), soft={"memory.available": ("1Gi", "60s")}),
+    )
+    account = account_of(run)
+    assert len(account.losses) == 2
+    (text,) = grace_texts(run, account)
+    assert text.endswith(" first, and the same 2 pods would have been lost.")
+
+
 def test_grace_periods_differ_where_both_sides_evict_with_other_ones() -> None:
     soft = {"memory.available": ("1Gi", "10s")}
     sides = [

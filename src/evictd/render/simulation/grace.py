@@ -43,33 +43,41 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
         grace = each.threshold.grace_period
         been = grace - each.grace_left
         met = f"{each.threshold} had been met for {duration_text(been)} of its grace period of {duration_text(grace)}"
-        ways: dict[str, EvictPod | None] = {}
+        ways: dict[str, tuple[EvictPod | None, Account]] = {}
         if (shorter := been // 2 // SECOND * SECOND) >= _CYCLES * run.config.monitoring_period:
             sooner = _played_with(
                 run, each.threshold, replace(each.threshold, grace_period=shorter), until=run.world.duration
             )
-            if _mostly_soft(sooner, hard.signal) and _loses_no_more(account_of(sooner), account):
-                ways[f"a grace period of {duration_text(shorter)}"] = _first_soft(sooner, hard.signal, cycle.at)
+            found = account_of(sooner)
+            if _mostly_soft(sooner, hard.signal) and _loses_no_more(found, account):
+                ways[f"a grace period of {duration_text(shorter)}"] = _first_soft(sooner, hard.signal, cycle.at), found
         if (enough := _enough(run, cycle, each)) is not None:
             higher = replace(each.threshold, value=ThresholdValue(quantity=SIGNALS[hard.signal].amount(enough)))
             played = _played_with(run, each.threshold, higher, until=run.world.duration)
-            if _loses_no_more(account_of(played), account):
+            found = account_of(played)
+            if _loses_no_more(found, account):
                 amount = signal_amount(enough, hard.signal)
-                ways[f"a threshold of at least {amount}"] = _first_soft(played, hard.signal, cycle.at)
+                ways[f"a threshold of at least {amount}"] = _first_soft(played, hard.signal, cycle.at), found
         would = _would_texts(ways, account)
         return f"{met} when {hard} acted{': ' if would else ''}{'; '.join(would)}."
     return ""
 
 
-def _would_texts(ways: Mapping[str, EvictPod | None], account: Account) -> list[str]:
+def _would_texts(ways: Mapping[str, tuple[EvictPod | None, Account]], account: Account) -> list[str]:
     """Write for each pod in which ways it would have been evicted first, and whether it is an innocent one."""
-    first = {each.pod.full_name: each for each in ways.values() if each is not None}
-    texts = []
+    first = {each.pod.full_name: each for each, _ in ways.values() if each is not None}
+    lost, texts = _slots(account), []
     for pod, eviction in first.items():
-        by = " or ".join(way for way, each in ways.items() if each is not None and each.pod.full_name == pod)
+        by = {way: found for way, (each, found) in ways.items() if each is not None and each.pod.full_name == pod}
         cost = ", which would have cost an innocent pod" if _is_innocent(eviction, account) else ""
-        texts.append(f"with {by} it would have evicted {clean(pod)} first{cost}")
+        if not cost and len(lost) > 1 and all(_slots(found) == lost for found in by.values()):
+            cost = f", and the same {len(lost)} pods would have been lost"
+        texts.append(f"with {' or '.join(by)} it would have evicted {clean(pod)} first{cost}")
     return texts
+
+
+def _slots(account: Account) -> list[str]:
+    return sorted(loss.slot for loss in account.losses)
 
 
 def _is_innocent(eviction: EvictPod, account: Account) -> bool:
