@@ -5,6 +5,7 @@ answers 429; what follows is decided by `refusal_response`. While the API server
 runtime where the eviction may not wait, and otherwise there is no answer until the outage is over.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from evictd.core.eviction.refusals.eviction_method import (
@@ -37,8 +38,8 @@ class SimulatedApiServer:
         """Ask for an eviction; return whether the pod is stopped now. `slot` is the name under which budgets know the pod."""
         uid, hard = decision.pod.uid, is_hard(decision)
         method = choose_eviction_method(self.spec.termination, hard=hard, kubelet=self.spec.kubelet)
-        outage = self._outage(now)
-        if outage is not None and not hard and outage.status not in {TOO_MANY_REQUESTS, FORBIDDEN}:
+        outage = outage_at(self.spec.outages, now)
+        if outage is not None and waits_for(outage, hard=hard):
             self.unanswered[uid] = decision
             return False
         self.unanswered.pop(uid, None)
@@ -66,9 +67,6 @@ class SimulatedApiServer:
     def _answer(self, uid: str, kind: EvictionAnswerKind, now: int, retry_after: int | None = None) -> None:
         self.answers[uid] = EvictionAnswer(uid=uid, kind=kind, at=now, retry_after=retry_after)
 
-    def _outage(self, now: int) -> Outage | None:
-        return next((each for each in self.spec.outages if each.start <= now < each.start + each.duration), None)
-
     def _refuses(self, slot: str) -> bool:
         """Whether a budget does not allow it; counts it where it does."""
         concerned = [budget for budget in self.spec.budgets if slot in budget.pods]
@@ -77,3 +75,13 @@ class SimulatedApiServer:
         for budget in concerned:
             self._allowed[budget] = self._allowed.get(budget, budget.allowed) - 1
         return False
+
+
+def outage_at(outages: Iterable[Outage], now: int) -> Outage | None:
+    """Return the outage of the API server at a time; `None` where there is none."""
+    return next((each for each in outages if each.start <= now < each.start + each.duration), None)
+
+
+def waits_for(outage: Outage, *, hard: bool) -> bool:
+    """Whether an eviction has no answer until the outage is over."""
+    return not hard and outage.status not in {TOO_MANY_REQUESTS, FORBIDDEN}

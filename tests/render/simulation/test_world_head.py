@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.simulation.worlds.world_head import head_texts
 from evictd.world.behaviours import Burst, Grow, LeakAndRelease, Stops, TakeRest, Usage
-from evictd.world.model import Disk, HostUse, NodeSpec
+from evictd.world.model import ApiServer, Disk, HostUse, NodeSpec, Outage
 from tests.world.worlds import GI, MI, hog, holder, quiet, world
 
 
@@ -56,3 +56,11 @@ def test_other_pods_are_counted_and_later_ones_have_their_time() -> None:
     assert head_texts(world(), "") == ["Node: 4Gi of memory; 0 pods; played for 5m0s."]
     late = replace(hog(name="idle"), behaviours=(Stops(after=None),), start=MINUTE)
     assert head_texts(world(late), "")[1] == "default/idle (from 1m0s on) takes nothing."
+
+
+def test_the_outages_of_the_api_server_are_said() -> None:
+    """A world with one was printed as any other: nothing said why a soft eviction did not come."""
+    outages = (Outage(start=0, duration=45 * MINUTE), Outage(start=50 * MINUTE, duration=MINUTE, status=500))
+    assert head_texts(world(hog(), api_server=ApiServer(outages=outages)), "")[-1] == (
+        "The API server cannot be reached from 0s to 45m0s, and answers with status 500 from 50m0s to 51m0s."
+    )

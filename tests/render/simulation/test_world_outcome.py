@@ -19,7 +19,7 @@ from evictd.render.text import clock
 from evictd.world.account import Verdict, account_of
 from evictd.world.behaviours import Burst, Exits, Grow, Hold, LeakAndRelease, Stops, Usage
 from evictd.world.loop import play
-from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
+from evictd.world.model import ApiServer, Disk, HostUse, NodeSpec, Outage, WorldPod
 from tests.playbook import config, pod
 from tests.render.played_worlds import incident_run, incident_texts, played
 from tests.world.worlds import HARD, database_for_a_host_that_stops, disk_then_memory, hog, holder, quiet, world
@@ -446,6 +446,23 @@ def test_a_cause_that_was_deleted_is_not_said_to_stay() -> None:
     gone = played(replace(side.run.world, pods=(*others, *pods), duration=1500 * SECOND))
     assert gone.account.culprits == {"default/agent"}
     assert not any("default/agent, the cause, was not" in each for each in outcome_text(gone.run, gone.account))
+
+
+def test_a_soft_eviction_that_an_outage_holds_up_is_named() -> None:
+    """`No pod was evicted.` stood below `evict default/hog` without a reason."""
+
+    def texts(status: int, soft: bool) -> list[str]:
+        api = ApiServer(outages=(Outage(start=0, duration=20 * MINUTE, status=status),))
+        story = world(hog(rate=10 * (1 << 20)), api_server=api)
+        run = play(story, config(soft={"memory.available": ("2Gi", "10s")}) if soft else config(hard=dict(HARD)))
+        return outcome_text(run, account_of(run))
+
+    assert texts(0, soft=True)[:2] == [
+        "No pod was evicted.",
+        "The soft eviction of default/hog waited from 3m34.8s on for the API server, which could not be reached until 20m0s.",
+    ]
+    assert "for the API server, which answered with status 500 until 20m0s." in texts(500, soft=True)[1]
+    assert not any("API server" in each for each in texts(0, soft=False)), "a hard one does not wait"
 
 
 def test_a_calm_world_needs_no_eviction() -> None:

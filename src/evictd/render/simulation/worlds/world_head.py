@@ -7,7 +7,7 @@ from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.duration import format_duration
 from evictd.render.text import clean, clock, counted
 from evictd.world.behaviours import Behaviour, Burst, Grow, Hold, LeakAndRelease, TakeRest, Usage
-from evictd.world.model import NodeSpec, World, WorldPod
+from evictd.world.model import NodeSpec, Outage, World, WorldPod
 
 _NAMED = 3
 """How many kinds of pods are named."""
@@ -43,7 +43,14 @@ def head_texts(world: World, description: str) -> list[str]:
     if growing:
         hosts = (f"{clean(each.name)} {_does(each.behaviours)}" for each in growing[:_NAMED])
         texts.append(f"On the host: {'; '.join(hosts)}.")
+    if outages := [*map(_outage_text, world.api_server.outages[:_NAMED])]:
+        texts.append(f"The API server {', and '.join(outages)}.")
     return texts
+
+
+def _outage_text(outage: Outage) -> str:
+    what = f"answers with status {outage.status}" if outage.status else "cannot be reached"
+    return f"{what} from {clock(outage.start)} to {clock(outage.start + outage.duration)}"
 
 
 def _kinds(pods: Iterable[WorldPod]) -> list[Sequence[WorldPod]]:

@@ -18,12 +18,13 @@ from evictd.render.simulation.worlds.world_unattended import cost_texts, grows_o
 from evictd.render.simulation.worlds.world_warnings import warnings_text
 from evictd.render.text import clean, clock, counted, duration_text, signal_amount
 from evictd.world.account import OOM_KILLED, Account, Loss, Verdict
+from evictd.world.api_server import outage_at, waits_for
 from evictd.world.behaviours import Usage
 from evictd.world.expectation import Expectation
 from evictd.world.kernel import OomKill
 from evictd.world.lifecycle import CutShort, EndCause, EvictionRefused, PodArrival, PodEnd
 from evictd.world.loop import Run
-from evictd.world.model import World
+from evictd.world.model import Outage, World
 from evictd.world.oracle import on_its_disk
 from evictd.world.process import Process
 
@@ -74,6 +75,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
         *_cut_short_texts(evicted),
         *grace_texts(run, account),
         *_refusal_texts(run),
+        *_outage_texts(run),
         *_kill_texts(run, account),
         *_ran_out_texts(run),
         *relief_texts(run, account),
@@ -241,6 +243,23 @@ def _refusal_texts(run: Run) -> Iterator[str]:
     if names:
         yield f"The API server refused evictions {counted(len(names), 'time')}: {slot_names(list(dict.fromkeys(names)))}."
     yield from _past_budget_texts(run)
+
+
+def _outage_texts(run: Run) -> Iterator[str]:
+    """Write of the first soft eviction that an outage of the API server held up, and how many more there were."""
+    found: dict[str, tuple[int, Outage]] = {}
+    for cycle in run.cycles:
+        outage = outage_at(run.world.api_server.outages, cycle.at)
+        for each in begun_evictions(cycle.step.decisions):
+            if outage is not None and waits_for(outage, hard=is_hard(each)):
+                found.setdefault(each.pod.full_name, (cycle.at, outage))
+    for name, (at, outage) in list(found.items())[:1]:
+        how = f"answered with status {outage.status}" if outage.status else "could not be reached"
+        more = f", and so did {counted(len(found) - 1, 'more')}" if len(found) > 1 else ""
+        yield (
+            f"The soft eviction of {clean(name)} waited from {clock(at)} on for the API server, which {how} until "
+            f"{clock(outage.start + outage.duration)}{more}."
+        )
 
 
 def _past_budget_texts(run: Run) -> Iterator[str]:
