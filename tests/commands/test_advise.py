@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evictd.cli import main
+from evictd.codec.checksum import unsealed
 from evictd.commands.advise import evidence_of, find_nodes
 from tests.commands.test_replay import journal_of
 from tests.stories import SCENARIOS
@@ -81,6 +82,19 @@ def test_a_copy_of_a_journal_is_a_problem(fleet: Path, tmp_path: Path, capsys: p
     shutil.copytree(fleet / "node-0000", tmp_path / "node-0000")
     found = advice(capsys, str(fleet / "node-0000"), str(tmp_path / "node-0000"))
     assert f"in common with {min(fleet, tmp_path) / 'node-0000'}, counted twice" in found["problems"][0]
+
+
+def test_a_journal_of_two_nodes_is_a_problem(fleet: Path, tmp_path: Path) -> None:
+    """Two nodes in one file counted as one without a word."""
+    lines = [unsealed(each) for each in (fleet / "node-0000" / "journal.jsonl").read_bytes().splitlines()]
+    head = b'"summary":{"node":{'
+    a, b = ([each.replace(head, head + name) for each in lines] for name in (b'"nodeName":"a",', b'"nodeName":"b",'))
+    both = tmp_path / "both.jsonl"
+    both.write_bytes(b"\n".join([*a, *b]))
+    (problem,) = evidence_of(("both", (both,))).problems
+    assert problem == "has readings of 2 nodes (a, b), which count as one; give a file of each"
+    both.write_bytes(b"\n".join(a))
+    assert not evidence_of(("both", (both,))).problems
 
 
 def test_a_folder_without_nodes_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ from evictd.render.advice.configuration import configuration_text
 from evictd.render.advice.picture import draw_advice
 from evictd.render.console import make_console, progress
 from evictd.render.output import JSON, TABLE, add_output_argument, write_document
-from evictd.render.text import counted
+from evictd.render.text import clean, counted, first_of
 from evictd.simulation import simulate
 
 Source = tuple[str, tuple[Path, ...]]
@@ -199,9 +199,17 @@ def evidence_of(source: Source) -> NodeEvidence:
         if files[0].suffix in _CAPTURES:
             return node_evidence(name, list(_readings_of_capture(files[0])))
         readings, problems = read_lines(files, decode_reading)
+        problems += _of_several_nodes(readings)
     except EvictdError as error:
         return NodeEvidence(node=name, problems=(str(error),))
     return _with_first_to_go(node_evidence(name, readings, problems), files)
+
+
+def _of_several_nodes(readings: Iterable[RecordedCycle]) -> Iterator[str]:
+    """Yield that readings are of several nodes, whose amounts do not follow one another."""
+    names = sorted({clean(each.node) for each in readings if each.node})
+    if len(names) > 1:
+        yield f"has readings of {counted(len(names), 'node')} ({first_of(names)}), which count as one; give a file of each"
 
 
 def _with_first_to_go(evidence: NodeEvidence, files: tuple[Path, ...]) -> NodeEvidence:

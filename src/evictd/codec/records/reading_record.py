@@ -70,6 +70,8 @@ class RecordedCycle:
 
     at: int
     wall: str
+    node: str = ""
+    """Name of the node; empty if it was not read."""
     levels: dict[Signal, SignalLevel] = field(default_factory=dict)
     uncovered: dict[Signal, SignalLevel] = field(default_factory=dict)
     """Signals that were measured and have no threshold; imagefs only as a disk of its own."""
@@ -216,6 +218,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
         return RecordedCycle(
             at=wire.now,
             wall=wire.wall,
+            node=amounts.node.node_name,
             levels=levels,
             # Without a finding the cycle compared nothing, which says nothing of the configuration.
             uncovered=_uncovered(amounts, levels) if levels else {},

@@ -25,6 +25,7 @@ class _PodStats(_Part, frozen=True):
 
 
 class _Node(_Part, frozen=True):
+    node_name: str = ""
     memory: _Memory = _Memory()
     fs: WireFs | None = None
     runtime: WireRuntime = WireRuntime()
