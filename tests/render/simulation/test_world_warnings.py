@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.codec.config.kubelet_config import eviction_config
-from evictd.core.model.config import EvictionConfig, Policy
+from evictd.core.model.config import EvictionConfig, PodGroup, Policy, Preferences
 from evictd.core.model.signal import Signal
 from evictd.render.simulation.worlds.world_warnings import (
     dropped_texts,
@@ -73,6 +73,21 @@ def test_a_soft_threshold_that_the_world_s_own_share_forestalls_is_named(limit: 
     (warning,) = warnings(config(hard={"memory.available": "50Mi"}, soft=soft), unusable=150 * MI)
     assert lost in warning
     assert "OOM killer" not in warning, "the hard one acts before"
+
+
+def test_a_group_of_ranking_that_matches_no_pod_is_named() -> None:
+    """Both columns of a comparison were the same, and nothing said that the labels were not those of a pod."""
+    groups = (PodGroup(labels={"app": "logger"}), PodGroup(namespaces=frozenset({"default"})))
+    settings = replace(
+        config(hard={"memory.available": "100Mi"}),
+        preferences=Preferences(prefer=groups, avoid=(PodGroup(namespaces=frozenset({"b", "a"})),)),
+    )
+    assert warnings(settings) == [
+        "Warning: `ranking.prefer` with the labels app=logger matches no pod of this world, so it changes nothing here.",
+        "Warning: `ranking.avoid` of the namespaces a, b matches no pod of this world, so it changes nothing here.",
+    ]
+    of_kubelet = warnings(replace(settings, policy=Policy.KUBELET))
+    assert not any("ranking" in each for each in of_kubelet), "it has no `ranking`"
 
 
 def test_a_pod_that_requests_more_than_the_node_has_is_named() -> None:

@@ -145,10 +145,7 @@ def in_order(rows: Iterable[RankedPod]) -> tuple[RankedPod, ...]:
 
 def _preference(pod: Pod, preferences: Preferences) -> int:
     def is_in(groups: tuple[PodGroup, ...]) -> bool:
-        return any(
-            (not each.namespaces or pod.namespace in each.namespaces) and each.labels.items() <= pod.labels.items()
-            for each in groups
-        )
+        return any(each.has(pod) for each in groups)
 
     return 1 if is_in(preferences.avoid) else -1 if is_in(preferences.prefer) else 0
 

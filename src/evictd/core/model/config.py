@@ -89,6 +89,10 @@ class PodGroup:
     namespaces: frozenset[str] = frozenset()
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    def has(self, pod: Pod) -> bool:
+        """Whether a pod is in the group."""
+        return (not self.namespaces or pod.namespace in self.namespaces) and self.labels.items() <= pod.labels.items()
+
 
 @frozen
 class Preferences:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evictd.config.kernel_share import below_kernel_share, counts_kernel_share
 from evictd.config.lint import without_unit
-from evictd.core.model.config import EvictionConfig, memory_formula, own_thresholds
+from evictd.core.model.config import EvictionConfig, Policy, memory_formula, own_thresholds
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS
@@ -39,6 +39,7 @@ def warnings_text(run: Run) -> Iterator[str]:
     yield from _too_large_texts(run)
     yield from _slow_texts(run)
     yield from _request_texts(run)
+    yield from _ranking_texts(run)
     yield from _short_margin_texts(run)
 
 
@@ -184,6 +185,20 @@ def _request_texts(run: Run) -> Iterator[str]:
             f"Warning: {first_of(found)} {verb} more memory than the {bytes_text(for_pods)} that pods can have on this node; the "
             "scheduler places no such pod on it."
         )
+
+
+def _ranking_texts(run: Run) -> Iterator[str]:
+    """Write which groups of `ranking` have no pod here: with labels of no pod both sides of a comparison are the same."""
+    if run.config.policy is not Policy.STANDARD:
+        return
+    found = run.config.preferences
+    for name, groups in (("prefer", found.prefer), ("avoid", found.avoid)):
+        for group in groups:
+            if not any(group.has(each.pod) for each in run.world.pods):
+                namespaces = [f"of the namespaces {', '.join(sorted(group.namespaces))}"] if group.namespaces else []
+                pairs = ", ".join(f"{key}={value}" for key, value in sorted(group.labels.items()))
+                about = clean(" ".join([*namespaces, *([f"with the labels {pairs}"] if pairs else [])]))
+                yield f"Warning: `ranking.{name}` {about} matches no pod of this world, so it changes nothing here."
 
 
 def _capacity_texts(run: Run) -> Iterator[str]:
