@@ -12,7 +12,7 @@ from evictd.core.model.observation import Filesystems, Observation
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
-from tests.playbook import DEDICATED, SINGLE, SPLIT, Playbook, config, empty_dir, node, pod, usage
+from tests.playbook import DEDICATED, NO_COLLECTING, SINGLE, SPLIT, Playbook, config, empty_dir, node, pod, usage
 
 WEB, STATIC = pod("web", memory="2Gi"), pod("static", source=PodSource.STATIC)
 GI, MI = 1 << 30, 1 << 20
@@ -165,3 +165,28 @@ def test_what_pods_may_have_taken_since_they_were_read_is_not_elsewhere(left: st
     held = next(each.held for each in who_is_next(story.state, seen, disk, 8 * SECOND) if each.held is not None)
     assert held.unread == unread
     assert growth_text(held).endswith(end)
+
+
+def test_what_an_evicted_pod_took_counts_as_its_own_until_its_bytes_are_back() -> None:
+    """Its folders were gone and evictd's clean-up of it had not ended: all that it held was said to belong to no pod."""
+    web, logger = pod("web"), pod("logger")
+    settings = replace(config(hard={"nodefs.available": "60Mi"}), **NO_COLLECTING)
+    story = Playbook(settings, pods=[web, logger], usage=[usage(web, rootfs="9Mi", logs="0")])
+    for time, used, left in (("0s", 10, "130Mi"), ("4s", 45, "95Mi"), ("8s", 83, "57Mi")):
+        story.usage["logger"] = usage(logger, rootfs=f"{used}Mi", logs="0")
+        story.at(time, nodefs=f"{left} of 160Mi")
+        story.left = [] if time != "8s" else story.left
+    story.conditions("DiskPressure").evicts("logger")
+    story.pods, story.usage = (web,), {"web": usage(web, rootfs="9Mi", logs="0")}
+    for second, gone, free in ((9, "", 56), (10, "", 56), (11, "logger", 56), (12, "logger", 80)):
+        story.at(f"{second}s", gone=[gone] if gone else [], nodefs=f"{free}Mi of 160Mi")
+        if free > 60:
+            break
+        seen = Observation(node=node(nodefs=f"{free}Mi of 160Mi"), pods=(web,), pod_stats=story.usage)
+        (found,) = who_is_next(story.state, seen, settings, second * SECOND)
+        assert found.held is not None
+        leaving = found.held.leaving
+        assert (leaving.held, leaving.grown, leaving.pods) == (83 * MI, 38 * MI, 1), second
+        assert (found.held.grower, found.held.elsewhere.grown) == ("default/logger", 1 * MI), second
+        assert found.not_of_pods == 12 * MI, second
+    assert not story.state.crossings

@@ -179,7 +179,8 @@ def _not_of_pods(
     if not all(_measured(row, signal, observation, layout) for row in rows):
         return None
     seen = signal_observations(observation.node)[signal]
-    of_pods = sum(row.usage or 0 for row in rows) + owed_by_ended(state.in_flight, supply_of(signal, layout), seen, now)
+    owed = owed_by_ended(state.in_flight, observation, supply_of(signal, layout), seen, now)
+    of_pods = sum(row.usage or 0 for row in rows) + sum(owed.values())
     return max(0, (seen.capacity - seen.available).value() - of_pods)
 
 

@@ -82,9 +82,13 @@ def attribution_of(
     measured = [pod.uid for pod in observation.pods if pod.uid in holdings.used]
     leaving = [uid for uid in measured if uid in ending] if ending else []
     seen = _seen_of(supply, seen, observation)
-    awaited = owed_by_ended(state.in_flight, supply, seen, now)
+    awaited = owed_by_ended(state.in_flight, observation, supply, seen, now)
     protected = [uid for uid in measured if uid in immovable and uid not in ending] if immovable else []
+    grown_awaited = _grown_awaited(awaited, crossing)
     grower, grower_grown = _grower(measured, observation, holdings, crossing)
+    if (most := max(grown_awaited, key=grown_awaited.__getitem__, default="")) and grown_awaited[most] > grower_grown:
+        names = {victim.uid: victim.full_name for victim in state.in_flight}
+        grower, grower_grown = names[most], grown_awaited[most]
     others = measured
     if leaving or protected:
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
@@ -95,7 +99,7 @@ def attribution_of(
         over=None if crossing is None else now - crossing.at,
         evictable=_share(others, holdings, crossing),
         protected=_share(protected, holdings, crossing),
-        leaving=_with_awaited(_share(leaving, holdings, crossing), awaited),
+        leaving=_with_awaited(_share(leaving, holdings, crossing), awaited, grown_awaited),
         unmeasured=_unmeasured(len(observation.pods) - len(measured), holdings, crossing),
         outdated=len(holdings.last_measured.keys() & set(measured)),
         reclaimable=_reclaimable(supply, observation, layout_of(state.disks)),
@@ -113,9 +117,26 @@ def _seen_of(supply: Signal, seen: SignalObservation, observation: Observation) 
     return seen if observation.node is None else signal_observations(observation.node).get(supply, seen)
 
 
-def _with_awaited(leaving: Share, awaited: int) -> Share:
+def _grown_awaited(awaited: Mapping[str, int], crossing: Crossing | None) -> Mapping[str, int]:
+    """Return by uid by how much victims grew that have ended, as far as they are still to give it back."""
+    if crossing is None:
+        return {}
+    return {
+        uid: max(owed - crossing.pods.get(uid, 0), 0)
+        for uid, owed in awaited.items()
+        if uid not in crossing.unmeasured_pods
+    }
+
+
+def _with_awaited(leaving: Share, awaited: Mapping[str, int], grown: Mapping[str, int]) -> Share:
     """Return the share of the pods that leave with what those are still to give back that have ended."""
-    return replace(leaving, held=(leaving.held or 0) + awaited) if awaited else leaving
+    if not awaited:
+        return leaving
+    return Share(
+        held=(leaving.held or 0) + sum(awaited.values()),
+        grown=leaving.grown + sum(grown.values()),
+        pods=leaving.pods + len(awaited),
+    )
 
 
 def _grower(

@@ -18,6 +18,7 @@ What belongs to no pod is the used amount less all of these, and less what victi
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TypedDict
 
 from evictd.core.eviction.accounts.ledger import SUPPLY_OF, amounts_owed, supplies_of
@@ -129,7 +130,7 @@ def _read(
     if rest is not None and len(unmeasured) == 1:
         used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
         measured, rest = measured + rest, None
-    owed = owed_by_ended(state.in_flight, supply, seen, now)
+    owed = sum(owed_by_ended(state.in_flight, observation, supply, seen, now).values())
     remembered = sum([used[uid] for uid in last_measured])
     counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
     elsewhere = seen.capacity.value() - seen.available.value() - counted - (rest or 0) - owed
@@ -303,12 +304,21 @@ def _given_back(state: State, pods: Mapping[str, int], owed: int, before: Measur
     return min(leaving + owed, max(before.used - elsewhere, 0))
 
 
-def owed_by_ended(victims: tuple[Victim, ...], supply: Signal, seen: SignalObservation, now: int) -> int:
-    """Return what victims that have ended are still to give back of a supply; `seen` is the reading of it."""
+def owed_by_ended(
+    victims: tuple[Victim, ...], observation: Observation, supply: Signal, seen: SignalObservation, now: int
+) -> Mapping[str, int]:
+    """Return by uid what victims that have ended are still to give back of a supply; `seen` is the reading of it.
+
+    One that is listed no more has ended also while its clean-up is not known to be complete: it counts as gone now.
+    """
     if not victims:
-        return 0
-    ended = [victim for victim in victims if supply_released_at(victim, supply) is not None]
-    return sum(each or 0 for each in amounts_owed(ended, supply, seen.available.value(), now).values())
+        return {}
+    listed = {pod.uid for pod in observation.pods}
+    absent = {victim.uid for victim in victims if victim.gone_at is None} - listed
+    seen_gone = (replace(victim, gone_at=now) if victim.uid in absent else victim for victim in victims)
+    ended = [victim for victim in seen_gone if supply_released_at(victim, supply) is not None]
+    owed = amounts_owed(ended, supply, seen.available.value(), now)
+    return {uid: amount for uid, amount in owed.items() if amount}
 
 
 def growth_of_pods(holdings: SupplyHoldings) -> int:
