@@ -37,6 +37,10 @@ LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/
             "the threshold was clear already, its minimum reclaim was not",
         ),
         (
+            replace(judged(Need.NEEDED, LEAK), available=9 * GI // 4, min_reclaim=GI),
+            "the threshold was clear already, its minimum reclaim was not, and default/hog-old grew by 20Mi a second",
+        ),
+        (
             replace(incident(), measured=False),
             "default/hog-old was not measured, so how much it took of memory is not known",
         ),

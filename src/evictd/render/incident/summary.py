@@ -134,7 +134,11 @@ def _cause_text(found: Incident) -> str:
     if found.signal is None or resource is None:
         return f"{pod} exceeded a limit of its own"
     if found.kept_by_min_reclaim:
-        return "the threshold was clear already, its minimum reclaim was not"
+        kept = "the threshold was clear already, its minimum reclaim was not"
+        grower = None if verdict is None or found.met_by_itself is None else verdict.grower
+        if grower is None or not grower.pod:
+            return kept
+        return f"{kept}, and {grower.pod} grew by {usage_text(grower_rate(found, grower), resource)} a second"
     if held_by_page_cache(found):
         return "page cache that the kernel can drop held the threshold met"
     if not found.measured:

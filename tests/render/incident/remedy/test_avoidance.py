@@ -435,9 +435,21 @@ def test_a_pod_that_grew_without_a_limit_that_counts_it(signal: Signal, by: str)
 
 
 def test_a_minimum_reclaim_that_kept_the_threshold_met_is_named() -> None:
-    kept = avoidance(replace(incident(), available=9 * GI // 4, min_reclaim=GI))
+    left = 9 * GI // 4
+    kept = avoidance(replace(incident(), available=left, min_reclaim=GI, points=((-30.0, left), (0.0, left))))
     assert len(kept.by) == 1
     assert kept.by[0].startswith("a smaller minimum reclaim: fewer pods would have gone")
+
+
+def test_a_smaller_minimum_reclaim_avoids_nothing_where_the_threshold_is_met_seconds_later() -> None:
+    """It was the only advice for a pod that filled the disk at 102 MiB/s, and without it the same pod went 10 s later."""
+    found = avoidance(replace(incident(), available=9 * GI // 4, min_reclaim=GI))
+    assert any(each.startswith("a limit of at most") for each in found.by)
+    assert not any("minimum reclaim" in each for each in found.by)
+    assert (
+        "a smaller minimum reclaim: at 85.3Mi a second the threshold itself would have been met 3.0s later"
+        in found.not_by
+    )
 
 
 def test_a_pod_of_the_same_owner_in_its_place_is_no_advice() -> None:

@@ -344,6 +344,17 @@ class Incident:
         return self.missing is not None and not any(limit > (self.available or 0) for _, limit in self.levels)
 
     @property
+    def met_by_itself(self) -> float | None:
+        """Seconds until a threshold that only its minimum reclaim kept met is met by itself, at the rate of the fall.
+
+        `None` where that is more than a minute, and where it does not fall.
+        """
+        if not self.kept_by_min_reclaim or not self.rate or self.rate <= 0:
+            return None
+        seconds = ((self.available or 0) - self.highest_limit()) / self.rate
+        return seconds if seconds <= MINUTE // SECOND else None
+
+    @property
     def missing(self) -> int | None:
         """The amount missing to that limit."""
         return None if self.short_of is None else self.short_of[2]

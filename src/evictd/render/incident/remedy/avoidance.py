@@ -33,7 +33,7 @@ from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoid
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, first_of, usage_text
+from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -59,12 +59,19 @@ def avoidance(found: Incident) -> Avoidance:
     resource = SIGNALS[found.signal].resource
     if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
         return _of_no_pod(found, resource) + soft_threshold_avoidance(found, resource)
-    if found.kept_by_min_reclaim:
+    if found.kept_by_min_reclaim and found.met_by_itself is None:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
     others = Avoidance(by=(*resize_remedy(found), *images_remedy(found)), not_by=resize_in_vain(found))
-    avoided = around + of_pod + others + _of_budget(found) + soft_threshold_avoidance(found, resource)
+    avoided = (
+        around
+        + of_pod
+        + others
+        + _of_budget(found)
+        + _of_reclaim(found, resource)
+        + soft_threshold_avoidance(found, resource)
+    )
     if not avoided.by and (outside := outside_pods_text(found)):
         return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
     return avoided if avoided.by else _of_all_that_grew(found, resource) + avoided
@@ -90,6 +97,14 @@ def _of_budget(found: Incident) -> Avoidance:
         return Avoidance(by=by)
     times = counted(found.refusals, "time")
     return Avoidance(by=by, not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
+
+
+def _of_reclaim(found: Incident, resource: Resource) -> Avoidance:
+    """Say that without its minimum reclaim a threshold would have been met by itself soon, at the rate of the fall."""
+    if (seconds := found.met_by_itself) is None:
+        return Avoidance()
+    fell = f"at {amount_text(found.rate or 0, resource)} a second the threshold itself would have been met"
+    return Avoidance(not_by=(f"a smaller minimum reclaim: {fell} {seconds_text(seconds)} later",))
 
 
 def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
