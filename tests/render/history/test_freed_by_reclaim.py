@@ -3,11 +3,18 @@
 import msgspec
 import pytest
 
-from evictd.codec.records.journal_record import JournalRecord, RecordedExtra, RecordedOutcome, decode_record
+from evictd.codec.records.journal_record import (
+    JournalRecord,
+    RecordedCollection,
+    RecordedExtra,
+    RecordedOutcome,
+    RecordedState,
+    decode_record,
+)
 from evictd.commands.played.world_journal import journal_lines
 from evictd.core.units.duration import SECOND
 from evictd.render.history.cause.freed_by_reclaim import InodesFreed, held_by_unused, inodes_freed
-from evictd.render.history.history import history
+from evictd.render.history.history import EventKind, event_line, history
 from evictd.render.history.pod.why_cause import cause_lines
 from tests.render.played_worlds import incident_run
 from tests.render.recorded_incident import recorded
@@ -27,6 +34,26 @@ def record(second: int, available: str, *, met: bool = False, signal: str = "nod
 
 
 BEGUN = record(10, "49900", met=True)
+
+
+def test_an_eviction_of_a_dry_run_after_a_reclaim_is_said_to_depend_on_that() -> None:
+    """The log said `unless this reclaim frees enough`, and `history` that the pod would have gone."""
+    evicted = ((each, one) for each in recorded(dry_run=True) for one in each.decisions if one["kind"] == "EvictPod")
+    decided, eviction = next(evicted)
+    for signal, state, depends in (
+        ("nodefs.available", RecordedState(collections={"nodefs": RecordedCollection()}), True),
+        ("nodefs.available", RecordedState(), False),
+        ("memory.available", RecordedState(collections={"nodefs": RecordedCollection()}), False),
+    ):
+        because = {**eviction["because"], "signal": signal}
+        changed = {"decisions": ({**eviction, "because": because},), "state": state}
+        for dry_run in (True, False):
+            extra = RecordedExtra(dry_run=dry_run)
+            events = history([msgspec.structs.replace(decided, extra=extra, **changed)])
+            (event,) = (each for each in events if each.kind is EventKind.EVICTED)
+            assert event.unless_reclaim == (depends and dry_run)
+            unless = "unless the reclaim before frees enough, would evict " if depends else "would evict "
+            assert event_line(event).startswith(unless if dry_run else "evict ")
 
 
 def test_what_came_back_counts_from_the_fewest_that_were_free_meanwhile() -> None:

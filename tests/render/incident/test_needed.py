@@ -103,3 +103,11 @@ def test_of_an_eviction_that_is_not_judged_it_says_why(why: NotJudged) -> None:
 def test_a_pod_that_exceeded_a_limit_of_its_own_was_not_ended_for_the_node() -> None:
     said = verdict_text(replace(incident(), signal=None, verdict=None))
     assert said == "its end was needed for a limit of its own, however much was left on the node"
+
+
+def test_of_a_dry_run_the_need_depends_on_the_reclaim_before() -> None:
+    """It said that the end of the pod was needed, and a reclaim that was not done may have freed enough."""
+    event = replace(incident().event, dry_run=True, unless_reclaim=True)
+    text = verdict_text(replace(incident(), event=event, verdict=NEEDED))
+    assert text.startswith("its end was needed")
+    assert text.endswith("; it was not if the reclaim before would have freed enough")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from evictd.act.dry_run import UNLESS, WOULD
 from evictd.render.status.headline import after_eviction, headline, look_back
 from evictd.render.status.last_action import (
     avoided_text,
@@ -36,6 +37,17 @@ def test_the_last_eviction_is_known_for_an_hour_unless_a_pod_is_being_evicted() 
     assert would is not None
     assert last_eviction_text(rehearsal, would).startswith("default/hog would have been evicted "), "it evicted none"
     assert after_eviction(rehearsal) == ()
+
+
+def test_an_eviction_of_a_dry_run_that_a_reclaim_may_make_needless_is_said_to_depend_on_it() -> None:
+    """The headline said that the pod would have been evicted, where only the log said on what that depends."""
+    dry = rehearsed()
+    status = status_of(dry, dry.at)
+    last = last_eviction(status)
+    assert last is not None
+    unless = {**last, "text": last["text"].replace(WOULD, UNLESS, 1)}
+    assert last_eviction_text(status, unless).endswith(", unless the reclaim before had freed enough")
+    assert "unless" not in last_eviction_text(status, last)
 
 
 def test_pods_that_were_evicted_shortly_after_one_another_are_counted_and_named() -> None:

@@ -25,7 +25,7 @@ from evictd.render.deciding import evicted_because
 from evictd.render.history.cause.came_before import came_before
 from evictd.render.history.cause.condition_cause import filled_at_begin
 from evictd.render.history.cause.found_reasons import found_reasons
-from evictd.render.history.cause.freed_by_reclaim import held_by_unused, inodes_freed
+from evictd.render.history.cause.freed_by_reclaim import after_reclaim, held_by_unused, inodes_freed
 from evictd.render.history.cause.pause import pause_text
 from evictd.render.history.cause.recorded import between_readings
 from evictd.render.history.cause.suspects import suspects_of, suspects_text
@@ -94,6 +94,8 @@ class HistoryEvent:
     """The types of those that end with it."""
     past_budget: bool = False
     """An eviction of a pod that a disruption budget refused for `evictionTimeout`, and that goes by either answer."""
+    unless_reclaim: bool = False
+    """An eviction of a dry run after a reclaim, which may free enough: how much is not known."""
     evidence: Plain = field(default_factory=dict)
     """Numbers behind it, as the journal has them."""
 
@@ -208,6 +210,7 @@ class _Reader:
         filled = filled or came_before(record, because_of)
         self.evicted |= {pod["uid"]} if kind is EventKind.EVICTED else set()
         self.evicted_owners |= {(pod["namespace"], owner)} if owner else set()
+        event = replace(event, unless_reclaim=record.extra.dry_run and after_reclaim(record, because_of))
         return replace(event, why=why, filled=filled if why else "", owner=clean(owner), past_budget=bool(past))
 
     def _conditions(self, record: JournalRecord, decision: Plain) -> HistoryEvent | None:
@@ -372,7 +375,8 @@ def event_line(event: HistoryEvent) -> str:
         return f"{event.text} ({reason})"
     if event.dry_run and event.kind is EventKind.CONDITIONS:
         return f"{event.text}; {NOT_REPORTED}"
-    return f"would {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
+    would = "unless the reclaim before frees enough, would" if event.unless_reclaim else "would"
+    return f"{would} {event.text}" if event.dry_run and event.kind not in _FACTS else event.text
 
 
 NOT_REPORTED = "a dry run reports no condition"

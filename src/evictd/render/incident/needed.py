@@ -29,7 +29,12 @@ _NOT_JUDGED = {
 
 
 def verdict_text(found: Incident) -> str:
-    """Write whether the end of the pod was needed, or why that is not known."""
+    """Write whether the end of the pod was needed, or why that is not known; of a dry run with the reclaim that came before."""
+    text = _verdict_text(found)
+    return f"{text}; it was not if the reclaim before would have freed enough" if found.event.unless_reclaim else text
+
+
+def _verdict_text(found: Incident) -> str:
     if found.signal is None:
         return OWN_LIMIT
     if found.verdict is None:

@@ -148,9 +148,7 @@ def _cause_text(found: Incident) -> str:
         filled = f"what filled {filled_name(resource)} belongs to no pod{volume}{_full_text(found)}"
         return ", and ".join(filter(None, (filled, grew_beside_text(found))))
     grower = None if verdict is None else verdict.grower
-    went = "would have gone" if found.event.dry_run else "is being evicted" if found.leaves else "went"
-    if found.refusals:
-        went += f" after a disruption budget had refused it {counted(found.refusals, 'time')}"
+    went = _went_text(found)
     if forward := brought_forward_cause(found, went):
         return forward
     if (within := within_text(found)) and grower is not None:
@@ -161,6 +159,16 @@ def _cause_text(found: Incident) -> str:
             rate = f"until {seconds_text(still)} before"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
     return _unsure_cause_text(found, went)
+
+
+def _went_text(found: Incident) -> str:
+    """Write that the pod went, or would have in a dry run, with the reclaim or the budget that comes before."""
+    went = "would have gone" if found.event.dry_run else "is being evicted" if found.leaves else "went"
+    if found.event.unless_reclaim:
+        went += " unless the reclaim before freed enough"
+    if found.refusals:
+        went += f" after a disruption budget had refused it {counted(found.refusals, 'time')}"
+    return went
 
 
 def _unmeasured_text(found: Incident, resource: Resource) -> str:

@@ -12,6 +12,8 @@ from evictd.render.text import clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
 _NAMED = 3
+_UNLESS = "unless "
+"""Begin of an eviction of a dry run after a reclaim: how much that would have freed is not known."""
 _TOGETHER_SECONDS = 2.0
 """Evictions for one signal that follow one another within this time are named together."""
 
@@ -40,12 +42,15 @@ def last_eviction_text(status: Document, last: Document) -> str:
     """Write which pod was evicted, or which ones shortly after one another, when, and for which signal."""
     pods = evicted_together(status, last)
     ago = f"{seconds_text(seconds_ago(status, last['at']) or 0)} ago for {last['signal']}"
+    unless = ", unless the reclaim before had freed enough" if last["text"].startswith(_UNLESS) else ""
     if len(pods) == 1:
         return (
             f"{pods[0]} {'would have been' if status['dryRun'] else 'was'} evicted {ago}{nth_text(status, last['pod'])}"
+            f"{unless}"
         )
     return (
         f"{len(pods)} pods {'would have been' if status['dryRun'] else 'were'} evicted {ago} ({first_of(pods, _NAMED)})"
+        f"{unless}"
     )
 
 

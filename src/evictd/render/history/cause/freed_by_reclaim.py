@@ -1,14 +1,21 @@
 """Says how much of what was short came back when unused containers and images were deleted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import SIGNALS, Resource
+from evictd.core.model.signal import DISKS, SIGNALS, Resource, signal_named
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import SECOND
 from evictd.render.history.cause.recorded import recorded_amount, threshold_signal
 from evictd.render.text import clean
+
+
+def after_reclaim(record: JournalRecord, because: Mapping[str, Any]) -> bool:
+    """Whether unused containers and images were looked for, in this shortage of a disk, before an eviction was decided."""
+    signal = signal_named(str(because.get("signal", "")))
+    return bool(record.state.collections) and signal is not None and SIGNALS[signal].resource in DISKS
 
 
 @frozen
