@@ -353,7 +353,7 @@ def test_a_pod_that_grew_within_its_request_is_not_to_blame() -> None:
     rows = tuple(replace(row, request=8 * GI) if row.pod == "default/web" else row for row in found.ranking)
     points = ((-30.0, GI // 2 + (600 << 20)), (0.0, GI // 2))
     texts = avoidance(replace(found, ranking=rows, points=points)).by
-    assert texts[0] == "less use by default/hog-old: it held 6Gi, and requested none"
+    assert texts[0] == use("3.31Gi")
     assert not any("default/web" in each and "growth" in each for each in texts)
 
 
@@ -637,7 +637,9 @@ def test_the_limit_of_a_pod_that_was_not_measured_counts_what_came_back() -> Non
     assert "(3Gi that it held, less 1.5Gi that was missing, and 0.5% for rounding)" in " ".join(avoidance(measured).by)
 
 
-USE = "less use by default/hog-old: it held 6Gi, and requested none"
+def use(most: str) -> str:
+    """The setting with the amount that would have been enough: without one, it was not known how much less was meant."""
+    return f"less use by default/hog-old, at most {most}: it held 6Gi, and requested none"
 
 
 def beside(rate: int, *growers: Grower, host_filled: bool = False) -> Incident:
@@ -651,22 +653,25 @@ def test_less_use_is_no_remedy_while_what_belongs_to_no_pod_grows_on() -> None:
     """An agent of 700Mi was to hold 200Mi; while the host leaked, that put its eviction off by two minutes."""
     found = beside(4 * MI, Grower(pod="", rate=4 * MI), host_filled=True)
     assert outside_grows_on(found)
-    assert not any(each.startswith(USE) for each in avoidance(found).by)
-    assert f"{USE}; {OUTSIDE_GREW}" in avoidance(found).not_by
+    assert not any(each.startswith("less use by") for each in avoidance(found).by)
+    assert f"{use('4.24Gi')}; {OUTSIDE_GREW}" in avoidance(found).not_by
     growing = beside(8 * MI, Grower(pod="default/hog-old", rate=6 * MI), Grower(pod="", rate=2 * MI), host_filled=True)
-    assert not any(USE in each for each in avoidance(growing).not_by), "the limit for this pod alone says so"
+    assert not any("less use by" in each for each in avoidance(growing).not_by), "the limit for this pod alone says so"
 
 
 def test_less_use_is_a_remedy_where_nothing_outside_pods_grows_on() -> None:
-    for found in (beside(0, host_filled=True), beside(4 * MI, Grower(pod="default/web", rate=4 * MI))):
+    for most, found in (
+        ("4.48Gi", beside(0, host_filled=True)),
+        ("4.24Gi", beside(4 * MI, Grower(pod="default/web", rate=4 * MI))),
+    ):
         assert not outside_grows_on(found)
-        assert USE in avoidance(found).by
+        assert use(most) in avoidance(found).by
 
 
 def test_the_pod_held_what_was_missing_and_what_grows_in_a_minute() -> None:
     found = beside(4 * MI)
     assert found.victim is not None
-    assert less_use(found, found.victim, Resource.MEMORY) == USE
+    assert less_use(found, found.victim, Resource.MEMORY) == use("4.24Gi")
     requested = replace(found.victim, request=2 * GI)
     assert less_use(found, requested, Resource.MEMORY).endswith("it held 6Gi, 4Gi more than it requested")
     assert less_use(found, replace(requested, request=5 * GI), Resource.MEMORY) == ""

@@ -33,7 +33,7 @@ from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoid
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
+from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, usage_text
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -257,4 +257,5 @@ def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
     if found.missing is None or excess < found.missing + others:
         return ""  # what grows beside it would have taken that within the minute
     more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
-    return f"less use by {victim.pod}: it held {amount_text(victim.usage, resource)}, {more}"
+    most = amount_text(rounded_below((victim.usage or 0) - found.missing - others), resource)
+    return f"less use by {victim.pod}, at most {most}: it held {amount_text(victim.usage, resource)}, {more}"
