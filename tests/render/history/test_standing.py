@@ -134,6 +134,26 @@ def test_below_a_threshold_a_pod_stays_until_the_pods_are_measured() -> None:
     assert "  evictd decides once the pods are measured (in 26s at most)\n" in said
 
 
+def test_below_a_threshold_a_reclaim_that_has_begun_comes_before_the_pod() -> None:
+    """It was said to be below the hard threshold, and not that evictd was removing unused images first."""
+    seen = incident_snapshot("12-container-log", 466)
+    status = status_of(seen, seen.at)
+    explained = explanation_document(snapshot_view(seen), rows=None)
+    why, said = (
+        PodWhy(pod="default/chatty", explained=explained),
+        "  evictd removes what no pod needs first; that may be enough",
+    )
+    for entry in status["signals"]:
+        entry["measuresForSeconds"] = None
+        for each in entry["thresholds"]:
+            each.update(met=entry["signal"] == "nodefs.available", graceLeftSeconds=0.0)
+    for phase, first in (("Reclaiming", True), ("Watching", False)):
+        status["phase"] = {"name": phase, "endsInSeconds": None}
+        assert (said in standing_lines(why.places, status)) == first
+    status.update(dryRun=True, phase={"name": "Reclaiming", "endsInSeconds": None})
+    assert said.replace("removes", "would remove") in standing_lines(why.places, status)
+
+
 def test_a_pod_that_goes_instead_if_it_grows_on_stands_beside_those_before_it() -> None:
     """Two pods were said to go before a pod that grew past them until the threshold, and was the one evicted."""
     old = WorldPod(pod=pod("old", request=GI // 10), behaviours=(Hold(of=Usage.MEMORY, amount=3 * GI // 2),))

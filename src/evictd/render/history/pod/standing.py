@@ -6,6 +6,7 @@ from typing import Any
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason, SkipReason
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
+from evictd.core.model.state import PhaseName
 from evictd.render.deciding import PASSED_OVER
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.next_pod import goes_if_it_grows
@@ -88,7 +89,9 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         instead = next(filter(None, map(goes_if_it_grows, entries_here)), "")
         if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
             yield f"  to be evicted: {needed}{instead}"
-        if decides := next(filter(None, map(decides_once_measured, entries_here)), ""):
+        if decides := next(filter(None, map(decides_once_measured, entries_here)), "") or _reclaims(
+            place, status, short
+        ):
             yield f"  {decides}"
         if later := _to_stay(place):
             yield f"  {later}"
@@ -98,6 +101,17 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         yield "the daemon is in a dry run: it evicts no pod"
     yield from time_lines(status)
     yield from conditions(status)
+
+
+def _reclaims(place: Place, status: Plain, short: bool) -> str:
+    """Write that evictd removes what no pod needs before a pod goes; empty where it does not do so now."""
+    if (
+        not short
+        or status["phase"]["name"] != PhaseName.RECLAIMING.value
+        or Resource(place.queue["resource"]) not in DISKS
+    ):
+        return ""
+    return f"evictd {'would remove' if status['dryRun'] else 'removes'} what no pod needs first; that may be enough"
 
 
 def _why_there(place: Place) -> str:
