@@ -150,6 +150,14 @@ def test_a_count_has_a_unit_and_an_amount_that_is_not_known_is_left_out() -> Non
     assert pause_clause(paused(needed="0"), Signal.NODEFS_AVAILABLE) == PAUSE
 
 
+def test_what_a_pause_for_swap_does_not_keep_from_coming_is_said_too() -> None:
+    """The resources of nodes with swap, or of stalls, ended `incident` with a KeyError."""
+    swap = pause_clause(paused(signal="swap.available"), Signal.SWAP_AVAILABLE)
+    assert swap.endswith("; if the swap is used up before, memory is used up next")
+    stalls = pause_clause(paused(signal="node.io.some.avg10"), Signal.NODE_IO_SOME_10)
+    assert stalls.endswith("one more pod goes then if a threshold is still met")
+
+
 @pytest.mark.parametrize(
     "changed", [{"why": "NoCandidates"}, {"until": None}, {"signal": "memory.available"}, {"signal": "new"}]
 )

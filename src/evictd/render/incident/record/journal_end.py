@@ -25,13 +25,15 @@ _USED_UP = {
     Resource.EPHEMERAL_STORAGE: "if the disk is full before, writes fail",
     Resource.INODES: "if the inodes are used up before, no file can be created",
     Resource.PIDS: "if the PIDs are used up before, no process can start",
+    Resource.SWAP: "if the swap is used up before, memory is used up next",
 }
-"""What a pause does not keep from coming."""
+"""What a pause does not keep from coming; stalls end in nothing of the kind."""
 _NOTHING_LEFT = {
     Resource.MEMORY: "no memory is left, so the kernel may kill processes until then",
     Resource.EPHEMERAL_STORAGE: "the disk is full, so writes fail until then",
     Resource.INODES: "no inode is left, so no file can be created until then",
     Resource.PIDS: "no PID is left, so no process can start until then",
+    Resource.SWAP: "no swap is left, so memory is used up next",
 }
 """What has come already where nothing was left in the last record."""
 
@@ -165,5 +167,6 @@ def _pause_text(last: JournalRecord, finding: Mapping[str, Any], signal: Signal)
         if missing
         else ""
     )
-    used_up = (_NOTHING_LEFT if levels_of(last, signal).available == 0 else _USED_UP)[SIGNALS[signal].resource]
-    return f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met; {used_up}"
+    used_up = (_NOTHING_LEFT if levels_of(last, signal).available == 0 else _USED_UP).get(SIGNALS[signal].resource)
+    pause = f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met"
+    return f"{pause}; {used_up}" if used_up else pause
