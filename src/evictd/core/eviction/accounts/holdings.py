@@ -46,7 +46,8 @@ Else a pod that fills a small disk in seconds would count as one that has just c
 _FREED_BY_KERNEL = frozenset({Resource.MEMORY, Resource.SWAP})
 """It kills a process where nothing is left."""
 _USED_UP_PART = 1000
-"""A supply of which a thousandth is left is used up: a writer is refused larger blocks before the last one is taken."""
+"""A supply of which a thousandth is left is used up: a writer is refused larger blocks before the last one is taken. The
+incidents do not depend on this value, nor on the next one."""
 USED_UP_TIME = 10 * MINUTE
 """How long after its crossing the growth of a supply that is used up counts as going on. A writer may have ended by then."""
 ELSEWHERE = 2
