@@ -1,6 +1,11 @@
 """Checks what the API server answers."""
 
+from typing import Any
+
+import pytest
+
 from evictd.core.eviction.choice.evict import evict_for_pressure
+from evictd.core.model.config import EvictionMethod
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import RankedPod, RankPlace, Standing
 from evictd.core.model.observation import EvictionAnswerKind, SignalObservation
@@ -51,6 +56,20 @@ def test_what_an_outage_keeps_from_being_answered_is_asked_again() -> None:
     assert server.ask_again({"a": "default/a"}, 9) == []
     assert [each.pod.name for each in server.ask_again({"a": "default/a"}, 10)] == ["a"]
     assert server.answers["a"].kind is EvictionAnswerKind.AGREED
+
+
+@pytest.mark.parametrize(
+    ("spec", "stops"),
+    [
+        ({"termination": EvictionMethod.STATUS}, True),
+        ({"kubelet": False}, True),
+        ({"termination": EvictionMethod.DELETE}, False),
+    ],
+)
+def test_a_pod_that_evictd_stops_itself_waits_for_no_server(spec: dict[str, Any], stops: bool) -> None:
+    """Its soft eviction waited until the end of the outage, though its status is written after the stop."""
+    server = SimulatedApiServer(ApiServer(outages=(Outage(start=0, duration=10),), **spec), 60 * SECOND)
+    assert server.evict(eviction("a"), "default/a", 0) is stops
 
 
 def test_a_forbidden_request_is_a_refusal() -> None:

@@ -39,7 +39,7 @@ class SimulatedApiServer:
         uid, hard = decision.pod.uid, is_hard(decision)
         method = choose_eviction_method(self.spec.termination, hard=hard, kubelet=self.spec.kubelet)
         outage = outage_at(self.spec.outages, now)
-        if outage is not None and waits_for(outage, hard=hard):
+        if outage is not None and waits_for(outage, self.spec, hard=hard):
             self.unanswered[uid] = decision
             return False
         self.unanswered.pop(uid, None)
@@ -82,6 +82,8 @@ def outage_at(outages: Iterable[Outage], now: int) -> Outage | None:
     return next((each for each in outages if each.start <= now < each.start + each.duration), None)
 
 
-def waits_for(outage: Outage, *, hard: bool) -> bool:
-    """Whether an eviction has no answer until the outage is over."""
-    return not hard and outage.status not in {TOO_MANY_REQUESTS, FORBIDDEN}
+def waits_for(outage: Outage, spec: ApiServer, *, hard: bool) -> bool:
+    """Whether an eviction has no answer until the outage is over; with `Status` evictd stops the pod and writes afterwards."""
+    method = choose_eviction_method(spec.termination, hard=hard, kubelet=spec.kubelet)
+    needs_server = not hard and method is not EvictionMethod.STATUS
+    return needs_server and outage.status not in {TOO_MANY_REQUESTS, FORBIDDEN}

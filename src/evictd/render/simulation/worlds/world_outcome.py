@@ -251,7 +251,7 @@ def _outage_texts(run: Run) -> Iterator[str]:
     for cycle in run.cycles:
         outage = outage_at(run.world.api_server.outages, cycle.at)
         for each in begun_evictions(cycle.step.decisions):
-            if outage is not None and waits_for(outage, hard=is_hard(each)):
+            if outage is not None and waits_for(outage, run.world.api_server, hard=is_hard(each)):
                 found.setdefault(each.pod.full_name, (cycle.at, outage))
     for name, (at, outage) in list(found.items())[:1]:
         how = f"answered with status {outage.status}" if outage.status else "could not be reached"
