@@ -8,6 +8,7 @@ import pytest
 from evictd.core.model.pod import PodSource
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.status.remedy.remedies import remedies
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import play
 from evictd.world.model import HostUse, WorldPod
@@ -102,3 +103,18 @@ def test_a_pod_that_grows_no_more_is_not_the_one_that_fills_memory(seconds: int)
     near = snapshot_at(play(of, config(hard={"memory.available": "500Mi"})), seconds)
     (entry,) = [each for each in status_of(near, near.at)["signals"] if each["signal"] == "memory.available"]
     assert entry["growing"]["pods"][0]["pod"] == "default/hog"
+
+
+@pytest.mark.parametrize("seconds", [735, 760])
+def test_the_cause_is_what_grows_at_the_rate_that_the_time_is_of(seconds: int) -> None:
+    """The advice was to free memory outside pods, which had grown for twelve minutes at a fifteenth of the rate of a pod now."""
+    slab = HostUse(name="slab", behaviours=(Grow(of=Usage.MEMORY, rate=2 * MI),))
+    job = WorldPod(pod=pod("job", memory="100Mi"), behaviours=(Grow(of=Usage.MEMORY, rate=30 * MI, start=12 * MINUTE),))
+    run = play(
+        world(job, host=(slab,), memory=5 * GI, duration=20 * MINUTE), config(hard={"memory.available": "500Mi"})
+    )
+    near = snapshot_at(run, seconds)
+    (entry,) = [each for each in status_of(near, near.at)["signals"] if each["signal"] == "memory.available"]
+    assert entry["growing"]["ofPods"] > entry["growing"]["elsewhere"]
+    assert entry["growing"]["pods"][0]["pod"] == "default/job"
+    assert remedies(status_of(near, near.at))[0].startswith("end, move or limit default/job, which grew the most")

@@ -3,7 +3,8 @@
 Theory of operation: two records say by how much a pod grew. The core's holdings reach about a minute back, which suffices to
 choose a pod; `usage_history` has an hour, so growth can count from the time at which the present fall began (`Trend.fall_began`).
 The longer one is preferred, since a slow leak is noise in a minute. The last minute counts where the history says less or begins
-later, and where the pod that grew the most since the fall began grows no more while others do: then it is no single fall.
+later, and where the pod that grew the most since the fall began grows no more while others do: then it is no single fall. It
+also counts where the supply falls much faster now than since the fall began: the stated time is of that rate, so is the cause.
 
 Two things look like growth and are none: a pod that the kernel killed takes again what it held, and at its first reading all that
 a pod holds is new. So the former is left out, and the latter counts only where the history shows that the pod came since.
@@ -33,6 +34,8 @@ _SHOWN = 3
 _FRESH_PART = 4
 _MOST = 2
 """Most of what was taken belongs to no pod where it is more than this many times what all pods hold."""
+_FASTER = 2
+"""By how many times a supply falls faster now than since the fall began where only what grew lately is the cause."""
 
 
 class _Growth(NamedTuple):
@@ -118,7 +121,8 @@ def _growth(answer: NextUp, supply: Signal, holdings: SupplyHoldings, snapshot: 
     grown = {} if before is None else before.grown(holdings.used)
     most, grows = max(grown, key=grown.__getitem__, default=""), bool(lately) or (rest is not None and rest.grown > 0)
     stopped = grown.get(most, 0) > 0 and most not in lately and grows
-    if before is None or before.at >= holdings.since or sum(grown.values()) < sum(lately.values()) or stopped:
+    short = before is None or before.at >= holdings.since or sum(grown.values()) < sum(lately.values())
+    if before is None or short or stopped or _has_another_cause(before, supply, holdings, snapshot):
         pods, elsewhere = _without_returned(lately, answer, supply, snapshot), None if rest is None else rest.grown
         # What a pod held at its first reading is no growth here, so none of them has arrived.
         return _Growth(holdings.since, pods, elsewhere, known=holdings.used)
@@ -126,6 +130,23 @@ def _growth(answer: NextUp, supply: Signal, holdings: SupplyHoldings, snapshot: 
     if rest is None or before.elsewhere is None or before.unmeasured:
         return _Growth(before.at, pods, elsewhere=None, known=before.used)
     return _Growth(before.at, pods, rest.used - before.elsewhere, known=before.used)
+
+
+def _has_another_cause(before: UsageSample, supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> bool:
+    """Whether a supply falls much faster now than since a sample, and one pod, or what belongs to none, took most of it lately.
+
+    The scatter of many pods is no cause, and what a pod took that was not read since is not known.
+    """
+    trend, rest = snapshot.trends.signals.get(supply, Trend()), holdings.elsewhere
+    rate, time = trend.present_rate, trend.present_time
+    if (last := trend.last_fall) is not None:  # the stated time is of that rate
+        rate, time = last.rate, last.time
+    if rate is None or rest is None or before.held is None or holdings.arrived or before.unmeasured:
+        return False
+    mean = (sum(holdings.used.values()) + rest.used - before.held) * SECOND / (holdings.at - before.at)
+    most = max((rest.grown, *(each.grown for each in holdings.growing.values())))
+    took_most = most * 2 > rate * time / SECOND
+    return rate > mean * _FASTER and took_most and _is_fresh(supply, holdings.since, snapshot)
 
 
 def _sample_at_begin(supply: Signal, holdings: SupplyHoldings, snapshot: Snapshot) -> UsageSample | None:
