@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from evictd.core.units.duration import MINUTE
 from evictd.render.status.headline import (
     OwnFault,
     beside_faults,
@@ -11,10 +14,15 @@ from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.page.node_page import why_nothing
 from evictd.render.status.times.depletion import depletions
 from evictd.render.status.times.timing import time_lines
+from evictd.world.behaviours import Usage
+from evictd.world.loop import play as world_play
+from evictd.world.model import Disk, NodeSpec
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.playbook import config
 from tests.render.shown_nodes import approaching, play, pressed, recovered, rehearsed
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, hog, world
 
 
 def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:
@@ -295,3 +303,34 @@ def test_where_nothing_is_left_what_happens_is_said_for_as_long_as_it_lasts() ->
     )
     assert list(time_lines(status)) == []
     assert depletions(status)["nodefs.available"].text == "nodefs.available is 0: writes to the disk fail"
+
+
+@pytest.mark.parametrize(
+    ("soft", "seconds", "said"),
+    [
+        (
+            "15%",
+            60,
+            "imagefs.available reaches its hard threshold 1.5Gi in 5m36s at the present rate. Then evictd would",
+        ),
+        (
+            "17%",
+            300,
+            "imagefs.available reaches its hard threshold 1.5Gi in 1m36s at the present rate. Then evictd would",
+        ),
+        (
+            "20%",
+            380,
+            "imagefs.available reaches its hard threshold 1.5Gi in 23s at the present rate, before the soft threshold",
+        ),
+    ],
+)
+def test_the_signal_of_a_disk_that_acts_first_is_the_headline(soft: str, seconds: int, said: str) -> None:
+    """The time was that of the soft threshold with its grace period, though a hard one of the same disk acted a minute before."""
+    thresholds = config(
+        hard={"nodefs.available": "10%", "imagefs.available": "15%"}, soft={"nodefs.available": (soft, "2m")}
+    )
+    disk = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=10 * GI))
+    run = world_play(world(hog(rate=22 * MI, of=Usage.LOGS), node=disk, duration=10 * MINUTE), thresholds)
+    near = snapshot_at(run, seconds)
+    assert headline(status_of(near, near.at)).text.startswith(said)

@@ -43,7 +43,7 @@ from evictd.render.status.stopped import (
 )
 from evictd.render.status.times.depletion import FORESEEN_SECONDS, Depletion
 from evictd.render.status.times.hard_cut import cut_at_hard, next_cut_at_hard
-from evictd.render.status.times.timing import approaches, as_before, graces, slowed
+from evictd.render.status.times.timing import approaches, as_before, first_to_act, graces, slowed
 from evictd.render.status.times.unread_since import unread_text
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, first_of, seconds_text, signal_amount
@@ -187,8 +187,9 @@ def _of_node(status: Document, falls: Mapping[str, Depletion] = NO_FALLS) -> Hea
             text=f"{prefix}{text}.{_would_go(status, met[0][0] if first is None else first.entry)}", level="soft"
         )
     if near := approaches(status):
-        goes = _would_go(status, near[0].entry, near[0].acts) if near[0].acts else ""
-        return Headline(text=f"{prefix}{near[0].text}{near[0].caveat}{near[0].waits}.{goes}", level="soft")
+        acts = first_to_act(status, near[0])
+        goes = _would_go(status, acts.entry, acts.acts) if acts.acts else ""
+        return Headline(text=f"{prefix}{acts.text}{acts.caveat}{acts.waits}.{goes}", level="soft")
     if not status["signals"]:
         return Headline(text=f"{prefix}{capital(NO_THRESHOLDS)}.", level="soft")
     if ends_soon(status) and not kernel_killed_text(status):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
-from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, is_due
+from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, is_due, supply_name
 from evictd.render.status.times.depletion import FORESEEN_SECONDS, at_zero, zero_before
 from evictd.render.text import capital, clean, gap_text, seconds_text, signal_amount
 
@@ -169,9 +169,25 @@ def limit_amount(limit: int, signal: Signal) -> str:
 
 
 def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]:
-    """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first."""
+    """Return the next threshold of each signal that is met within this many seconds at the present rate, the soonest first.
+
+    Of two that are met at the same time the one whose signal acts first.
+    """
     found = [approach for entry in status["signals"] for approach in _foreseen(entry, within)[:1]]
-    return sorted(found, key=lambda each: each.soonest)
+    return sorted(found, key=lambda each: (each.soonest, _acts_first(each)))
+
+
+def first_to_act(status: Document, near: Approach) -> Approach:
+    """Return an approach, or that of another signal of its supply which acts before it: nodefs and imagefs may be one disk."""
+    others = approaches(status, FORESEEN_SECONDS)
+    same = [each for each in others if supply_name(each.entry) == supply_name(near.entry) and each.entry != near.entry]
+    return min((near, *same), key=_acts_first)
+
+
+def _acts_first(near: Approach) -> float:
+    """Return in how many seconds the first threshold of a signal acts, after its grace period; infinite where all wait."""
+    found = (each for each in _foreseen(near.entry, FORESEEN_SECONDS) if not each.waits_for_pages)
+    return min((each.soonest + each.threshold["gracePeriodSeconds"] for each in found), default=float("inf"))
 
 
 def as_before(status: Document) -> list[Approach]:
@@ -217,10 +233,15 @@ def hard_then(entry: Document, within: float = SOON_SECONDS) -> str | None:
     return f"in about {first}{seconds_text(hard.seconds)}, at the hard threshold {limit}"
 
 
-def _hard_sooner(entry: Document, within: float) -> Approach | None:
-    """Return the hard threshold of a signal that is met within this many seconds, or is at the rate of the last readings."""
-    hard = (each for each in _foreseen(entry, FORESEEN_SECONDS) if each.threshold["kind"] == "hard")
-    return next((each for each in hard if each.soonest <= within), None)
+def _hard_sooner(entry: Document, status: Document, within: float) -> Approach | None:
+    """Return the first hard threshold of a supply that is met within this many seconds, or is at the rate of the last readings.
+
+    That of the signal itself is returned where another signal of its supply meets its own no sooner.
+    """
+    of_supply = [each for each in status["signals"] if each != entry and supply_name(each) == supply_name(entry)]
+    foreseen = (each for of in (entry, *of_supply) for each in _foreseen(of, FORESEEN_SECONDS))
+    hard = (each for each in foreseen if each.threshold["kind"] == "hard" and each.soonest <= within)
+    return min(hard, key=lambda each: each.soonest, default=None)
 
 
 class Grace(NamedTuple):
@@ -249,13 +270,14 @@ def graces(status: Document) -> list[Grace]:
             if found_late := _slow_hard(entry, threshold, left):
                 found.append(found_late)
                 continue
-            if (hard := None if slowed(entry) else _hard_sooner(entry, left)) is not None:
+            if (hard := None if slowed(entry) else _hard_sooner(entry, status, left)) is not None:
                 before = seconds_text(hard.soonest) != seconds_text(left)
-                acts = f"before its soft threshold acts (in {seconds_text(left)})"
+                soft = "its soft threshold" if hard.entry is entry else f"the soft threshold of {signal.value}"
+                acts = f"before {soft} acts (in {seconds_text(left)})"
                 if hard.seconds > left:
-                    acts = f"and its soft threshold acts in {seconds_text(left)} at the latest"
-                text = f"{hard.text}, {acts if before else 'when its soft threshold acts as well'}"
-                found.append(Grace(hard.soonest, entry, text, hard=True))
+                    acts = f"and {soft} acts in {seconds_text(left)} at the latest"
+                text = f"{hard.text}, {acts if before else f'when {soft} acts as well'}"
+                found.append(Grace(hard.soonest, hard.entry, text, hard=True))
                 continue
             missing = threshold["limit"] - entry["available"]
             back = f", unless {gap_text(missing, signal)} come back" if missing * _LITTLE > threshold["limit"] else ""
