@@ -379,6 +379,55 @@ def test_a_threshold_that_acts_sooner_is_said_before_what_is_the_same(
     assert (document["unrecorded"], document["victims"]) == (["memory.available<1Gi (soft, 30s)"], same)
 
 
+_STALLED = "behaviours: [{hold: {of: memory, amount: 600Mi}}, {stalls: {memory: 60, start: 2m, duration: 3m}}]"
+_FORKING = "behaviours: [{burst: {of: processes, amount: 3800, start: 2m, duration: 3m}}]"
+_HARD = "memory.available: 300Mi"
+_PRESSURE = (
+    "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
+    "pressure: [{resource: memory, type: full, average: 10s, above: 20%, for: 20s, scope: pods}]\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "hard", "own", "named"),
+    [
+        (_STALLED, _HARD, _PRESSURE, ["pods.memory.full.avg10>20% (soft, 20s)"]),
+        (
+            _FORKING,
+            f"{_HARD}, pid.available: 10%, nodefs.available: 10%, nodefs.inodesFree: 10%",
+            "",
+            ["pid.available<10% (hard)", "nodefs.available<10% (hard)", "nodefs.inodesFree<10% (hard)"],
+        ),
+    ],
+    ids=["stalls", "signals of the kubelet"],
+)
+def test_a_threshold_on_a_signal_that_had_none_gets_no_all_clear(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], behaviours: str, hard: str, own: str, named: list[str]
+) -> None:
+    """`0 would have been decided differently` was all that was said, and played again with it a pod goes."""
+    world, file, journal = tmp_path / "world.yaml", tmp_path / "config.yaml", tmp_path / "journal"
+    world.write_text(
+        f"kind: World\nconfig: {{evictionHard: {{{_HARD}}}}}\nduration: 10m\nnode: {{memory: 4Gi, pids: 4000}}\n"
+        f"pods:\n- {{name: thrash, requests: {{memory: 100Mi}}, {behaviours}}}\n"
+    )
+    head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    file.write_text(f"{head}evictionHard: {{{hard}}}\n{own}")
+    assert main(["simulate", str(world), "--journal", str(journal)]) == 0
+    assert main(["simulate", str(world), "--compare", str(file)]) == 0
+    assert "evict default/thrash" in capsys.readouterr().out
+    arguments = ["replay", str(journal), "--config", str(file)]
+    assert main(arguments) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    listed = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
+    assert f"{listed} can act sooner than what was recorded. The journal has only" in out
+    assert main([*arguments, "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    victims = "No victim differs in the recorded cycles: no pod is evicted there, then or now."
+    assert (document["unrecorded"], document["victims"]) == (named, victims)
+    assert main(["replay", str(journal), "--policy", "Kubelet", "--output", "json"]) == 0
+    assert not [each for each in json.loads(capsys.readouterr().out)["unrecorded"] if each in named]
+
+
 def test_a_timer_that_began_in_a_cycle_without_an_entry_is_the_recorded_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

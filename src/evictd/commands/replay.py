@@ -43,7 +43,7 @@ from evictd.core.model.config import (
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import Signal
-from evictd.core.model.sooner import sooner_settings
+from evictd.core.model.sooner import added_thresholds, sooner_settings
 from evictd.core.model.state import State
 from evictd.core.model.stats import MemoryStats
 from evictd.core.model.threshold import Threshold
@@ -164,6 +164,7 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
             same=decided_alike(entry, step),
             formula=formula,
             sooner=tuple(sooner_settings(entry.config, config)),
+            added=tuple(added_thresholds(entry.config, config)),
             pod_termination=config.pod_termination,
             memory_held=_memory_held(entry),
         )

@@ -1,7 +1,9 @@
 """Which settings may act before those of another configuration."""
 
-from evictd.core.model.config import FastFill, MemoryFormula, Policy
-from evictd.core.model.sooner import sooner_settings
+from evictd.core.model.config import EvictionConfig, FastFill, MemoryFormula, Policy
+from evictd.core.model.signal import Signal
+from evictd.core.model.sooner import added_thresholds, sooner_settings
+from evictd.core.model.threshold import stall_threshold
 from tests.playbook import config
 
 SOONER = config(memory_lead=FastFill.AUTO, monitoring_period=1, memory_formula=MemoryFormula.MEM_AVAILABLE)
@@ -28,3 +30,21 @@ def test_a_larger_minimum_reclaim_is_named() -> None:
     assert [*sooner_settings(small, part)] == ["evictionMinimumReclaim"], "which is more depends on the node"
     for then, now in ((large, small), (small, none), (part, part), (none, config())):
         assert [*sooner_settings(then, now)] == []
+
+
+def test_thresholds_on_a_signal_or_of_a_kind_that_had_none_are_added() -> None:
+    """A journal was said to show all of a configuration with thresholds on signals that were not even read."""
+    memory, disk = {"memory.available": "1Gi"}, {"memory.available": "2Gi", "nodefs.available": "10%"}
+    soft = config(soft={"memory.available": ("1Gi", "1m")})
+    stalls = (stall_threshold(Signal.PODS_IO_FULL_10, 20_00, duration=0, hard=True),)
+    kubelet, standard = (EvictionConfig(thresholds=stalls, policy=each) for each in (Policy.KUBELET, Policy.STANDARD))
+    for then, now, added in (
+        (kubelet, standard, ["pods.io.full.avg10>20%"]),
+        (standard, kubelet, []),
+        (config(hard=memory), config(hard=disk), ["nodefs.available<10%"]),
+        (config(hard=disk), config(hard=memory), []),
+        (soft, config(hard=memory), ["memory.available<1Gi"]),
+        (config(hard=memory), soft, ["memory.available<1Gi"]),
+        (config(), config(hard=memory), ["memory.available<1Gi"]),
+    ):
+        assert [str(each) for each in added_thresholds(then, now)] == added

@@ -1,4 +1,4 @@
-"""Names the settings, thresholds apart, with which a configuration may act before another one, or for longer.
+"""Names the settings with which a configuration may act before another one, or for longer; of its thresholds the added ones.
 
 A journal has only the cycles in which something was decided. `evictd replay` under other settings says which of them might have
 acted between these cycles.
@@ -6,8 +6,8 @@ acted between these cycles.
 
 from collections.abc import Iterator, Sequence
 
-from evictd.core.model.config import EvictionConfig, FastFill, MemoryFormula, memory_formula
-from evictd.core.model.threshold import Threshold, ThresholdValue
+from evictd.core.model.config import EvictionConfig, FastFill, MemoryFormula, memory_formula, own_thresholds
+from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
 
 _NEVER_MORE = {
     MemoryFormula.WORKING_SET: {MemoryFormula.AUTO, MemoryFormula.LOWEST},
@@ -33,6 +33,13 @@ def sooner_settings(then: EvictionConfig, now: EvictionConfig) -> Iterator[str]:
         yield "evictionMonitoringPeriod"
     if any(_reclaims_more(then.thresholds, each) for each in now.thresholds):
         yield MINIMUM_RECLAIM
+
+
+def added_thresholds(then: EvictionConfig, now: EvictionConfig) -> Iterator[Threshold]:
+    """Yield the thresholds of `now` on a signal that `then` has none on, or none of this kind: hard or soft."""
+    kinds = {(each.signal, each.grace_period > 0) for each in own_thresholds(then)}
+    own = (each for each in own_thresholds(now) if each.origin is not Origin.DERIVED)
+    yield from (each for each in own if (each.signal, each.grace_period > 0) not in kinds)
 
 
 def _reclaims_more(then: Sequence[Threshold], threshold: Threshold) -> bool:

@@ -15,6 +15,7 @@ from evictd.core.model.config import EvictionMethod, MemoryFormula
 from evictd.core.model.decision import Wait
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.state import Step
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
@@ -48,6 +49,8 @@ class Replayed:
     """The formula by which `memory.available` is as recorded, where that of the other configuration is not known."""
     sooner: tuple[str, ...] = ()
     """The settings of the other configuration that may act sooner than the recorded ones (`sooner_settings`)."""
+    added: tuple[Threshold, ...] = ()
+    """Its thresholds on a signal, or of a kind, that no recorded one was on (`added_thresholds`)."""
     pod_termination: EvictionMethod | None = None
     """How the other configuration ends pods; `None`: not known."""
     memory_held: SupplyHoldings | None = None

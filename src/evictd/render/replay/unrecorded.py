@@ -1,14 +1,16 @@
 """Says which thresholds and settings of another configuration could have acted between the records of a journal.
 
 The journal has only the cycles in which something was decided. A threshold that is higher than the recorded ones of its signal,
-or whose grace period is shorter, could have been met in any of the others. With a larger minimum reclaim one is met for longer.
+or whose grace period is shorter, could have been met in any of the others; so could one on a signal that had none, which may not
+even have been read. With a larger minimum reclaim one is met for longer.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evictd.codec.records.journal_record import recorded_evictions
-from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.config import own_thresholds
+from evictd.core.model.finding import SignalUnobserved, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.sooner import MINIMUM_RECLAIM
 from evictd.core.model.threshold import Origin
@@ -30,21 +32,32 @@ def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     """Return the thresholds that act sooner than all that were recorded of their signal, in order.
 
     Those are left out that the readings before an eviction show as met earlier (`met_earlier`), and those of disks and PIDs
-    that were near none.
+    that were near none; near one that is added they could have been at any time.
     """
     found: dict[str, None] = {}
     near: set[str] = set()
     known = {each.threshold for one in replayed for each in met_earlier(one.entry, one.step.findings)}
     for one in replayed:
         recorded = list(recorded_limits(one.entry))
+        added = set(map(threshold_text, one.added))
         for finding in one.step.findings:
             if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
                 continue
-            if _near(one, finding):
+            if _near(one, finding) or threshold_text(finding.threshold) in added:
                 near.add(threshold_text(finding.threshold))
             if not any(each.covers(finding) for each in recorded):
                 found.setdefault(threshold_text(finding.threshold))
+        unread = list(_unread(one))
+        near.update(unread)
+        found.update(dict.fromkeys(unread))
     return tuple(each for each in found if each in near and each not in known)
+
+
+def _unread(one: Replayed) -> Iterator[str]:
+    """Yield the added thresholds on signals that were not read, because no recorded threshold was on them."""
+    unread = {each.signal for each in one.step.findings if isinstance(each, SignalUnobserved) and not each.absent}
+    recorded = {each.signal for each in own_thresholds(one.entry.config)}
+    yield from (threshold_text(each) for each in one.added if each.signal in unread - recorded)
 
 
 def _near(one: Replayed, finding: ThresholdFinding) -> bool:
@@ -78,8 +91,9 @@ def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options
         acts = "acts sooner" if len(found) == 1 else "act sooner"
     cycles = f"the {counted(len(replayed), 'cycle')} in which something was decided"
     cannot = f"The journal has only {cycles}, and does not show whether a pod would have gone between them."
+    listed = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
     return (
-        f"{' and '.join(found)} {acts} than what was recorded. {cannot}",
+        f"{listed} {acts} than what was recorded. {cannot}",
         "To find out, run it on the node with dryRun: true, or describe the node in a world (docs/worlds.md), and play it:",
         f"  evictd simulate WORLD.yaml {options}",
     )
