@@ -178,6 +178,12 @@ def test_an_oom_killer_that_would_have_come_before_the_first_eviction_is_said_to
     assert re.search(r"the OOM killer would have come at [0-9.a-z]+, [0-9.a-z]+ before the first eviction", text)
 
 
+def test_a_pod_that_is_killed_without_grace_is_said_to_be_killed_at_once() -> None:
+    """`was killed after 0s` was said where memory fills so fast that no grace period is given."""
+    side = played(world(hog(Stops(after=20 * SECOND), rate=600 * (1 << 20)), *quiet(3)))
+    assert "default/hog was killed at once; it needs 20s to end." in outcome_text(side.run, side.account)
+
+
 def test_a_pod_that_is_killed_before_the_end_that_it_needs_is_said_to_be() -> None:
     """A hard eviction gives a second; of a pod that needs 20s to end there were only two times."""
     side = played(world(hog(Stops(after=20 * SECOND)), *quiet(3)))

@@ -235,7 +235,8 @@ def _cut_short_texts(evicted: Sequence[Loss]) -> Iterator[str]:
     for cut, found in groups.items():
         slots = list(dict.fromkeys(found))
         was, needs = ("was", "it needs") if len(slots) == 1 else ("were", "they need")
-        yield f"{slot_names(slots)} {was} killed after {duration_text(cut.after)}; {needs} {duration_text(cut.needs)} to end."
+        when = f"after {duration_text(cut.after)}" if cut.after else "at once"
+        yield f"{slot_names(slots)} {was} killed {when}; {needs} {duration_text(cut.needs)} to end."
 
 
 def _refusal_texts(run: Run) -> Iterator[str]:
