@@ -126,6 +126,23 @@ def test_differences_past_the_end_of_the_readings_are_marked() -> None:
         assert (lines.index(mark) if mark in lines else None, len(lines)) == (at, len(replayed) + (at is not None))
 
 
+def test_many_differences_past_the_end_of_the_readings_are_counted() -> None:
+    """Forty lines that say nothing of the other configuration stood between the first difference and the conclusion."""
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI), same=False)
+    out = io.StringIO()
+    print_replayed([never, *(replace(never) for _ in range(5))], make_console(out, 200), other=True)
+    lines = out.getvalue().splitlines()
+    assert len([each for each in lines if each.startswith("at ")]) == 1
+    assert lines[-2:] == [
+        "5 more entries differ, by readings after an eviction that would not have been; --output json has them.",
+        "6 entries, 6 would have been decided differently",
+    ]
+    victim = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2), same=False)
+    out = io.StringIO()
+    print_replayed([never, *(replace(never) for _ in range(4)), victim], make_console(out, 200), other=True)
+    assert out.getvalue().count("\nat ") == 5, "a pod that goes now is not left out"
+
+
 def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() -> None:
     """`now default/web-3, default/web-6`, by readings without the pods that would have stayed; played, others go (world 07)."""
     evicts, calm = step(GI // 2), step(4 * GI)

@@ -36,6 +36,7 @@ _ALIKE = 0.5
 """Least share of common words of two sentences whose difference is shown word by word."""
 _MARKS = "(),;:"
 _SHOWN_VICTIMS = 8
+_SHOWN_BEYOND = 3
 
 
 @frozen
@@ -324,9 +325,12 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     beyond = [] if end is None else list(compress(replayed[end + 1 :], shown[end + 1 :]))
     for one in compress(replayed, shown):
         if beyond and one is beyond[0]:
-            print_line(
-                to, "", "From here on the readings are those after an eviction that would not have been:", "bold yellow"
-            )
+            if len(beyond) > _SHOWN_BEYOND and not any(recorded_victims(plain_decisions(each.step)) for each in beyond):
+                less = f"{len(beyond)} more entries differ, by readings after an eviction that would not have been"
+                print_line(to, "", f"{less}; --output json has them.", "bold yellow")
+                break
+            mark = "From here on the readings are those after an eviction that would not have been:"
+            print_line(to, "", mark, "bold yellow")
         after = one.entry.now - first[one.entry.wall]
         later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
         to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")
