@@ -15,7 +15,7 @@ from evictd.render.incident.record.earlier import Earlier, HeldThen
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.now import now_text
-from evictd.render.incident.remedy.shared_limits import shared_limits
+from evictd.render.incident.remedy.shared_limits import HAS_TO_HOLD_MORE, shared_limits
 from evictd.world.behaviours import Usage
 from evictd.world.loop import play
 from evictd.world.model import World, WorldPod
@@ -87,7 +87,11 @@ def test_the_pods_of_one_owner_have_the_lowest_limit_of_theirs() -> None:
     assert text.startswith(
         "limits of memory of at most 1.99Gi of each pod of Job/leak, 2.98Gi of default/api: the kernel"
     )
-    assert text.endswith("(they held 8Gi together when batch/nightly was evicted at 23:00:30)")
+    assert (
+        "(they held 8Gi together when batch/nightly was evicted at 23:00:30), and again after each restart in" in text
+    )
+    assert text.endswith(f"; {HAS_TO_HOLD_MORE}"), "50 kernel kills followed where each pod had to hold more"
+    assert HAS_TO_HOLD_MORE not in shared_limits(then(alone, alone._replace(pod="default/b"))).text
 
 
 def test_no_limit_is_below_a_request() -> None:

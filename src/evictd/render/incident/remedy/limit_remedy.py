@@ -11,7 +11,7 @@ from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance
-from evictd.render.incident.remedy.shared_limits import shared_limits
+from evictd.render.incident.remedy.shared_limits import HAS_TO_HOLD_MORE, shared_limits
 from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below, seconds_text
 
 LIMITS_CHECKED = 10
@@ -31,7 +31,6 @@ _ROTATION = (
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
 _LATER = "grew as well, and more of that growth would have made the node short later"
-_MORE = "if it has to hold more: a request of that, which places it where that is free, on a larger node or beside fewer pods"
 
 
 def limit_sum(
@@ -180,7 +179,9 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
         return Avoidance(by=(f"{limit}: {kills} {fail} {how}",))
     ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
     again = "and again after each restart in which it takes as much"
-    return Avoidance(by=(f"{limit}: the kernel would have {ended} before the node was short, {again} {how}; {_MORE}",))
+    return Avoidance(
+        by=(f"{limit}: the kernel would have {ended} before the node was short, {again} {how}; {HAS_TO_HOLD_MORE}",)
+    )
 
 
 def _lasts_text(found: Incident, freed: int) -> str:

@@ -15,6 +15,10 @@ from evictd.render.incident.record.incident import Incident
 from evictd.render.text import amount_text, first_of, rounded_below
 
 _NAMED = 5
+_PLACED = "which places it where that is free, on a larger node or beside fewer pods"
+HAS_TO_HOLD_MORE = f"if it has to hold more: a request of that, {_PLACED}"
+_AGAIN = f", and again after each restart in which it takes as much; {HAS_TO_HOLD_MORE}"
+_EACH = "each pod of "
 
 
 class SharedLimits(NamedTuple):
@@ -77,7 +81,8 @@ def _text(first: _Shortage, resource: Resource) -> str:
     )
     together = amount_text(sum(each.held for each in first.pods), resource)
     how = f" (they held {together} together when {first.at})" if first.at else ""
-    return f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}{how}"
+    again = _AGAIN if resource is Resource.MEMORY and any(name.startswith(_EACH) for name in shares) else ""
+    return f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}{how}{again}"
 
 
 def _shares(first: _Shortage) -> dict[str, int]:
@@ -99,4 +104,4 @@ def _template(pod: HeldThen, pods: Sequence[HeldThen]) -> str:
     """Return the pod, or its owner where more than one of its pods grew."""
     namespace = pod.pod.partition("/")[0]
     kin = [each for each in pods if pod.owner and (each.owner, each.pod.partition("/")[0]) == (pod.owner, namespace)]
-    return f"each pod of {pod.owner}" if len(kin) > 1 else pod.pod
+    return f"{_EACH}{pod.owner}" if len(kin) > 1 else pod.pod
