@@ -8,6 +8,7 @@ from dataclasses import replace
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import of_count
+from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy
 from evictd.render.incident.cause.unknown_images import unknown_images_text
 from evictd.render.incident.record.incident import Incident
@@ -44,6 +45,9 @@ def _verdict_text(found: Incident) -> str:
     if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
         needed = f"its end or that of {', '.join(found.verdict.fewest)} was needed, and it relieved the node"
         return f"{needed}; {row.pod} grew {within_text(found)}"
+    if found.need is Need.ANOTHER_POD and (over := overcommit(found)) is not None:
+        grew = "what grew holds no more than others of them"
+        return f"the end of one of them was needed: {over.cause}; {grew}"
     if unknown := unknown_images_text(found):
         return unknown
     if found.held_unmeasured:

@@ -9,6 +9,7 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.cause.growers import brought_forward_cause, grew_beside_text, grower_rate
+from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
@@ -151,6 +152,8 @@ def _cause_text(found: Incident) -> str:
     went = _went_text(found)
     if forward := brought_forward_cause(found, went):
         return forward
+    if (over := overcommit(found)) is not None:
+        return f"{over.cause}; {pod} {went}"
     if (within := within_text(found)) and grower is not None:
         return f"{grower.pod} grew {within}; {excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
@@ -242,7 +245,7 @@ def _effect_text(found: Incident) -> str:
     grows = bool(found.growers)
     # Met again although none was foreseen to be met, what grew did not go on as before.
     refuted = found.need is Need.NOTHING_SHORT and grows and again is not None and not found.arrivals.text
-    blamed = found.verdict is not None and found.verdict.only_larger
+    blamed = (found.verdict is not None and found.verdict.only_larger) or overcommit(found) is not None
     if found.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD} and not (refuted or blamed):
         return _not_needed_text(found, grows=grows)
     if came_back is None:

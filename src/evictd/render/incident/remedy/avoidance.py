@@ -16,6 +16,7 @@ from evictd.render.incident.cause.growers import (
     together_text,
 )
 from evictd.render.incident.cause.outside_pods import outside_pods_text
+from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.cause.unknown_images import images_remedy
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
@@ -143,6 +144,8 @@ def _host_text(found: Incident) -> str:
 def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
     grower = found.grower
+    if (over := overcommit(found)) is not None:
+        return Avoidance(by=(over.remedy,))
     if together := together_text(found):
         shared = shared_limits(found).text
         return Avoidance(by=("; ".join(filter(None, (f"less growth of {together}", shared))),))
@@ -241,7 +244,7 @@ def _of_growth(found: Incident, grower: IncidentRow, resource: Resource) -> Avoi
 
 def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, rejected: bool) -> Avoidance:
     """Say that the pod alone held what was missing beyond its request. `rejected`: it is said why a limit is no remedy."""
-    text = less_use(found, victim, resource)
+    text = "" if overcommit(found) is not None else less_use(found, victim, resource)
     if text and outside_grows_on(found):
         return Avoidance() if rejected else Avoidance(not_by=(f"{text}; {OUTSIDE_GREW}",))
     return Avoidance(by=(text,) if text else ())

@@ -12,6 +12,7 @@ from evictd.render.incident.cause.growers import (
     other_growers,
 )
 from evictd.render.incident.cause.outside_pods import reserve_text
+from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
@@ -266,7 +267,7 @@ def left_to_do(found: Incident) -> str:
     too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
     held_back, growing = (
         held_back_remedy(found) if found.still_met or too_little else "",
-        _growing_text(found) or _went_later(found),
+        _of_overcommit(found) or _growing_text(found) or _went_later(found),
     )
     if held_back and not found.still_met:
         return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
@@ -356,6 +357,12 @@ def _grew_alike(found: Incident) -> list[Grower]:
     beyond = {row.pod for row in found.ranking if not row.protected and (row.usage or 0) > row.request}
     running = found.running & beyond - found.steady
     return [each for each in other_growers(found) if each.pod in running]
+
+
+def _of_overcommit(found: Incident) -> str:
+    """Write that more pods of one owner are here than fit, and which request changes that; empty where that is not the cause."""
+    over = overcommit(found)
+    return "" if over is None else f"{over.cause}; to avoid more evictions, {over.remedy}"
 
 
 def _went_later(found: Incident) -> str:

@@ -1,0 +1,68 @@
+"""Says that more pods of one owner were placed on a node than fit, where a pod that grew only came to hold what the others do.
+
+Such a pod is no leak: its end or a limit of it alone helps for a time only, because its owner creates the next one.
+"""
+
+from typing import NamedTuple
+
+from evictd.core.model.signal import Resource
+from evictd.render.incident.record.incident import Incident
+from evictd.render.status.owners import TWICE
+from evictd.render.text import amount_text, enough_text
+
+_SETTLED = 2
+"""How many pods of the owner that do not grow have to hold as much as the one that grew."""
+_PLACES = "with it the scheduler places"
+
+
+class Overcommit(NamedTuple):
+    """How many pods of one owner were here and how many fit, and the request with which no more are placed here."""
+
+    owner: str
+    pods: int
+    most: int
+    """What the largest of them used."""
+    fit: int
+    request: int
+    """0 where the memory of the node is not known."""
+
+    @property
+    def cause(self) -> str:
+        """How many were here and how many fit, as a clause."""
+        most = amount_text(self.most, Resource.MEMORY)
+        return f"the {self.pods} pods of {self.owner} here used up to {most} each, and no more than {self.fit} of that size fit"
+
+    @property
+    def remedy(self) -> str:
+        """The request in all of them, and what the scheduler does then."""
+        if not self.request:
+            return f"a request of a little more memory than each uses in all pods of {self.owner}: {_PLACES} fewer of them here"
+        asked = f"a request of {enough_text(self.request, Resource.MEMORY)} of memory in all pods of {self.owner}"
+        return f"{asked}: {_PLACES} no more than {self.fit} of them here"
+
+
+def overcommit(found: Incident) -> Overcommit | None:
+    """Return the pods of the evicted pod's owner if only these grew, none beyond what others of them hold, and not all fit."""
+    verdict, victim, available = found.verdict, found.victim, found.available
+    if verdict is None or victim is None or available is None or found.resource is not Resource.MEMORY:
+        return None
+    if found.of_owner < TWICE or found.host_filled or not found.measured or found.pods > len(found.ranking):
+        return None
+    if (victim.usage or 0) <= victim.request:
+        return None
+    kin = [row for row in found.ranking if row.chosen or row.pod in found.siblings]
+    growing = {each.pod for each in verdict.notable}
+    on = () if found.grows_on is None else found.grows_on.growers
+    if not growing or not {*growing, *(each.pod for each in on)} <= {row.pod for row in kin}:
+        return None
+    largest = max(row.usage or 0 for row in kin if row.pod in growing)
+    grew = {each.pod for each in verdict.growers}
+    if sum((row.usage or 0) >= largest for row in kin if row.pod not in grew) < _SETTLED:
+        return None
+    most, held = max(row.usage or 0 for row in kin), sum(row.usage or 0 for row in kin)
+    fit = (available + held - found.highest_limit()) // most
+    if not 0 < fit < len(kin):
+        return None
+    room = (found.capacity or 0) - sum(row.request for row in found.ranking if row not in kin)
+    request = max(room // (fit + 1) + 1, most) if room > 0 else 0
+    return Overcommit(found.event.owner, len(kin), most, fit, request)
