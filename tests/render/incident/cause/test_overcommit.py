@@ -108,3 +108,8 @@ def test_no_request_is_named_where_the_memory_of_the_node_is_not_known() -> None
     over = Overcommit(owner=OWNER, pods=3, most=GI, fit=2, request=0)
     asked = f"a request of a little more memory than each uses in all pods of {OWNER}"
     assert over.remedy == f"{asked}: with it the scheduler places fewer of them here"
+
+
+def test_nothing_is_said_of_pods_whose_usage_is_not_known(last: Incident) -> None:
+    rows = tuple(replace(row, usage=None) for row in last.ranking)
+    assert overcommit(replace(last, ranking=rows)) is None

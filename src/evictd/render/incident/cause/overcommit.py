@@ -55,7 +55,9 @@ def overcommit(found: Incident) -> Overcommit | None:
     on = () if found.grows_on is None else found.grows_on.growers
     if not growing or not {*growing, *(each.pod for each in on)} <= {row.pod for row in kin}:
         return None
-    largest = max(row.usage or 0 for row in kin if row.pod in growing)
+    largest = max((row.usage or 0 for row in kin if row.pod in growing), default=0)
+    if not largest:
+        return None
     grew = {each.pod for each in verdict.growers}
     if sum((row.usage or 0) >= largest for row in kin if row.pod not in grew) < _SETTLED:
         return None
