@@ -553,7 +553,7 @@ FAULTS = [
         what="the only pod that is not measured keeps for a minute what the rest of the pods' cgroup was",
         place=holdings,
         name="_read_as_rest",
-        faulty=always(value=""),
+        faulty=always(value=[]),
         law=of_unread.test_the_only_pod_that_is_not_measured_goes_for_what_it_takes_within_its_request,
     ),
 ]

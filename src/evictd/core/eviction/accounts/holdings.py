@@ -120,17 +120,14 @@ def _read(
     before = _as_while_growing(state.holdings.get(supply, NOTHING_REMEMBERED), supply, seen, state, now)
     used, parts, last_measured = _measured_pods(observation, usage_measure(supply, layout), before, now)
     measured = sum(used.values())
-    if alone := _read_as_rest(state, observation, used, parts, last_measured):
-        rest = rest_of_cgroup(supply, observation, measured - used[alone])
-        if rest is not None:
-            measured += rest - used[alone]
-            used[alone] = rest
-            del last_measured[alone]
     unmeasured = _unmeasured(observation, used) if len(used) < len(observation.pods) else []
-    rest = rest_of_cgroup(supply, observation, measured) if unmeasured else None
-    if rest is not None and len(unmeasured) == 1:
-        used[unmeasured[0]], parts[unmeasured[0]] = rest, 0
-        measured, rest = measured + rest, None
+    unread = unmeasured or _read_as_rest(state, observation, parts, last_measured)
+    others = measured - sum(used.get(uid, 0) for uid in unread)
+    rest = rest_of_cgroup(supply, observation, others) if unread else None
+    if rest is not None and len(unread) == 1:
+        used[unread[0]], parts[unread[0]] = rest, 0
+        last_measured.pop(unread[0], None)
+        measured, rest = others + rest, None
     owed = sum(owed_by_ended(state.in_flight, observation, supply, seen, now).values())
     remembered = sum([used[uid] for uid in last_measured])
     counted = measured - _gone_with_cgroup(supply, observation, measured, remembered)
@@ -193,21 +190,14 @@ def _measured_pods(
 
 
 def _read_as_rest(
-    state: State,
-    observation: Observation,
-    used: Mapping[str, int],
-    parts: Mapping[str, int],
-    last_measured: Mapping[str, int],
-) -> str:
-    """Return the uid of the only pod not measured now that counts with the rest of the pods' cgroup; empty where none does.
+    state: State, observation: Observation, parts: Mapping[str, int], last_measured: Mapping[str, int]
+) -> list[str]:
+    """Return the uid of the only pod not measured now, if it counted with the rest of the pods' cgroup before; else none.
 
     That is read anew in each cycle. Not while pods end, whose memory the cgroup may hold for a moment longer than they are known.
     """
-    if len(last_measured) != 1:
-        return ""
-    (uid,) = last_measured
     ends = state.victims or any(each.runs for each in observation.removed_pods.values())
-    return "" if parts.get(uid) != 0 or ends or _unmeasured(observation, used) else uid
+    return [] if ends or len(last_measured) != 1 else [uid for uid in last_measured if parts.get(uid) == 0]
 
 
 class _Halves(TypedDict):
