@@ -85,10 +85,8 @@ def attribution_of(
     awaited = owed_by_ended(state.in_flight, observation, supply, seen, now)
     protected = [uid for uid in measured if uid in immovable and uid not in ending] if immovable else []
     grown_awaited = _grown_awaited(awaited, crossing)
-    grower, grower_grown = _grower(measured, observation, holdings, crossing)
-    if (most := max(grown_awaited, key=grown_awaited.__getitem__, default="")) and grown_awaited[most] > grower_grown:
-        names = {victim.uid: victim.full_name for victim in state.in_flight}
-        grower, grower_grown = names[most], grown_awaited[most]
+    growers = (_grower(measured, observation, holdings, crossing), _ended_grower(grown_awaited, state))
+    grower, grower_grown = max(growers, key=lambda each: each[1])
     others = measured
     if leaving or protected:
         others = [uid for uid in measured if uid not in ending and uid not in immovable]
@@ -148,6 +146,12 @@ def _grower(
     grown, uid = max((grown_since(uid, holdings, crossing), uid) for uid in uids)
     names = (pod.full_name for pod in observation.pods if pod.uid == uid)
     return (next(names), grown) if grown > 0 else ("", 0)
+
+
+def _ended_grower(grown: Mapping[str, int], state: State) -> tuple[str, int]:
+    """Return the same of the victims that have ended, by how much they grew and are still to give back."""
+    names = {victim.uid: victim.full_name for victim in state.in_flight}
+    return max(((names[uid], amount) for uid, amount in grown.items()), key=lambda each: each[1], default=("", 0))
 
 
 def _reclaimable(supply: Signal, observation: Observation, layout: Layout) -> int | None:
