@@ -120,7 +120,7 @@ def depletions(status: Document) -> dict[str, Depletion]:
 
 def _at_mean(entry: Document, mean: float) -> str:
     """Write after a comma when nothing is left at the mean rate, of the last minute or of a shorter time."""
-    over = entry.get("overSeconds")  # an older daemon does not say it
+    over = entry.get("overSeconds")
     when = "minute" if over is None or over >= _ABOUT_MINUTE else seconds_text(over)
     if mean <= 0:
         return f", but did not fall in the last {when} as a whole"

@@ -179,9 +179,15 @@ def approaches(status: Document, within: float = SOON_SECONDS) -> list[Approach]
 
 def first_to_act(status: Document, near: Approach) -> Approach:
     """Return an approach, or that of another signal of its supply which acts before it: nodefs and imagefs may be one disk."""
-    others = approaches(status, FORESEEN_SECONDS)
-    same = [each for each in others if supply_name(each.entry) == supply_name(near.entry) and each.entry != near.entry]
-    return min((near, *same), key=_acts_first)
+    others = (
+        each for entry in _others_of_supply(status, near.entry) for each in _foreseen(entry, FORESEEN_SECONDS)[:1]
+    )
+    return min((near, *sorted(others, key=lambda each: each.soonest)), key=_acts_first)
+
+
+def _others_of_supply(status: Document, entry: Document) -> list[Document]:
+    """Return the entries of the other signals of a signal's supply."""
+    return [each for each in status["signals"] if each != entry and supply_name(each) == supply_name(entry)]
 
 
 def _acts_first(near: Approach) -> float:
@@ -238,8 +244,8 @@ def _hard_sooner(entry: Document, status: Document, within: float) -> Approach |
 
     That of the signal itself is returned where another signal of its supply meets its own no sooner.
     """
-    of_supply = [each for each in status["signals"] if each != entry and supply_name(each) == supply_name(entry)]
-    foreseen = (each for of in (entry, *of_supply) for each in _foreseen(of, FORESEEN_SECONDS))
+    of_supply = (entry, *_others_of_supply(status, entry))
+    foreseen = (each for of in of_supply for each in _foreseen(of, FORESEEN_SECONDS))
     hard = (each for each in foreseen if each.threshold["kind"] == "hard" and each.soonest <= within)
     return min(hard, key=lambda each: each.soonest, default=None)
 
