@@ -247,7 +247,7 @@ def _before(entry: Document, status: Document) -> str:
         return ""  # the end of a pod that was deleted relieves the node
     keeps = _keeps(entry)
     outside, growing = outside_pods(entry), entry["growing"] or _NO_GROWTH
-    if entry["beyondPods"] or (growing["elsewhere"] or 0) > growing["ofPods"]:
+    if _grows_elsewhere(entry):
         if suspects := entry["hostPathPods"]:
             outside = f"{_of_host_paths(entry, suspects)}; {outside}"
         return f"{outside}: {_not_of_a_pod(entry)}{keeps}"
@@ -317,11 +317,14 @@ def _grower(entry: Document) -> tuple[str, bool]:
 
 def suspected_pods(entry: Document) -> Sequence[str]:
     """Return the pods with hostPath volumes, which are not measured, where most of what grew is no pod's; else none."""
-    growing = entry.get("growing") or _NO_GROWTH
-    lately = (
-        entry.get("beyondPods") or (growing["elsewhere"] or 0) > growing["ofPods"]
-    )  # an older daemon has no beyondPods
-    return entry.get("hostPathPods", ()) if lately or grew_elsewhere(entry) else ()
+    suspected: Sequence[str] = entry["hostPathPods"] if _grows_elsewhere(entry) or grew_elsewhere(entry) else ()
+    return suspected
+
+
+def _grows_elsewhere(entry: Document) -> bool:
+    """Whether most of what makes a supply fall, before it is short, belongs to no pod."""
+    growing = entry["growing"] or _NO_GROWTH
+    return bool(entry["beyondPods"] or (growing["elsewhere"] or 0) > growing["ofPods"])
 
 
 def outside_pods(entry: Document) -> str:
