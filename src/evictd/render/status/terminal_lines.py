@@ -45,7 +45,7 @@ def shortened_lines(lines: Iterable[Text], width: int) -> Iterator[Text]:
 
 
 def fitted_line(text: Text, most: int, width: int) -> Text:
-    """Cut a text, which is wrapped, so that it takes at most so many lines."""
+    """Cut a text that is wrapped, so that it takes `most` lines at most."""
     return _cut(text, most * width - _LOST * (most - 1))
 
 

@@ -1,6 +1,6 @@
-"""Says that more pods of one owner were placed on a node than fit, where a pod that grew only came to hold what the others do.
+"""Finds an owner with more pods on a node than fit there. A new pod of it grows until it uses as much as the others.
 
-Such a pod is no leak: its end or a limit of it alone helps for a time only, because its owner creates the next one.
+Such a pod is no leak. Its end, or a limit of it alone, helps for a time only, because the owner creates the next pod.
 """
 
 from typing import NamedTuple
@@ -55,7 +55,7 @@ def overcommit(found: Incident) -> Overcommit | None:
     on = () if found.grows_on is None else found.grows_on.growers
     if not growing or not {*growing, *(each.pod for each in on)} <= {row.pod for row in kin}:
         return None
-    largest = max((row.usage or 0 for row in kin if row.pod in growing), default=0)
+    largest = max(row.usage or 0 for row in kin if row.pod in growing)
     if not largest:
         return None
     grew = {each.pod for each in verdict.growers}
@@ -65,6 +65,6 @@ def overcommit(found: Incident) -> Overcommit | None:
     fit = (available + held - found.highest_limit()) // most
     if not 0 < fit < len(kin):
         return None
-    room = (found.capacity or 0) - sum(row.request for row in found.ranking if row not in kin)
-    request = max(room // (fit + 1) + 1, most) if room > 0 else 0
+    requestable = (found.capacity or 0) - sum(row.request for row in found.ranking if row not in kin)
+    request = max(requestable // (fit + 1) + 1, most) if requestable > 0 else 0
     return Overcommit(found.event.owner, len(kin), most, fit, request)

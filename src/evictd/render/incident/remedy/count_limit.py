@@ -18,7 +18,7 @@ _SPARE = 4
 _LEAST = 128
 """Below it a runtime with many threads does not start."""
 _FIT = 2
-"""A proposed number fits on the node if at least so many pods can reach it at once."""
+"""How many pods have to be able to reach a proposed number at once."""
 _LOOK = "`pids.peak` of the other pods' cgroups shows what they need, which is more than that"
 
 
