@@ -32,6 +32,15 @@ def test_page_cache_that_was_most_of_what_the_pod_held_is_told() -> None:
 AT = "2026-01-01T00:00:00Z"
 
 
+ENDS = HistoryEvent(
+    at=AT,
+    kind=EventKind.CONDITIONS,
+    text="MemoryPressure ends",
+    ended=("MemoryPressure",),
+    evidence={"conditions": []},
+)
+
+
 def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
     """A reader at 3 a.m. was sent to another command (worlds 11 and 15)."""
     event = HistoryEvent(
@@ -88,18 +97,11 @@ def test_a_pod_that_was_leaving_already_is_no_eviction() -> None:
 
 def test_nothing_is_to_do_where_the_condition_ended_afterwards() -> None:
     event = HistoryEvent(at=AT, kind=EventKind.SHORTENED, text="shorten the grace period of default/old to 1s")
-    ends = HistoryEvent(
-        at=AT,
-        kind=EventKind.CONDITIONS,
-        text="MemoryPressure ends",
-        ended=("MemoryPressure",),
-        evidence={"conditions": []},
-    )
     ended = f"\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
-    assert no_eviction_text([event, ends]).endswith(f"no eviction and no incident{ended}")
-    begins = replace(ends, begun=("MemoryPressure",), ended=(), evidence={"conditions": ["MemoryPressure"]})
-    assert "now:" not in no_eviction_text([event, ends, begins])
-    assert "now:" not in no_eviction_text([ends, event])
+    assert no_eviction_text([event, ENDS]).endswith(f"no eviction and no incident{ended}")
+    begins = replace(ENDS, begun=("MemoryPressure",), ended=(), evidence={"conditions": ["MemoryPressure"]})
+    assert "now:" not in no_eviction_text([event, ENDS, begins])
+    assert "now:" not in no_eviction_text([ENDS, event])
 
 
 def test_kills_by_the_kernel_count_where_evictd_had_no_reason_of_its_own() -> None:
@@ -149,15 +151,8 @@ def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None
     told = replace(begun, filled="Of 2Gi, pods took 2Gi.")
     text = f"the journal has no eviction. {AT}: MemoryPressure begins. Of 2Gi, pods took 2Gi"
     assert no_eviction_text([told]).startswith(f"{text}\nnow: the journal has no end of it: `evictd status` says")
-    ends = HistoryEvent(
-        at=AT,
-        kind=EventKind.CONDITIONS,
-        text="MemoryPressure ends",
-        ended=("MemoryPressure",),
-        evidence={"conditions": []},
-    )
-    assert no_eviction_text([told, ends]) == f"{text}\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
-    assert no_eviction_text([begun, ends]) == "the journal has no eviction; `evictd history` says what was decided"
+    assert no_eviction_text([told, ENDS]) == f"{text}\nnow: nothing to do: MemoryPressure ended at {AT[11:19]}"
+    assert no_eviction_text([begun, ENDS]) == "the journal has no eviction; `evictd history` says what was decided"
 
 
 def test_the_document_has_no_incident_and_the_reason() -> None:
