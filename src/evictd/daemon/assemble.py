@@ -233,15 +233,16 @@ class Assembly:
 
     @cached_property
     def _actuation(self) -> NodeActuation:
-        telemetry = self._telemetry
+        page_cache = PageCacheReclaimer(
+            lambda: self._stats.kubepods.folder, proc=self._roots.proc, clock=boot_clock, wake=self.wake.wake
+        )
+        self._stack.callback(page_cache.close)
         return NodeActuation(
             stopper=self._stopper,
             collector=self._collector,
             cleanup=self._cleanup,
-            log=telemetry,
-            page_cache=PageCacheReclaimer(
-                lambda: self._stats.kubepods.folder, proc=self._roots.proc, clock=boot_clock, wake=self.wake.wake
-            ),
+            log=self._telemetry,
+            page_cache=page_cache,
         )
 
     @cached_property

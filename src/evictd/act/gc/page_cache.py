@@ -1,4 +1,4 @@
-"""Has the kernel drop clean file pages of all pods (cgroup v2, `memory.reclaim`), on a thread of its own.
+"""Has the kernel drop clean file pages of all pods (cgroup v2, `memory.reclaim`), on a thread that exists before any pressure.
 
 The kernel gives back inactive pages first and moves active ones to them, in small steps here so that each write is short. With
 `swappiness=0` no anonymous memory goes to swap. A kernel that does not know the word (before 6.9) is asked without it only where
@@ -10,14 +10,14 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 
 from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.units.duration import SECOND
 from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup_reader import CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
-from evictd.worker import describe
+from evictd.worker import CLOSE_SECONDS, WorkQueue, describe
 
 LIMIT = 3 * SECOND
 """Nanoseconds for which evictd asks the kernel for pages."""
@@ -43,31 +43,32 @@ class PageCacheReclaimer:
         self._wake = wake
         self._lock = Lock()
         self._outcome: ReclaimOutcome | None = None
-        self._thread: Thread | None = None
+        self._busy = False
+        """Whether the thread is at work."""
         self._argument = _FILE_ONLY
         """Text that is written after the number of bytes; empty once the kernel has rejected it in this reclaim."""
+        self._requests = WorkQueue("page-cache", self._work, capacity=1)
 
     def begin(self, wanted: int) -> None:
         """Drop pages until the working set of all pods is smaller by these bytes; never blocks."""
         with self._lock:
-            self._outcome = None
-        if self._thread is not None and self._thread.is_alive():
-            self._end(
-                ReclaimOutcome(action=Reclaim.PAGE_CACHE, error="the kernel is still at work on the last request")
-            )
-            return
-        # A daemon thread, so that a kernel that hangs does not keep the process from ending.
-        self._thread = Thread(target=self._work, args=(wanted,), name="page-cache", daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError as error:
-            self._thread = None
-            self._end(ReclaimOutcome(action=Reclaim.PAGE_CACHE, error=f"cannot start a thread: {error}"))
+            busy, self._busy, self._outcome = self._busy, True, None
+            if busy:
+                error = "the kernel is still at work on the last request"
+                self._outcome = ReclaimOutcome(action=Reclaim.PAGE_CACHE, error=error)
+        if busy:
+            self._wake()
+        else:
+            self._requests.put(wanted)
 
     def outcome(self) -> ReclaimOutcome | None:
         """Return the outcome of the last `begin`; `None` before its end."""
         with self._lock:
             return self._outcome
+
+    def close(self) -> None:
+        """End the thread after the reclaim under way; one that hangs in the kernel ends with the process."""
+        self._requests.close(CLOSE_SECONDS)
 
     def _work(self, wanted: int) -> None:
         try:
@@ -76,11 +77,8 @@ class PageCacheReclaimer:
             found = ReclaimOutcome(action=Reclaim.PAGE_CACHE, error=str(error))
         except Exception as error:  # unforeseen: the eviction needs an outcome
             found = ReclaimOutcome(action=Reclaim.PAGE_CACHE, error=describe(error))
-        self._end(found)
-
-    def _end(self, outcome: ReclaimOutcome) -> None:
         with self._lock:
-            self._outcome = outcome
+            self._outcome, self._busy = found, False
         self._wake()
 
     def _drop(self, wanted: int) -> int:
