@@ -45,6 +45,21 @@ def test_a_containers_log_is_removed_with_its_rotated_ones(root: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["1.log", "10.log"]
 
 
+def test_a_log_that_is_rotated_meanwhile_keeps_none_of_the_others(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kubelet compresses a rotated log under another name."""
+    folder, unlink = root / "ns_web_u" / "main", os.unlink
+    for name in ("0.log", "0.log.20240101-000000", "0.log.20240102-000000"):
+        write(folder / name)
+
+    def removed_first(name: str, *, dir_fd: int) -> None:
+        unlink(name, dir_fd=dir_fd)
+        unlink(name, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "unlink", removed_first)
+    PodLogs(root).remove_container_log(str(folder / "0.log"))
+    assert list(folder.iterdir()) == []
+
+
 @pytest.mark.parametrize("path", ["", "/", "/etc/passwd", "relative/0.log", "{root}", "{root}/../outside/0.log"])
 def test_a_log_outside_the_directory_is_not_removed(root: Path, outside: Path, path: str) -> None:
     PodLogs(root).remove_container_log(path.replace("{root}", str(root)))

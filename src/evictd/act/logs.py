@@ -79,7 +79,8 @@ class PodLogs:
                 with os.scandir(folder) as entries:
                     names = [entry.name for entry in entries if entry.name.startswith(parts[-1])]
                 for name in names:
-                    os.unlink(name, dir_fd=folder)
+                    with contextlib.suppress(FileNotFoundError):  # rotated or removed by another process
+                        os.unlink(name, dir_fd=folder)
         except FileNotFoundError:
             return
         except OSError as error:
