@@ -48,6 +48,19 @@ def test_a_record_that_an_earlier_run_left_cut_short_costs_no_other(tmp_path: Pa
     assert path.read_bytes() == line({"n": 0}) + line({"n": 1})[:4] + b"\n" + line({"n": 2}) + line({"n": 3})
 
 
+def test_a_record_that_lacks_only_its_end_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk took all of a record that begins a line of its own, but for the last byte."""
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b"cut")
+    journal, write = JournalFile(path), os.write
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(os, "write", lambda fd, data: write(fd, data[:-1]))
+        journal.append(b"one\n")
+    journal.append(b"two\n")
+    journal.close()
+    assert path.read_bytes() == b"cut\none\ntwo\n"
+
+
 def test_a_single_file_begins_anew_when_it_is_full(tmp_path: Path) -> None:
     """`journal.maxFiles: 1`."""
     journal = JournalFile(tmp_path / "journal.jsonl", max_bytes=100, kept=1)

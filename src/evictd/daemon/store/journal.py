@@ -85,8 +85,9 @@ class JournalFile:
 
     def _write(self, line: bytes) -> None:
         # A full disk, or the end of an earlier run, may have cut the last record short; the next one begins a line of its own.
-        written = os.write(self._fd, b"\n" + line if self._torn else line)
-        self._torn = written < len(line)
+        data = b"\n" + line if self._torn else line
+        written = os.write(self._fd, data)
+        self._torn = written < len(data)
         self._size += written
         if self._torn:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
