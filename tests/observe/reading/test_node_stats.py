@@ -17,7 +17,7 @@ from evictd.core.model.observation import Filesystems, Outcomes, Problem, signal
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container
 from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal
-from evictd.core.units.duration import MILLISECOND
+from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import of_bytes, of_count
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
@@ -89,6 +89,21 @@ def test_every_signal_is_observed(tmp_path: Path, clock: Clock, tree: Tree) -> N
     assert found.filesystems == Filesystems(dedicated_image_fs=False, split_container_fs=False)
     assert found.node.name == "n1"
     assert found.problems == ()
+
+
+def test_no_file_of_a_pod_that_is_gone_stays_open(tmp_path: Path, clock: Clock) -> None:
+    """A cgroup whose files are open keeps its memory charged; each pod that ever ran would cost descriptors."""
+
+    def open_files() -> list[str]:
+        links = (os.path.realpath(each) for each in Path("/proc/self/fd").iterdir())
+        return [each for each in links if "poda_b" in each]
+
+    with observer(tmp_path, clock) as node:
+        node.observe([POD], view(container("c1", "main")))
+        assert open_files()
+        for _ in range(2):
+            node.observe([], view())
+        assert open_files() == []
 
 
 def test_every_source_has_a_time_of_its_own(tmp_path: Path, clock: Clock) -> None:
@@ -172,9 +187,11 @@ def test_the_other_formula(tmp_path: Path, clock: Clock) -> None:
     assert found.gauges.working_set_available_bytes == 16_000_000 * 1024 - 4_000_000_000
 
 
-def test_a_formula_that_a_reload_brings_is_used_and_its_step_is_no_fill(tmp_path: Path, clock: Clock) -> None:
-    with observer(tmp_path, clock, formula=MemoryFormula.WORKING_SET) as node:
+def test_a_formula_that_a_reload_brings_is_used_and_its_step_is_no_fill(tmp_path: Path) -> None:
+    times = [0]
+    with observer(tmp_path, lambda: times[0], formula=MemoryFormula.WORKING_SET) as node:
         node.observe()
+        times[0] = SECOND
         found = node.observe(formula=MemoryFormula.LOWEST).node
         assert node.memory_formula is MemoryFormula.LOWEST
     assert found is not None

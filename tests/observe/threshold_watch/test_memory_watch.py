@@ -327,8 +327,9 @@ def test_a_node_full_of_page_cache_is_read_although_a_level_is_armed(wake: Pipe,
         node.cache -= 2 << 20
         node.available = GI - (1 << 20)
 
-    polled_time.at(polled_time.soon(), use_cache)
+    polled_time.at(crossed := polled_time.soon(), use_cache)
     assert watch.wait(polled_time.soon(60_000), wake_fd=wake.fileno()) is Woken.MEMORY
+    assert polled_time.now <= crossed + SHORTEST
     assert level.armed == [usage + (1 << 20)]
     watch.close()
 
