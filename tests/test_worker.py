@@ -116,6 +116,20 @@ def test_an_error_of_a_job_is_reported_and_the_next_job_runs() -> None:
     assert errors == [("journal", "/full/journal.jsonl: No space left on device")]
 
 
+def test_an_error_that_repeats_is_reported_once_until_a_job_of_its_source_succeeds() -> None:
+    """Each cycle submits the failed job again."""
+    errors = RecordedErrors()
+    jobs = JobQueue(errors)
+
+    def refuse() -> None:
+        raise OSError(28, "No space left on device", "/full/state.json")
+
+    for job in (refuse, refuse, lambda: None, refuse):
+        jobs.submit("state", job)
+    assert jobs.close()
+    assert [source for source, _ in errors] == ["state", "state"]
+
+
 def test_an_unforeseen_error_of_a_job_is_reported_and_the_next_job_runs() -> None:
     errors, done = RecordedErrors(), threading.Event()
     jobs = JobQueue(errors)

@@ -11,6 +11,7 @@ from evictd.codec.strict import Duration
 from evictd.config.settings import HookSettings
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
+from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.state import CleaningUp, State, Victim
 from evictd.core.units.duration import SECOND
@@ -98,6 +99,19 @@ def test_no_command_is_started_on_a_node_without_memory(tmp_path: Path) -> None:
     ]
     assert not (tmp_path / "seen").exists()
     assert ran(settings, evicting(starved=False)) == []
+    assert (tmp_path / "seen").exists()
+
+
+def test_a_soft_threshold_of_memory_keeps_no_command(tmp_path: Path) -> None:
+    settings = HookSettings(before=(script(tmp_path, f"touch {tmp_path}/seen"),))
+    cycle = evicting(starved=True)
+    soft = [
+        replace(each, threshold=replace(each.threshold, grace_period=SECOND))
+        for each in cycle.step.findings
+        if isinstance(each, ThresholdFinding) and each.met
+    ]
+    assert soft
+    assert ran(settings, replace(cycle, step=replace(cycle.step, findings=tuple(soft)))) == []
     assert (tmp_path / "seen").exists()
 
 

@@ -120,6 +120,28 @@ def test_a_process_that_is_killed_one_by_one_is_killed_once_in_an_attempt(
     assert sent == [signal.SIGKILL]
 
 
+def test_no_process_is_killed_that_is_not_the_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that ended may have left its number to another process; evictd does not kill itself."""
+    pod = tmp_path / f"pod{UID}"
+    pod.mkdir()
+    procs, pidfd_open, sent = pod / "cgroup.procs", os.pidfd_open, list[int]()
+    monkeypatch.setattr(signal, "pidfd_send_signal", lambda _fd, number: sent.append(number))
+
+    def ended_before(pid: int) -> int:
+        procs.write_text("")
+        return pidfd_open(pid)
+
+    with subprocess.Popen(["sleep", "600"]) as process:
+        procs.write_text(f"{process.pid}\n")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pidfd_open", ended_before)
+            kill_cgroup(pod, UID)
+        procs.write_text(f"{os.getpid()}\n")
+        kill_cgroup(pod, UID)
+        process.kill()
+    assert sent == []
+
+
 @contextmanager
 def nested(top: Path, levels: int, name: str) -> Iterator[None]:
     """Put cgroups below one, deeper than a path may be long; the innermost has a process that ignores SIGTERM."""
@@ -295,6 +317,10 @@ def test_a_cgroup_that_cannot_be_read_never_counts_as_empty(tmp_path: Path) -> N
     killer = VictimCgroups(lambda _: (pod,), errors := RecordedErrors(), emptied.append)
     assert killer.kill_overdue([termination()], SECOND) == []
     assert (emptied, errors.details) == ([], ["pods are killed by the runtime alone: cgroup.procs: Is a directory"])
+    kill = PodKill(pod, UID, freezer=pod)
+    with pytest.raises(NodeError):
+        kill.attempt()
+    assert kill.occupied
 
 
 def test_a_cgroup_that_cannot_be_seen_does_not_count_as_gone(tmp_path: Path) -> None:

@@ -101,8 +101,8 @@ def test_it_is_bounded_and_the_most_important_pods_stay() -> None:
     """A pod of a megabyte leaves the others in."""
     containers = tuple(Container(name=f"c{n}") for n in range(50_000))
     huge = Pod(name="huge", namespace="shop", uid="u-huge", priority=9, containers=containers)
-    kept = encode_known_pods({pod.uid: pod for pod in (WEB, huge, CALICO)})
-    assert [plain["metadata"]["uid"] for plain in kept] == ["u-calico", "u-web"]
+    kept = encode_known_pods({pod.uid: pod for pod in (WEB, huge, CALICO, MIRROR)})
+    assert [plain["metadata"]["uid"] for plain in kept] == ["u-calico", "u-etcd", "u-web"]
     many = {f"u{n}": replace(WEB, uid=f"u{n}", priority=n) for n in range(10_000)}
     kept = encode_known_pods(many)
     assert len(json.dumps(kept)) < 2 << 20

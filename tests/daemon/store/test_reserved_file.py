@@ -12,10 +12,13 @@ from evictd.daemon.store.reserved_file import AT_LEAST, SIZE, EmergencyFile, Res
 from tests.mounted import tmpfs
 
 
-def test_a_link_in_the_way_of_the_new_content_is_not_written_through(tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_link_in_the_way_of_the_new_content_is_not_written_through(
+    tmp_path: Path, link: Callable[[Path, Path], None]
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious")
-    (tmp_path / ".state.json.spare").symlink_to(elsewhere)
+    link(tmp_path / ".state.json.spare", elsewhere)
     ReservedFile(tmp_path / "state.json", 1).write(b"{}")
     assert elsewhere.read_text() == "precious"
     assert (tmp_path / "state.json").read_bytes() == b"{}"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.accept import BURST, LOAD, PER_SECOND, newest_of_each_source
+from evictd.daemon.telemetry.accept import BURST, LOAD, PER_SECOND, Acceptor, newest_of_each_source
 from evictd.daemon.telemetry.http import HttpServer, Page, oldest_of_the_most
 from tests.recorded_errors import NoErrors
 
@@ -28,6 +28,43 @@ def test_the_newest_of_each_source_comes_first() -> None:
 def test_the_source_with_most_clients_loses_its_oldest() -> None:
     assert oldest_of_the_most({1: "kubelet", 2: "flood", 3: "flood"}) == 2
     assert oldest_of_the_most({1: "kubelet"}) == 1
+
+
+class StoppedLoop:
+    """An event loop whose time stands still; it accepts when the test says so."""
+
+    def __init__(self) -> None:
+        self.accept: Any = None
+
+    def time(self) -> float:
+        return 0.0
+
+    def add_reader(self, _: socket.socket, accept: Any) -> None:
+        self.accept = accept
+
+    def remove_reader(self, _: socket.socket) -> None:
+        self.accept = None
+
+    def call_later(self, *_: Any) -> None:
+        """Call nothing."""
+
+
+def test_connections_that_wait_together_are_passed_on_oldest_first_and_the_others_closed() -> None:
+    """The server closes the oldest of a source when it has too many."""
+    served: list[socket.socket] = []
+    loop: Any = StoppedLoop()
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        Acceptor(listener, loop, lambda _, connection: served.append(connection))
+        clients = [
+            stack.enter_context(socket.create_connection(listener.getsockname(), timeout=60)) for _ in range(BURST + 2)
+        ]
+        loop.accept()
+        for each in served:
+            stack.enter_context(each)
+        assert [each.getpeername() for each in served] == [each.getsockname() for each in clients[2:]]
+        assert [each.recv(1) for each in clients[:2]] == [b"", b""]
+        assert loop.accept is None, "nothing more is accepted until the bucket is refilled"
 
 
 def flood(port: int, source: str, ended: multiprocessing.synchronize.Event) -> None:
