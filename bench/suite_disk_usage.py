@@ -23,7 +23,8 @@ from bench.suite_observe import Node, clock, node, nothing
 from evictd.daemon.run import freeze_gc
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, measure
+from evictd.observe.disk_usage.tree_walk import measure
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from tests.measured import at_once
 
 FILES = 1_000_000

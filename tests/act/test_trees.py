@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from evictd.act import trees
-from evictd.act.trees import Budget, UnfinishedError, opened, remove_tree
+from evictd.act.trees import Budget, UnfinishedError, remove_tree
+from evictd.observe.untrusted_paths import opened
 from tests.mounted import tmpfs
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evictd.act.trees import opened
 from evictd.core.eviction.accounts.ledger import victim_until
+from evictd.observe.untrusted_paths import opened
 from evictd_testnode.disks import DiskRecipe
 from evictd_testnode.pods import VolumeRecipe
 from tests.conftest import NodeFactory

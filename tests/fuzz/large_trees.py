@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, measure
+from evictd.observe.disk_usage.tree_walk import measure
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from tests.fuzz.trees import FAST
 
 A_MILLION = 1_000_000

@@ -14,9 +14,10 @@ from pathlib import Path, PurePosixPath
 from stat import S_ISREG
 from typing import NamedTuple
 
-from evictd.act.trees import opened, remove_tree
+from evictd.act.trees import remove_tree
 from evictd.core.units.duration import MINUTE
 from evictd.errors import NodeError
+from evictd.observe.untrusted_paths import opened
 
 _BLOCK = 512
 SETTLED = MINUTE

@@ -15,10 +15,9 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.untrusted_paths import opened
 
 _AT_ONCE = 4096
 """Number of directory names held in memory."""
@@ -112,16 +111,6 @@ class _Removal:
         """Raise `OSError` if anything stays."""
         if self._error is not None:
             raise _LeftError(self._error.errno, f"{self._error.strerror} ({len(self._left)} entries stay)")
-
-
-@contextlib.contextmanager
-def opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a directory, relative to `parent` if given; a symlink as the last component raises `OSError`."""
-    descriptor = os.open(path, OPEN_DIRECTORY, dir_fd=parent)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def remove_tree(parent: int, name: str, budget: Budget | None = None) -> None:

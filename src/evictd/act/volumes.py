@@ -10,8 +10,9 @@ import contextlib
 import os
 from pathlib import Path
 
-from evictd.act.trees import Budget, empty_tree, mount_of, opened, remove_tree
+from evictd.act.trees import Budget, empty_tree, mount_of, remove_tree
 from evictd.errors import NodeError
+from evictd.observe.untrusted_paths import opened
 
 _EMPTY_DIRS = ("volumes", "kubernetes.io~empty-dir")
 _NAMED = 3

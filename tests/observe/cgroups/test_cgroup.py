@@ -12,8 +12,6 @@ from evictd.observe.cgroups.cgroup import (
     container_cgroups,
     find_hierarchy,
     find_pods_cgroup,
-    is_safe_name,
-    is_safe_path,
     may_kill_pods,
     place_of,
     pod_cgroup,
@@ -116,24 +114,6 @@ def test_an_empty_cgroup_of_the_other_driver_does_not_hide_the_pods(tmp_path: Pa
         tmp_path / "both", v2(0, below={"kubepods": empty, "kubepods.slice": empty, "cgroup.controllers": "memory"})
     )
     assert find_pods_cgroup(find_hierarchy(both, FileDescriptorCache(0))) == "/kubepods.slice"
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "a\0b"])
-def test_a_name_that_is_more_than_a_step_is_unsafe(name: str) -> None:
-    assert not is_safe_name(name)
-
-
-@pytest.mark.parametrize(
-    "path", ["", "kubepods", "//", "/kubepods/../x", "/kubepods/./x", "/kubepods//x", "/kubepods/", "/a\0b"]
-)
-def test_a_path_that_does_not_go_straight_down_is_unsafe(path: str) -> None:
-    assert not is_safe_path(path)
-
-
-def test_ordinary_names_and_paths_are_safe() -> None:
-    assert is_safe_name("3c6a..b")
-    assert is_safe_path("/kubepods/burstable/pod1")
-    assert not is_safe_path("kubepods/pod1")
 
 
 def test_every_class_of_a_pod_has_a_name_and_an_unsafe_uid_none() -> None:

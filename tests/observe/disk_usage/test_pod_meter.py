@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from evictd.core.model.stats import DiskUsage
-from evictd.errors import NodeError
-from evictd.observe.cgroups.file_descriptor_cache import VanishedError
 from evictd.observe.disk_usage import levels, pod_meter, tree_walk
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
-from evictd.observe.disk_usage.pod_meter import PodDiskMeter, open_below
+from evictd.observe.disk_usage.pod_meter import PodDiskMeter
 from evictd.observe.filesystems.mounts import mount_number
 from evictd.observe.reading.roots import Roots
 from tests.observe.disk_usage.test_deleted_files import holder
@@ -187,13 +185,3 @@ def test_a_subvolume_of_btrfs_has_the_number_of_its_mount_too(tmp_path: Path, mo
     assert meter.disks() == {number, os.makedev(0, 77)}
     monkeypatch.setattr(os, "major", lambda _: 8)
     assert meter.disks() == {number}, "the table of a node has thousands of lines"
-
-
-def test_a_missing_folder_has_vanished_and_a_file_in_its_place_too(tmp_path: Path) -> None:
-    plant(tmp_path, {"a": {"b": "x"}})
-    with pytest.raises(VanishedError):
-        open_below(tmp_path, ("a", "none"))
-    with pytest.raises(VanishedError):
-        open_below(tmp_path, ("a", "b"))
-    with pytest.raises(NodeError, match="unsafe"):
-        open_below(tmp_path, ("a", ".."))

@@ -25,8 +25,8 @@ from itertools import islice
 from pathlib import Path
 
 from evictd.act.stop.cgroup_tree import REMOVED, is_populated, processes, read, uninterruptible, walk, write
-from evictd.act.trees import opened
 from evictd.errors import NodeError
+from evictd.observe.untrusted_paths import opened
 
 VISITS = 2048
 """Number of cgroups that one attempt visits (some 150 ms). The next attempt goes on from there, after the other pods'."""

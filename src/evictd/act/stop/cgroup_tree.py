@@ -13,7 +13,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 
 NAMES_AT_ONCE = 4096
 """Most names of cgroups held in memory; beyond that a directory is read repeatedly, `_FEWEST` names at a time."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from evictd.act.stop.cgroup_kill import VISITS, belongs
 from evictd.act.stop.cgroup_tree import REMOVED, read, write
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from evictd.worker import ErrorReporter
 
 MARK = "user.evictd.frozen"

@@ -18,9 +18,10 @@ from evictd.act.stop.freezer import PodFreezer
 from evictd.act.stop.termination import Termination
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import container_cgroups, is_safe_name, is_safe_path
+from evictd.observe.cgroups.cgroup import container_cgroups
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError
+from evictd.observe.untrusted_paths import is_safe_name, is_safe_path
 from evictd.worker import ErrorReporter, describe
 
 SOURCE = "terminate"

@@ -35,7 +35,7 @@ from evictd.daemon.store.journal import JournalFile
 from evictd.daemon.store.reserved_file import EmergencyFile, ReservedFile
 from evictd.daemon.store.state_file import StateFile
 from evictd.observe.cgroups.kernel_kills import KernelKill
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from evictd.worker import QUEUED_JOBS, JobQueue
 
 

@@ -8,7 +8,6 @@ cgroup driver (kubelet `cm.NewCgroupName`).
 import os
 from collections.abc import Iterable
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from evictd.errors import NodeError
 from evictd.observe.cgroups.cgroup_reader import CgroupReader, CgroupV1, CgroupV2
 from evictd.observe.cgroups.file_descriptor_cache import FileDescriptorCache
 from evictd.observe.reading.problems import Problems
+from evictd.observe.untrusted_paths import is_safe_name, is_safe_path
 
 NO_LIMIT = 1 << 62
 """Bytes. A larger value means "no limit": cgroup v1 shows the largest multiple of the page size below 2^63."""
@@ -149,17 +149,6 @@ def container_cgroups(pod: str, container_id: str) -> tuple[str, ...]:
     if pod.endswith(".slice"):
         return tuple(f"{pod}/{prefix}-{container_id}.scope" for prefix in _RUNTIME_PREFIXES)
     return (f"{pod}/{container_id}", f"{pod}/crio-{container_id}")
-
-
-def is_safe_name(name: str) -> bool:
-    """Whether an untrusted text is a single path component: not empty, `.` or `..`, and without `/` and NUL."""
-    return bool(name) and name not in {".", ".."} and "/" not in name and "\0" not in name
-
-
-@lru_cache(maxsize=4096)
-def is_safe_path(path: str) -> bool:
-    """Whether an untrusted text is an absolute path of safe names, so that it cannot lead out of the hierarchy."""
-    return path.startswith("/") and all(is_safe_name(part) for part in path[1:].split("/"))
 
 
 class PodsCgroup:

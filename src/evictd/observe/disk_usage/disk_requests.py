@@ -18,13 +18,14 @@ from pathlib import Path
 from evictd.core.model.config import Policy
 from evictd.core.model.pod import Pod
 from evictd.core.model.signal import Filesystem
-from evictd.observe.cgroups.cgroup import container_cgroups, is_safe_name, is_safe_path, pod_cgroups
+from evictd.observe.cgroups.cgroup import container_cgroups, pod_cgroups
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import read_whole_lines
 from evictd.observe.disk_usage.pod_disk import DiskRequest, LayerRequest, disk_request
 from evictd.observe.disk_usage.writers import Writers
 from evictd.observe.filesystems.mounts import parse_mountinfo
 from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.observe.untrusted_paths import is_safe_name, is_safe_path
 
 
 class DiskRequests:

@@ -15,18 +15,18 @@ from typing import Protocol
 
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import is_safe_name
-from evictd.observe.cgroups.file_descriptor_cache import VanishedError, read_whole_lines, unreadable
+from evictd.observe.cgroups.file_descriptor_cache import VanishedError, read_whole_lines
 from evictd.observe.disk_usage.deleted_files import DeletedFiles
 from evictd.observe.disk_usage.disk_requests import layer_steps
 from evictd.observe.disk_usage.files_walk import FilesWalk, measure_file
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.quota import quota_usage
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY, PartlyCountedError, TreeWalk
+from evictd.observe.disk_usage.tree_walk import PartlyCountedError, TreeWalk
 from evictd.observe.filesystems.mounts import mount_number, parse_mountinfo
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
+from evictd.observe.untrusted_paths import open_below
 
 _LOGS, _HOSTS = "log folder", "hosts file"
 
@@ -234,25 +234,3 @@ class PodMeasurement:
 
 def _hosts_file(folder: int) -> DiskUsage | None:
     return measure_file(folder, "etc-hosts")
-
-
-def open_below(base: Path, steps: tuple[str, ...]) -> int:
-    """Open the directory `steps` below the trusted directory `base` without following symlinks; returns a descriptor.
-
-    Raises `NodeError` for an unsafe name, a symlink or an error, and `VanishedError` if a component does not exist.
-    """
-    for step in steps:
-        if not is_safe_name(step):
-            raise NodeError(f"unsafe name: {step!r}")
-    path = str(base)
-    try:
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for step in steps:
-            above, path = folder, f"{path}/{step}"
-            try:
-                folder = os.open(step, OPEN_DIRECTORY, dir_fd=above)
-            finally:
-                os.close(above)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    return folder

@@ -38,12 +38,10 @@ from evictd.errors import NodeError
 from evictd.observe.disk_usage.levels import Batch, Levels
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.filesystems.mounts import mount_number
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 
 BLOCK = 512
 """Bytes; the unit of `st_blocks`, independent of the filesystem's block size."""
-
-OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""The flags for every directory whose name a pod's author may have chosen."""
 
 SLICE = 64
 """Entries between two checks of the rate limiter: 0.2 ms if the directory is in the page cache."""

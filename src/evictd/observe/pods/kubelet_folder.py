@@ -25,10 +25,9 @@ from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.errors import EvictdError, NodeError, SourceKind
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError, unreadable
 from evictd.observe.disk_usage.pod_disk import PLUGINS
-from evictd.observe.disk_usage.pod_meter import open_below
-from evictd.observe.disk_usage.tree_walk import OPEN_DIRECTORY
 from evictd.observe.filesystems.mounts import mount_number
 from evictd.observe.reading.problems import Problems
+from evictd.observe.untrusted_paths import OPEN_DIRECTORY, open_below
 
 _KINDS = {plugin: kind for kind, plugin in PLUGINS.items()} | {"kubernetes.io~git-repo": VolumeKind.GIT_REPO}
 """The plugin directories of the volumes on the node's disk or memory; a volume of another plugin does not count for a pod."""

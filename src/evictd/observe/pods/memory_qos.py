@@ -21,10 +21,10 @@ from evictd.core.model.oom import (
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import QOSClass
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import is_safe_path
 from evictd.observe.cgroups.kernel_text import parse_limit
 from evictd.observe.pods.oom_score import running_containers, running_names
 from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.observe.untrusted_paths import is_safe_path
 
 Values = Mapping[str, int | None]
 """The documented value by file name."""

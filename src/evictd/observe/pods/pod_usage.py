@@ -24,13 +24,14 @@ from evictd.core.model.resources import QOSClass
 from evictd.core.model.signal import StalledResource
 from evictd.core.model.stats import ContainerStats, DiskUsage, IOStats, MemoryStats, PodStats, PSIStats, VolumeStats
 from evictd.errors import NodeError
-from evictd.observe.cgroups.cgroup import container_cgroups, is_safe_name, is_safe_path, pod_cgroup
+from evictd.observe.cgroups.cgroup import container_cgroups, pod_cgroup
 from evictd.observe.cgroups.cgroup_reader import CgroupReader
 from evictd.observe.cgroups.file_descriptor_cache import VanishedError
 from evictd.observe.cgroups.kernel_text import possible
 from evictd.observe.disk_usage.pod_disk import PodDisk, is_local_ephemeral, larger_of
 from evictd.observe.reading.problems import Problems
 from evictd.observe.runtime.runtime_view import RuntimeView
+from evictd.observe.untrusted_paths import is_safe_name, is_safe_path
 
 MOST_TASKS = 1 << 22
 """The kernel's bound of PIDs (`PID_MAX_LIMIT`); each task has one."""
