@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from evictd.act.trees import remove_tree
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
-from evictd.observe.disk_usage import levels, tree_walk
+from evictd.observe.disk_usage import inode_set, levels, tree_walk
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import InodeSet, PartlyCountedError, TreeWalk, measure
+from evictd.observe.disk_usage.tree_walk import PartlyCountedError, TreeWalk, measure
 from tests import mounted
 from tests.act.test_trees import dig
 from tests.trees import HOSTILE_NAMES, Device, Fifo, Hard, Link, Socket, Sparse, Tree, plant
 
 
 def test_hard_links_that_are_not_remembered_count_for_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_walk, "_MAX_ROWS", 1)
+    monkeypatch.setattr(inode_set, "_MAX_ROWS", 1)
     top = plant(tmp_path / "top", {"a": "x" * 5000, "b": Hard("a"), "c": "y" * 5000, "d": Hard("c"), "e": Hard("c")})
     os.link(top / "e", tmp_path / "outside")
     whole = du(top)
@@ -53,53 +53,6 @@ def test_a_walk_that_is_given_up_closes_what_it_had_opened(tmp_path: Path) -> No
         assert walk.counted.inodes_used == 4, "what was counted so far"
         steps.close()
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
-
-
-MIB = 1 << 20
-
-
-INODES = st.integers(min_value=1, max_value=2**64 - 1) | st.integers(min_value=1, max_value=600)
-
-
-@given(st.lists(st.tuples(st.booleans(), INODES)))
-def test_it_is_a_set(steps: list[tuple[bool, int]]) -> None:
-    found, known = InodeSet(), set[int]()
-    for adds, inode in steps:
-        assert (inode in found) == (inode in known)
-        if adds:
-            assert found.add(inode) == (inode not in known)
-            known.add(inode)
-        else:
-            found.discard(inode)
-            known.discard(inode)
-    for inode in known:
-        found.discard(inode)
-    assert not found._rows, "what is empty takes no memory"
-
-
-@pytest.fixture
-def traced() -> Iterator[None]:
-    tracemalloc.start()
-    yield
-    tracemalloc.stop()
-
-
-@pytest.mark.usefixtures("traced")
-def test_adjacent_numbers_take_little_memory() -> None:
-    found = InodeSet()
-    assert all(found.add(inode) for inode in range(1, 300_001))
-    assert tracemalloc.get_traced_memory()[0] < MIB
-
-
-@pytest.mark.usefixtures("traced")
-def test_too_many_scattered_numbers_are_an_error() -> None:
-    found, noted = InodeSet(), 0
-    with pytest.raises(NodeError, match="more than 65536 rows of inodes"):
-        while noted < 70_000:
-            found.add(noted << 20)
-            noted += 1
-    assert noted == 1 << 16
-    assert tracemalloc.get_traced_memory()[0] < 16 * MIB
 
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -27,8 +27,9 @@ from pathlib import Path
 from evictd.core.model.stats import DiskUsage
 from evictd.errors import NodeError
 from evictd.observe.cgroups.file_descriptor_cache import read_whole_lines
+from evictd.observe.disk_usage.inode_set import InodeSet
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE, InodeSet
+from evictd.observe.disk_usage.tree_walk import BLOCK, SLICE
 from evictd.observe.filesystems.mounts import Mount, parse_mountinfo
 
 _DELETED, _DELETED_LINE = " (deleted)", b" (deleted)\n"
