@@ -28,11 +28,11 @@ from evictd.world.oracle import IdealEnds
 from tools.tenants import CAPACITY, FILES_OF_THE_NODE, NEIGHBOURS, Imagination, Tenant, world_document
 
 PATIENCE = 40
-"""After so many tenants that cost no more the search begins anew."""
+"""Number of tenants that cost no more after which the search starts again from a random one."""
 WARMTH = 2.0
 """How many neighbours less a changed tenant may cost at the beginning and be taken with a probability of 1 in e."""
 COOLING = 20
-"""After so many tenants that number is halved."""
+"""Number of tenants after which `WARMTH` is halved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Worst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is searched: worlds of so many minutes, under a policy."""
+    """The worlds that are searched: their length and the policy."""
 
     minutes: int
     policy: Policy = Policy.STANDARD

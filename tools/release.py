@@ -109,7 +109,7 @@ def _changes() -> Iterator[str]:
 
 
 def _note_other_packages(packages: Mapping[str, Sequence[debs.Deb]]) -> None:
-    """Tell before the work what makes this image another one than that of the lock, for example a security update."""
+    """Print each package that differs from the lock, such as a security update, before the image is made."""
     for each in packages.values():
         for file in debs.unlocked(each):
             print(f"make release: note: deploy/image.lock has another {file}; `python -m tools.image --lock` renews it")

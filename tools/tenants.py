@@ -163,7 +163,7 @@ class Imagination:
 
 
 def world_document(tenant: Tenant, minutes: int) -> dict[str, Any]:
-    """Return the world file in which a tenant meets its neighbours for so long."""
+    """Return the world file of a tenant beside its neighbours; it lasts `minutes`."""
     names = [f"tenant-{number}" for number in range(len(tenant))]
     pods, requested = list[dict[str, Any]](), 0
     for pod, name in zip(tenant, names, strict=True):

@@ -20,7 +20,7 @@ _ITEM = re.compile(r"\n(?=- )")
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w./-]+(?:#[\w-]+)?)\)")
 _IN_PARENTHESES = re.compile(r"\(\[[^\]]+\]\(([\w./-]+(?:#[\w-]+)?)\)\)")
 _NAMED = 3
-"""The most names and run books that are named: a word of more tells nothing."""
+"""The most alerts and run books that are listed; a word that more of them have is too general."""
 _OF_PAGE = re.compile(r"\[([^\]]+)\]\(#[\w-]+\)")
 
 
@@ -74,7 +74,7 @@ def _either(names: Sequence[str]) -> str:
 
 
 def _word(name: str) -> str:
-    """Return what tells a name from the others, which all begin with `Evictd`."""
+    """Return a name without `Evictd`, with which all begin, for a comparison."""
     return name.lower().removeprefix("evictd")
 
 

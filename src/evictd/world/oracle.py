@@ -120,7 +120,7 @@ def signals_of_supply(signal: Signal, world: World) -> frozenset[Signal]:
 def relief(
     world: World, config: EvictionConfig, crossed_at: int, signals: Collection[Signal] = tuple(Signal)
 ) -> Callable[[Iterable[str]], bool]:
-    """Return what tells whether the end of pods at the crossing relieves these signals until the world ends."""
+    """Return a test whether the end of pods at the crossing relieves these signals until the world ends."""
     rest = [crossed_at, *(at for at in _times(world) if at > crossed_at), *_times_of_grace(world, config)]
 
     def relieves(slots: Iterable[str]) -> bool:
@@ -245,7 +245,7 @@ def _play(
 ) -> Iterator[tuple[int, SimulatedNode, tuple[Threshold, ...]]]:
     """Yield for each time the node and the thresholds on these signals that are due; pods in `ended` are gone at `end`.
 
-    A threshold with a grace period is due once it was met at every time for so long.
+    A threshold with a grace period is due once it was met throughout that period.
     """
     node = SimulatedNode(world)
     node.dead = DeadContainers()

@@ -84,7 +84,7 @@ def owner_reference(pod: Pod) -> Regarding | None:
 
 
 def eviction_identity(uid: str, chosen_at: int) -> str:
-    """Return what tells one eviction from every other, in each run: the pod's uid and `now` of the decision."""
+    """Return the identity of an eviction, the same in each run: the pod's uid and `now` of the decision."""
     return f"{uid} {chosen_at}"
 
 

@@ -125,7 +125,7 @@ class ContainerStatus:
     log_path: str
     resources: LinuxResources | None
     cgroups_path: str | None = None
-    """As that of a sandbox."""
+    """As `SandboxStatus.cgroups_path`."""
 
 
 @frozen

@@ -79,7 +79,7 @@ class KernelKills:
     def _places(self, kubepods: str, names: Mapping[str, str]) -> Iterator[tuple[str, KernelKill]]:
         """Yield the cgroups of the pods and those beside them below the root, each with a kill of no process.
 
-        A pod that is not listed, or not yet, has no name: its counters are remembered, so that older kills are not told later.
+        A pod that is not listed has no name: its counters are remembered, so that older kills are not reported later.
         """
         for uid in pod_uids(self._cgroups, kubepods):
             for path in pod_cgroups(kubepods, uid):

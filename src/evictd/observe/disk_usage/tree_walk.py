@@ -295,7 +295,7 @@ def as_node_errors() -> Iterator[None]:
 
 
 def _numbered(file: os.stat_result) -> int:
-    """Return what tells a file from all others: each filesystem and subvolume numbers its own inodes."""
+    """Return a number that only this file has: each filesystem and subvolume numbers its own inodes."""
     return file.st_dev << _DEVICE_SHIFT | file.st_ino
 
 

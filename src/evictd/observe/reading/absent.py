@@ -1,4 +1,4 @@
-"""Tells the signals that a node does not have from those that could not be read."""
+"""Finds the signals that a node does not have, as opposed to those that could not be read."""
 
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import NodeStats

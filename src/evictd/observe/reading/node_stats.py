@@ -170,7 +170,7 @@ class NodeStatsReader:
             disks = self._disks(pods, near, walk_age, runtime, problems)
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             removed = self._removed_pods(pods, runtime, problems) if seen_now else {}
-            # Of a shortage that began or ended while the pods were read, their numbers do not tell whose it is.
+            # A shortage that began or ended while the pods were read is not explained by their numbers.
             again, *_ = read(disks_anew=seen_now and bool(near))
             node = self._with_fresh_rates(more_available(node, again))
             self._files.end_cycle()

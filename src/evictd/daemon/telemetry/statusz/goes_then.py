@@ -182,7 +182,7 @@ def _with_more(containers: tuple[ContainerStats, ...], part: str, unit: str, mor
 
 
 def _node_with(node: NodeStats, signal: Signal, left: int) -> NodeStats:
-    """Return the node's numbers with so much of a signal available."""
+    """Return the node's statistics with `left` of a signal available."""
     match SIGNALS[signal].filesystem:
         case Filesystem.NODEFS:
             return replace(node, fs=_disk(node.fs, signal, left))
