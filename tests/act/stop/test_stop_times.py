@@ -83,3 +83,27 @@ def test_the_runtime_is_asked_whatever_becomes_of_the_kill() -> None:
     terminator.begin("u", containers=["c"], sandboxes=["s"], grace_seconds=0)
     assert calls.asked == ["c"]
     assert ["Input/output error" in each for each in errors.details] == [True]
+
+
+def test_a_grace_that_is_shortened_to_none_is_ended_at_once(tmp_path: Path) -> None:
+    """In the loop's thread: that of the stopper may not have its turn on a node without memory."""
+    pod = tmp_path / "podu"
+    pod.mkdir()
+    (pod / "cgroup.events").write_text("populated 1\n")
+    (kill := pod / "cgroup.kill").write_text("")
+    errors = RecordedErrors()
+    killer = VictimCgroups(lambda _: (pod,), errors)
+    terminator = PodStopper(Unanswered(), clock=lambda: SECOND, minimum_grace_seconds=0, cgroups=killer, errors=errors)
+    terminator.begin("u", containers=["c"], sandboxes=["s"], grace_seconds=600)
+    assert kill.read_text() == ""
+    terminator.begin("u", containers=["c"], sandboxes=["s"], grace_seconds=0)
+    assert kill.read_text() == "1"
+    assert errors.details == []
+
+
+def test_the_record_of_a_pod_that_is_dropped_is_kept_until_its_stop_has_ended() -> None:
+    terminator = PodStopper(Unanswered(), clock=lambda: SECOND)
+    terminator.begin("u", containers=["c"], sandboxes=["s"], grace_seconds=600)
+    terminator.drop("u")
+    assert [each.uid for each in terminator.in_flight()] == ["u"]
+    assert not terminator.stopped("u")
