@@ -119,6 +119,16 @@ def test_few_measurements_are_under_way_at_once_and_each_that_is_given_up_is_clo
     assert most <= 5
 
 
+def test_of_two_measurements_in_a_class_the_one_that_was_there_goes_on() -> None:
+    """It has counted more."""
+    node = Node(first=1_000_000, second=1_000_000)
+    while len(node.begun) < 2:
+        assert node.turn("first" if not node.begun else "second")
+    (_, first), (_, second) = node.begun
+    assert (first.closed, second.closed) == (False, True)
+    assert node.turns.uids == {"first"}
+
+
 def test_a_pod_begins_in_the_class_of_its_last_measurement() -> None:
     node = Node(a=30_000, b=30_000)
     while not all(node.results.values()) and node.limiter.entries < 1_000_000:
