@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import Container, Volume, VolumeKind
 from evictd.core.model.stats import DiskUsage
-from evictd.observe.disk_usage.pod_disk import PodDisk, disk_request, is_local_ephemeral
+from evictd.observe.disk_usage.pod_disk import PodDisk, disk_request, is_local_ephemeral, larger_of
 
 
 def test_a_request_names_what_the_kubelet_measures() -> None:
@@ -54,3 +54,9 @@ def test_a_result_is_raised_to_what_was_counted_since() -> None:
         at_least=True,
     )
     assert known.raised(PodDisk(time=None, volumes={"a": DiskUsage(9, 9)}, at_least=True)) == known
+
+
+def test_of_two_measurements_an_amount_that_neither_has_stays_unknown() -> None:
+    """A runtime may report bytes alone."""
+    assert larger_of(DiskUsage(10, None), DiskUsage(20, None)) == DiskUsage(20, None)
+    assert larger_of(DiskUsage(10, None), DiskUsage(5, 3)) == DiskUsage(10, 3)

@@ -119,7 +119,11 @@ def larger_of(one: DiskUsage | None, other: DiskUsage | None) -> DiskUsage | Non
     """Return the larger amounts of two measurements; of one that is absent, those of the other."""
     if one is None or other is None:
         return one or other
-    return DiskUsage(max(one.used_bytes or 0, other.used_bytes or 0), max(one.inodes_used or 0, other.inodes_used or 0))
+    return DiskUsage(_most(one.used_bytes, other.used_bytes), _most(one.inodes_used, other.inodes_used))
+
+
+def _most(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def is_local_ephemeral(volume: Volume) -> bool:
