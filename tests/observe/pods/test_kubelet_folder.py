@@ -216,8 +216,7 @@ def test_neither_a_symlink_nor_a_directory_nor_a_huge_file_is_read(tmp_path: Pat
     path.mkdir()
     assert allocated(tmp_path, UNKNOWN) == ((UNKNOWN,), ["allocated resources"])
     path.rmdir()
-    with path.open("wb") as file:
-        file.truncate(17 << 20)
+    path.write_text(RECORDED.ljust(17 << 20))
     assert allocated(tmp_path, UNKNOWN) == ((UNKNOWN,), ["allocated resources"])
 
 
