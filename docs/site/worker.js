@@ -1,0 +1,29 @@
+/* A page that is opened as a file may start no worker, and the search needs one: an empty frame runs its script instead. */
+"use strict";
+
+if (location.protocol === "file:") {
+  window.Worker = class extends EventTarget {
+    #inside = new Promise((resolve) => {
+      const frame = document.createElement("iframe");
+      frame.hidden = true;
+      frame.addEventListener("load", () => resolve(frame.contentWindow), { once: true });
+      document.body.append(frame);
+    });
+
+    constructor(url) {
+      super();
+      this.#inside = this.#inside.then((inside) => {
+        inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+        const script = inside.document.createElement("script");
+        script.src = url;
+        const run = new Promise((resolve) => script.addEventListener("load", () => resolve(inside)));
+        inside.document.head.append(script);
+        return run;
+      });
+    }
+
+    postMessage(data) {
+      this.#inside.then((inside) => inside.dispatchEvent(new inside.MessageEvent("message", { data })));
+    }
+  };
+}
