@@ -335,7 +335,7 @@ def test_single_alerts_can_be_left_out() -> None:
     assert not {"EvictdDown", "EvictdUnderPressure"} & set(names)
 
 
-@pytest.mark.parametrize("name", ["crio", "k3s"])
+@pytest.mark.parametrize("name", ["crio", "k3s", "rke2"])
 def test_other_runtimes_are_mounted_where_they_are(name: str) -> None:
     """The socket that the configuration names lies in the directory that is mounted; the component of kustomize agrees."""
     (over,) = documents(CHART / f"values-{name}.yaml")

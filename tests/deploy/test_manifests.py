@@ -167,6 +167,15 @@ def test_the_metrics_component_fits_the_daemon_set(tmp_path: Path) -> None:
     assert [endpoint["tlsConfig"]["serverName"]] == certificate["dnsNames"]
 
 
+def test_the_metrics_are_there_without_the_prometheus_operator(tmp_path: Path) -> None:
+    """`metrics` alone has a PodMonitor, which a cluster without the operator refuses, and there was no other component."""
+    both, alone = with_components(tmp_path, ["metrics", "no-pod-monitor"]), with_components(tmp_path, ["metrics"])
+    assert (
+        [item for item in alone if item not in both] == [item for item in alone if item["kind"] == "PodMonitor"] != []
+    )
+    assert [item for item in both if item not in alone] == []
+
+
 def test_an_alert_is_about_a_metric_that_exists_and_has_a_runbook() -> None:
     (rule,) = documents(DEPLOY / "components" / "alerts" / "prometheusrule.yaml")
     of_others = "kube_daemonset_status_number_unavailable"  # kube-state-metrics has it
