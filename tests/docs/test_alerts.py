@@ -8,11 +8,12 @@ from textwrap import dedent
 import pytest
 import yaml
 
+from evictd.cli import main
 from evictd.commands.explain_alert import runbooks
 from evictd.commands.status import DEFAULT_ADDRESS
 from evictd.core.eviction.refusals.keep_away import LONGEST_PERIOD
 from evictd.core.units.duration import MINUTE
-from evictd.errors import SourceKind
+from evictd.errors import ExitCode, SourceKind
 from tests.deploy.manifests import CHART, DEPLOY, documents
 from tests.docs.pages import joined
 from tests.prometheus import program
@@ -21,7 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def book(name: str) -> str:
-    return runbooks((DOCS / "alerts.md").read_text(encoding="utf-8"))[name]
+    return runbooks(joined("alerts.md"))[name]
 
 
 def test_no_upgrade_of_the_release_resets_the_node_selector() -> None:
@@ -80,10 +81,10 @@ def test_the_fault_of_a_pod_that_does_not_start_is_shown_without_that_pod() -> N
     text = book("EvictdDown")
     logs = text.index("\n    kubectl --namespace evictd logs POD --container evictd --previous\n")
     file = text.index(
-        "\n    kubectl --namespace evictd get configmap evictd --output jsonpath='{.data.config\\.yaml}' > evictd.yaml"
-        "    # kustomize: "
+        "\n    kubectl --namespace evictd get configmap evictd --output jsonpath='{.data.config\\.yaml}' > evictd.yaml\n"
     )
-    assert logs < file < text.index("\n    evictd check evictd.yaml ")
+    assert logs < text.index("\n    # kustomize: cp mine/config.yaml evictd.yaml\n") < file
+    assert file < text.index("\n    evictd check evictd.yaml\n")
     assert "the log names the fault" in text
     (daemon_set,) = (each for each in documents(DEPLOY / "base/daemonset.yaml") if each["kind"] == "DaemonSet")
     assert "evictd" in {each["name"] for each in daemon_set["spec"]["template"]["spec"]["containers"]}
@@ -113,10 +114,12 @@ def test_the_rule_of_a_dry_run_can_be_deleted_without_helm() -> None:
     assert "alert: EvictdDryRunForLong\n" in (DOCS.parent / path).read_text(encoding="utf-8")
 
 
-def test_each_command_of_a_run_book_is_a_paragraph() -> None:
+def test_the_commands_of_a_run_book_are_printed_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
     """`evictd explain-alert` writes a paragraph on one line: two commands would become one."""
     for name, text in runbooks((DOCS / "alerts.md").read_text(encoding="utf-8")).items():
-        assert re.findall(r"^    .*\n    .*$", text, re.MULTILINE) == [], name
+        assert main(["explain-alert", name]) == ExitCode.DONE
+        shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("    ")]
+        assert shown == re.findall(r"^    .*$", text, re.MULTILINE), name
 
 
 def test_one_eviction_raises_the_rule_of_the_page_and_no_alert_of_the_chart(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from tests.deploy.test_chart import VALUES, merged, rendered
+from tests.docs.pages import joined
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "metrics.md").read_text(encoding="utf-8")
+PAGE = joined("metrics.md")
 
 
 def jobs() -> list[Any]:
@@ -50,8 +51,8 @@ def test_prometheus_without_the_operator_reads_what_the_pod_monitor_reads() -> N
 
 def test_each_release_has_a_job_of_its_own_for_its_proxies() -> None:
     """One job read the pods of both releases with the names of the first: the second's certificate did not fit, `up` was 0."""
-    (relabeling,) = re.findall(r"^      # - (\{source_labels.*\})$", PAGE, re.MULTILINE)
-    rule = yaml.safe_load(relabeling)
+    (relabeling,) = re.findall(r"^      # - (source_labels.*\n(?:      #   .*\n)+)", PAGE, re.MULTILINE)
+    rule = yaml.safe_load(relabeling.replace("      #   ", ""))
     (source,) = rule.pop("source_labels")
     assert rule == {"regex": "evictd", "action": "keep"}
     label = "app.kubernetes.io/instance"
