@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.deploy.manifests import CHART, DEPLOY, documents
+from tests.docs.pages import joined
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/releases.md").read_text(encoding="utf-8")
@@ -14,7 +15,8 @@ PAGE = (ROOT / "docs/releases.md").read_text(encoding="utf-8")
 
 def test_an_upgrade_in_a_cluster_replaces_the_pod_of_one_node_until_another_is_deleted() -> None:
     """The page said "one node first" of `helm upgrade`, which replaces the pods of a tenth of the nodes, and goes on."""
-    steps = re.findall(r"^    (helm upgrade|kubectl .* delete pod) .*?(?:--set (\S+))?$", PAGE, re.MULTILINE)
+    step = r"^    (helm upgrade|kubectl .* delete pod) .*?(?:--set (\S+))?$"
+    steps = re.findall(step, joined("releases.md"), re.MULTILINE)
     assert [step for step, _ in steps] == ["helm upgrade", "kubectl --namespace evictd delete pod", "helm upgrade"]
     assert [given for _, given in steps] == ["updateStrategy.type=OnDelete", "", ""]
     helm = pytest.importorskip("helm_python", reason="has no wheel for this machine")
@@ -29,7 +31,7 @@ def test_a_canary_that_fails_and_a_downgrade_have_their_way_back() -> None:
     """The page had none for a failed canary, and no command for a cluster at all."""
     canary, _, downgrade = PAGE.partition("\n## Downgrade\n")
     back = canary.partition("**Back**")[2]
-    assert "\n    helm rollback evictd --namespace evictd " in back
+    assert "\n    helm rollback evictd --namespace evictd\n" in back
     commands = re.findall(r"^ +(helm .*?|sudo apt .*?) *(?:#.*)?$", downgrade.partition("\n## ")[0], re.MULTILINE)
     assert commands == [
         "helm history evictd --namespace evictd",
@@ -47,8 +49,8 @@ def test_the_values_that_name_the_former_image_are_named() -> None:
 
 
 def test_kustomize_upgrades_one_node_first_too() -> None:
-    (line,) = re.findall(r'^ +(\[\{"op": .*\}\])$', PAGE, re.MULTILINE)
-    (patch,) = yaml.safe_load(line)
+    (written,) = re.findall(r'^ +(\[\{"op": [^]]*\}\])$', PAGE, re.MULTILINE)
+    (patch,) = yaml.safe_load(written)
     (daemon_set,) = documents(DEPLOY / "base/daemonset.yaml")
     assert (patch["op"], patch["path"]) == ("replace", "/spec/updateStrategy")
     assert daemon_set["spec"]["updateStrategy"]["type"] == "RollingUpdate"
