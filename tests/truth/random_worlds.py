@@ -64,6 +64,54 @@ def world_document(seed: int) -> dict[str, Any]:
     return document
 
 
+def larger_world(seed: int) -> dict[str, Any]:
+    """Return such a world with more in it: swap, limits, sizeLimits, budgets, static pods, growth of the host."""
+    document, random = world_document(seed), Random(f"larger {seed}")
+    memory = int(document["node"]["memory"][:-2])
+    pods = document["pods"]
+    if random.random() < 0.1:
+        random.choice([each for each in pods if each.get("count", 1) > 1] or [{}])["count"] = 6
+    if random.random() < 0.25:
+        document["node"]["swap"] = f"{random.choice([1, 2])}Gi"
+    if random.random() < 0.3:
+        leaks = {"of": "memory", "rate": f"{random.randint(2, 40)}Mi", "start": f"{random.choice([0, 20, 60])}s"}
+        document.setdefault("host", []).append({"name": "agent-2", "behaviours": [{"grow": leaks}]})
+    if random.random() < 0.25:
+        chosen = random.choice(pods)
+        of = random.choice(["memory", "layer", "hostPath", "pageCache"])
+        chosen["behaviours"].append({"grow": {"of": of, "rate": f"{random.randint(1, 60)}Mi", "start": "15s"}})
+    if random.random() < 0.2:
+        chosen = random.choice(pods)
+        of, medium = random.choice([("memoryVolume", "Memory"), ("volume", "")])
+        volume = {"name": "data", "medium": medium}
+        if random.random() < 0.5:
+            volume["sizeLimit"] = f"{memory * random.choice([64, 256, 900])}Mi"
+        chosen["volumes"] = [volume]
+        chosen["behaviours"].append({"grow": {"of": of, "rate": f"{random.randint(5, 80)}Mi", "start": "5s"}})
+    if random.random() < 0.2:
+        random.choice(pods)["static"] = True
+    if random.random() < 0.25:
+        chosen = random.choice(pods)
+        asked = int(chosen["requests"].get("memory", "0Mi")[:-2])
+        chosen["limits"] = {"memory": f"{max(asked, memory * random.choice([200, 500, 800]))}Mi"}
+    if random.random() < 0.3:
+        guarded = random.choice(pods)
+        names = (
+            [guarded["name"]]
+            if guarded.get("count", 1) == 1
+            else [f"{guarded['name']}-{n}" for n in range(guarded["count"])]
+        )
+        budgets = document.setdefault("apiServer", {}).setdefault("budgets", [])
+        budgets.append({"pods": [f"default/{name}" for name in names], "allowed": random.choice([0, 1])})
+    if random.random() < 0.25:
+        config = document["config"]
+        config.setdefault("evictionSoft", {})["nodefs.available"] = random.choice(["15%", "3Gi"])
+        config.setdefault("evictionSoftGracePeriod", {})["nodefs.available"] = random.choice(["20s", "1m"])
+    if random.random() < 0.3:
+        random.choice(pods)["priority"] = random.choice([-100, 500, 2_000_000_000])
+    return document
+
+
 def _residents(random: Random, memory: int) -> Iterator[dict[str, Any]]:
     """Yield a database and web pods that hold what they hold, in all at most three quarters of the node."""
     each = memory * 1024 // 16

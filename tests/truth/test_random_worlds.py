@@ -5,16 +5,17 @@ import pytest
 from evictd.commands.inputs.source import own_config
 from evictd.world.file import decode_world
 from evictd.world.loop import play
-from tests.truth.random_worlds import world_document
+from tests.truth.random_worlds import larger_world, world_document
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_generated_world_is_a_valid_file_and_equal_for_equal_seeds(seed: int) -> None:
-    document = world_document(seed)
-    assert document == world_document(seed)
-    file = decode_world(document)
-    own_config(file)
-    assert file.world.pods
+    for made in (world_document, larger_world):
+        document = made(seed)
+        assert document == made(seed)
+        file = decode_world(document)
+        own_config(file)
+        assert file.world.pods
 
 
 def test_most_generated_worlds_have_an_eviction() -> None:

@@ -1,0 +1,38 @@
+"""Tries what incidents propose: changes generated worlds as a user would, plays them again, and counts what did not come."""
+
+import pytest
+
+from tests.truth.played import played
+from tests.truth.proposals import Case, Claim, claims_of
+from tests.truth.random_worlds import larger_world, world_document
+
+_FALSE = 10
+"""The most proposals of a hundred that may fail: of pods whose growth was not measured whole, or that others overtake."""
+
+
+def _tried(seed: int) -> list[Claim]:
+    found = list[Claim]()
+    for document in (world_document(seed), larger_world(seed)):
+        world = played(document, most=2)
+        for decided, incident in world.incidents:
+            found += claims_of(Case(world, decided, incident))
+    return [each for each in found if not each.kind.startswith("untried")]
+
+
+def _check(claims: list[Claim]) -> None:
+    wrong = [each for each in claims if each.wrong]
+    listed = "\n".join(f"{each.kind}: {each.text}: {each.wrong}" for each in wrong)
+    assert len(wrong) * 100 <= len(claims) * _FALSE, listed
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 8, 12])
+def test_what_is_proposed_for_an_incident_would_have_come(seed: int) -> None:
+    """A limit that leaves no room for the growth of others, and "the owner mended" of pods that did not grow, failed."""
+    claims = _tried(seed)
+    assert claims
+    assert not [each for each in claims if each.wrong]
+
+
+@pytest.mark.slow
+def test_nearly_all_that_is_proposed_would_have_come() -> None:
+    _check([claim for seed in range(60) for claim in _tried(seed)])
