@@ -115,7 +115,8 @@ def test_nothing_is_said_of_the_order_where_it_is_that_of_the_fault() -> None:
 
 def test_a_threshold_of_memory_is_not_said_to_be_missing() -> None:
     kill = record(2, {"hog": 7 * GI}, "api", signal="memory.available")
-    assert len(tuple(kill_lines(kill_cause([CALM, kill]), "n/api"))) == 1
+    _, now = kill_lines(kill_cause([CALM, kill]), "n/api")
+    assert now == "now: mend or limit n/hog"
     older = msgspec.structs.replace(kill, config=RecordedConfig())
     assert NO_THRESHOLD not in tuple(kill_lines(kill_cause([CALM, older]))), "not recorded"
 
@@ -156,7 +157,8 @@ def test_what_was_used_outside_pods_is_named_with_a_reservation() -> None:
         f"{SET_IT}; let systemReserved and kubeReserved of the kubelet cover the 1Gi used outside pods"
     )
     guarded = record(2, {"hog": 7 * GI, "api": 0}, "api", outside=GI, signal="memory.available")
-    assert "now:" not in "".join(kill_lines(kill_cause([CALM, guarded])))
+    *_, now = kill_lines(kill_cause([CALM, guarded]))
+    assert now.startswith("now: mend or limit n/hog; let systemReserved"), "the threshold is set"
     little = record(2, {"hog": 7 * GI, "api": 0}, "api", outside=GI // 4)
     assert "outside" not in "".join(kill_lines(kill_cause([CALM, little])))
     other = RecordedPod(metadata=RecordedMetadata(name="new", namespace="n", uid="new"))
@@ -168,4 +170,6 @@ def test_what_was_used_outside_pods_is_named_with_a_reservation() -> None:
 def test_the_remedy_with_a_threshold_stays_beside_the_order() -> None:
     kill = record(2, {"hog": 7 * GI, "api": 0}, "api", signal="memory.available")
     found = kill_cause([requesting(CALM, hog="7Gi", api="256Mi"), requesting(kill, hog="7Gi", api="256Mi")])
-    assert tuple(kill_lines(found, "n/api"))[-1].endswith("within its own, so let it request what it uses")
+    order, now = tuple(kill_lines(found, "n/api"))[-2:]
+    assert order.endswith("which is within its own")
+    assert now == "now: let it request the 1Gi that it uses"

@@ -137,16 +137,19 @@ def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:
         yield _NO_THRESHOLD
     if found.grew_within and found.exceeded:
         yield _order_text(found, pod)
-    if not found.has_threshold:
-        yield f"now: {'; '.join(_remedies(found, pod))}"
+    if remedies := [*_remedies(found, pod)]:
+        yield f"now: {'; '.join(remedies)}"
 
 
 def _remedies(found: KillCause, pod: str) -> Iterator[str]:
-    """Yield what to do where evictd has no threshold of memory."""
-    yield "set the threshold `memory.available` (`evictd check`)"
+    """Yield what to do: to set a threshold where there is none, and what bounds the pod or the host that took the memory."""
+    if not found.has_threshold:
+        yield "set the threshold `memory.available` (`evictd check`)"
     if found.grew_within and found.exceeded:
         who, used, _ = _above_request(found, pod)
         yield f"let {who} request the {amount_text(used, Resource.MEMORY)} that it uses"
+    elif found.has_threshold and found.grower and not found.grew_within:
+        yield f"mend or limit {found.grower}"
     if found.outside:
         outside = amount_text(found.outside, Resource.MEMORY)
         yield f"let systemReserved and kubeReserved of the kubelet cover the {outside} used outside pods"
@@ -168,8 +171,7 @@ def _order_text(found: KillCause, pod: str) -> str:
     who, used, request = _above_request(found, pod)
     requests = f"requests {amount_text(request, Resource.MEMORY)}" if request else "requests none"
     grower = "this pod" if found.grower == pod else found.grower
-    remedy = f", so let {who} request what it uses" if found.has_threshold else ""
     return (
         f"{who} used {amount_text(used, Resource.MEMORY)} before and {requests}: evictd ranks a pod above its request "
-        f"before {grower}, which is within its own{remedy}"
+        f"before {grower}, which is within its own"
     )
