@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from evictd.core.model.signal import Resource
 from evictd.render.history.cause.recorded import IncidentRow
+from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
@@ -43,3 +44,10 @@ def test_no_pod_holds_what_is_missing() -> None:
     found, victim = beside(0)
     small = tuple(replace(row, usage=row.usage if row.chosen else 1) for row in found.ranking)
     assert priority_text(replace(found, ranking=small), victim, Resource.MEMORY) == ("", False)
+
+
+def test_it_is_not_computed_where_a_budget_refused_the_eviction_first() -> None:
+    """It was computed of the last request, when the pods held more than at the first one."""
+    found, victim = beside(100)
+    refusal = HistoryEvent(at="", kind=EventKind.REFUSED, uid=found.event.uid, text="")
+    assert priority_text(replace(found, before=(refusal,)), victim, Resource.MEMORY) == ("", False)

@@ -10,9 +10,10 @@ from evictd.render.text import amount_text
 def priority_text(found: Incident, victim: IncidentRow, resource: Resource) -> tuple[str, bool]:
     """Write that priority, and tell whether it is advice: one that costs a pod that did not grow is none.
 
-    The text is empty without another pod whose end lasts (`first_that_lasts`): a smaller one makes this one's end no less needed.
+    The text is empty without another pod whose end lasts (`first_that_lasts`): a smaller one makes this one's end no less needed;
+    and where a budget refused the eviction first, when the pods held less.
     """
-    first = first_that_lasts(found)
+    first = None if found.refusals else first_that_lasts(found)
     if first is None:
         return "", False
     higher = first.priority > victim.priority
