@@ -25,7 +25,7 @@ from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
-from evictd.render.text import amount_text, first_of, usage_text
+from evictd.render.text import amount_text, first_of, signal_amount, usage_text
 
 _NAMED = 3
 _SHORT = "the node is still short: "
@@ -43,15 +43,18 @@ def now_text(found: Incident) -> str:
     quiet = "" if to_do.startswith((_SHORT, _STILL_MET)) else _quiet_text(found)
     to_do = "; ".join(filter(None, (to_do, _also_grew(found, to_do))))
     told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, quiet, to_do)
-    return "; ".join(filter(None, (*told, _nothing_left(found), found.paused)))
+    return "; ".join(filter(None, (*told, _left(found), found.paused)))
 
 
-def _nothing_left(found: Incident) -> str:
-    """Write that nothing of what is short was left at the end of the journal; empty where some was, or a pause says it."""
+def _left(found: Incident) -> str:
+    """Write how much of what is short was left at the end of the journal; empty where that was enough, or a pause says it."""
     at, left = found.points[-1] if found.points else (0.0, None)
-    if not found.still_met or found.paused or found.signal is None or at <= 0 or left != 0:
+    if not found.still_met or found.paused or found.signal is None or at <= 0 or left is None:
         return ""
-    return f"nothing of {found.signal.value} was left at the journal's last reading"
+    if left >= found.highest_limit():
+        return ""  # another signal of the supply is short
+    amount = signal_amount(left, found.signal) if left else "nothing"
+    return f"{amount} of {found.signal.value} was left at the journal's last reading"
 
 
 def _quiet_text(found: Incident) -> str:
@@ -153,7 +156,8 @@ def _host_again(found: Incident) -> str:
 def _nothing_to_do(found: Incident) -> str:
     """Write that nothing is to do, and where it is said what would have avoided it."""
     if avoidance(found).by:
-        return "nothing to do now; to avoid the next one, see what would have avoided it"
+        see = "to avoid the next one, see what would have avoided it"
+        return see if ": " in _quiet_text(found) else f"nothing to do now; {see}"
     return "nothing to do, unless it is short again"
 
 
