@@ -160,7 +160,7 @@ REQUEST = re.compile(r"a request of (?P<amount>[^ ]+) of (?P<of>[^ ]+) \(it had 
 GOES = re.compile(r"(?P<pod>[^ ]+/[^ ]+) (\([^)]*\) )?(of the same owner )?would have gone")
 SOFT = re.compile(
     r"a soft threshold of (?P<amount>[^ ]+)( \(it was [^)]+\))?( with a grace period of (?P<grace>[^ :]+))?: "
-    r".*, and the pod would have gone (?P<earlier>\d+) s earlier"
+    r".*, and a pod would have gone (?P<earlier>\d+) s earlier"
 )
 
 

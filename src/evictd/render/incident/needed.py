@@ -56,18 +56,11 @@ def _verdict_text(found: Incident) -> str:
         return f"its end was needed: {found.event.pod} {held}"
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     verdict = replace(found.verdict, need=found.need or found.verdict.need)
-    outside = ("the host", "a hostPath volume") if found.on_disk else ("the host",)
-    if verdict.need is Need.FOR_A_TIME:
-        cause = " or ".join(outside)
-    elif found.protected_grower:
-        cause = f"{found.protected_grower}, which is never evicted,"
-    else:
-        cause = f"{', '.join(outside)} or a protected pod"
     text = verdict.text(
         relieved=found.relieved,
         too_little=too_little,
         filled=not found.stands_still,
-        cause=cause,
+        cause=_cause(found, verdict.need),
         for_reclaim=bool(went_for_reclaim(found)),
         files_stay=bool(found.suspects) and found.host_filled,
         for_soft=went_for_soft(found),
@@ -77,6 +70,18 @@ def _verdict_text(found: Incident) -> str:
     if verdict.need is Need.NEEDED:
         return "; ".join(filter(None, (text, above_hard_text(found), _steady_text(found))))
     return text
+
+
+def _cause(found: Incident, need: Need) -> str:
+    """Return what filled the supply beside, or in place of, pods that may go."""
+    outside = ("the host", "a hostPath volume") if found.on_disk else ("the host",)
+    if found.pods_grew_too:
+        return first_of([each.pod or "what belongs to no pod" for each in found.growers], _NAMED)
+    if need is Need.FOR_A_TIME:
+        return " or ".join(outside)
+    if found.protected_grower:
+        return f"{found.protected_grower}, which is never evicted,"
+    return f"{', '.join(outside)} or a protected pod"
 
 
 def _steady_text(found: Incident) -> str:

@@ -194,7 +194,7 @@ def _unsure_cause_text(found: Incident, went: str) -> str:
     growers = () if verdict is None else verdict.growers
     if found.stands_still:
         return "nothing grew afterwards" if found.rate is None else "nothing grew in the minute before"
-    if verdict is not None and verdict.need is Need.NO_POD_HELPS:
+    if found.need is Need.NO_POD_HELPS:
         return "no pod that may go held what was missing"
     if len(growers) > 1 and growers[0].pod and resource is not None:
         rate = usage_text(sum(grower_rate(found, each) for each in growers if each.pod), resource)

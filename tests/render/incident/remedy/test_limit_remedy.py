@@ -61,7 +61,7 @@ def long_after(**changes: object) -> Incident:
 def test_the_limit_is_what_spares_the_first_pod_that_went() -> None:
     """A leak of 3Mi a second was given a limit of 11.5Gi, with which two other pods go 20 minutes before it as they did."""
     limit, *_ = avoidance(long_after()).by
-    assert limit.startswith("a limit of at most 2.49Gi of memory: ")
+    assert limit.startswith("if it grew, a limit of at most 2.49Gi of memory: ")
     assert (
         "(3Gi that it held when batch/nightly was evicted at 2025-12-31T23:00:30Z, less 512Mi that was missing, "
         "and 0.5% for rounding)"

@@ -1,7 +1,9 @@
 """Says what grew before an eviction, by how much a second, and which of it made the node short."""
 
+from collections.abc import Collection
+
 from evictd.core.model.signal import WITH_REQUEST
-from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.render.incident.record.aftermath import AFTER
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import Grower, Need
@@ -49,6 +51,12 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
         own.add(fast.pod)
     on = () if found.grows_on is None else found.grows_on.pods
     return tuple(each for each in found.growers if each.pod not in own and (each in notable or each.pod in on))
+
+
+def taken_beside(found: Incident, pods: Collection[str]) -> int:
+    """Return what all else takes in a minute: a limit of these pods has to leave room for it."""
+    own = pods if found.measured else {*pods, ""}  # what an unmeasured pod took belongs to no measured one
+    return sum(each.rate for each in found.growers if each.pod not in own) * MINUTE // SECOND
 
 
 def outside_grows_on(found: Incident) -> bool:

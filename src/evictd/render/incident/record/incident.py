@@ -281,11 +281,19 @@ class Incident:
 
     @property
     def need(self) -> Need | None:
-        """Whether its end was needed; for a time only where what filled the supply belongs to no pod and goes on."""
+        """Whether its end was needed; for a time only where what belongs to no pod goes on."""
         if self.verdict is None:
             return None
-        only = self.verdict.need in {Need.NEEDED, Need.ANOTHER_POD} and self.host_filled and not self.relieved
-        return Need.FOR_A_TIME if only else self.verdict.need
+        only = self.verdict.need in {Need.NEEDED, Need.ANOTHER_POD} and self.host_filled
+        return Need.FOR_A_TIME if (only or self.pods_grew_too) and not self.relieved else self.verdict.need
+
+    @property
+    def pods_grew_too(self) -> bool:
+        """Whether no end of any pod relieves the node, although pods that may go grew beside something else."""
+        if self.verdict is None or self.verdict.need is not Need.NO_POD_HELPS or self.host_filled:
+            return False
+        may_go = {row.pod for row in self.ranking if not row.protected}
+        return len(self.growers) > 1 and any(each.pod in may_go for each in self.verdict.notable)
 
     @property
     def settled(self) -> bool:

@@ -58,7 +58,7 @@ def avoidance(found: Incident) -> Avoidance:
     if found.signal is None:
         return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
     resource = SIGNALS[found.signal].resource
-    if found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS and not found.relieved:
+    if found.need is Need.NO_POD_HELPS and not found.relieved:
         return _of_no_pod(found, resource) + soft_threshold_avoidance(found, resource)
     if found.kept_by_min_reclaim and found.met_by_itself is None:
         return Avoidance(by=(_SMALLER_RECLAIM,))
@@ -73,9 +73,12 @@ def avoidance(found: Incident) -> Avoidance:
         + _of_reclaim(found, resource)
         + soft_threshold_avoidance(found, resource)
     )
-    if not avoided.by and (outside := outside_pods_text(found)):
-        return Avoidance(by=(f"{_host_text(found)}; {outside}",)) + avoided
-    return avoided if avoided.by else _of_all_that_grew(found, resource) + avoided
+    if avoided.by:
+        return avoided
+    if (grew := _of_all_that_grew(found, resource)).by:
+        return grew + avoided
+    outside = outside_pods_text(found)
+    return Avoidance(by=(f"{_host_text(found)}; {outside}",) if outside else ()) + avoided
 
 
 def _of_all_that_grew(found: Incident, resource: Resource) -> Avoidance:
@@ -200,7 +203,13 @@ def _beside(found: Incident, grower: Grower) -> tuple[Grower, ...]:
 
 def _of_owner(found: Incident) -> Avoidance:
     """Say that the owner has to be changed where its pods go again and again."""
-    if found.of_owner < AGAIN or found.host_filled or only_others_grew(found) or grew_together(found):
+    if (
+        found.verdict is None
+        or found.of_owner < AGAIN
+        or found.host_filled
+        or only_others_grew(found)
+        or grew_together(found)
+    ):
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
     return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
 from evictd.render.history.cause.recorded import IncidentRow
-from evictd.render.incident.cause.growers import grower_rate, other_growers
+from evictd.render.incident.cause.growers import grower_rate, other_growers, taken_beside
 from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
@@ -40,23 +40,26 @@ def limit_sum(
     resource: Resource,
     *,
     in_swap: bool = False,
+    beside: int = 0,
 ) -> str:
     """Write the sum in parentheses: what the pod held less what was missing and, on a disk, its growth between checks.
 
     The proposed amount is rounded below that, so the sum has what it is lower by. `in_swap`: the pod held more in swap.
+    `beside`: what others take in a minute.
     """
     held = f"{amount_text(used, resource)} that it held{' outside swap' if in_swap else ''}"
-    return sum_text(held, missing, growth, resource)
+    return sum_text(held, missing, growth, resource, beside)
 
 
-def sum_text(held: str, missing: int, growth: int, resource: Resource) -> str:
+def sum_text(held: str, missing: int, growth: int, resource: Resource, beside: int = 0) -> str:
     """Write the sum of a text of what was held less the others."""
     short = counted(missing, "byte") if missing < _KIB and resource in WITH_REQUEST else amount_text(missing, resource)
     less = f"{short} that was missing"
     checked = (
         f", and {amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
     )
-    return f"({held}, less {less}{checked if growth else ''}, and {ROUNDED_BY} for rounding)"
+    others = f", and {amount_text(beside, resource)} that others take in a minute" if beside else ""
+    return f"({held}, less {less}{checked if growth else ''}{others}, and {ROUNDED_BY} for rounding)"
 
 
 class LimitThen(NamedTuple):
@@ -122,7 +125,8 @@ def _limit_of_grower(found: Incident, grower: Grower) -> str:
     if grower.rate * 2 < (found.rate or 0):
         return ""  # something else made the signal fall as well
     growth = grower_rate(found, grower) * LIMITS_CHECKED if resource is Resource.EPHEMERAL_STORAGE else 0
-    enough = row.usage - found.missing - growth
+    beside = taken_beside(found, {grower.pod}) if resource is Resource.MEMORY else 0
+    enough = row.usage - found.missing - growth - beside
     lower = limit_then(found, (grower.pod,), enough, growth)
     enough = enough if lower is None else lower.enough
     if enough < max(row.request, 1):
@@ -144,7 +148,8 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
         )
     held = max(victim.usage, found.came_back or 0) if found.held_unmeasured else victim.usage - found.swapped
     growth = 0
-    enough = held - found.missing
+    beside = taken_beside(found, {victim.pod}) if resource is Resource.MEMORY and not other_growers(found) else 0
+    enough = held - found.missing - beside
     by: tuple[str, ...] = ()
     if resource is Resource.EPHEMERAL_STORAGE:
         own = (each for each in found.growers if each.pod == victim.pod)
@@ -155,12 +160,13 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     if enough <= 0:
         return Avoidance(by=by)
     lower = limit_then(found, (victim.pod,), enough, growth)
-    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0)
+    how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0, beside=beside)
     enough, how = (enough, how) if lower is None else lower
     most = amount_text(rounded_below(enough), resource)
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
-    limit = f"a {both}limit of at most {most} of {resource.value}"
+    if_grown = "if it grew, " if found.verdict is None else ""
+    limit = f"{if_grown}a {both}limit of at most {most} of {resource.value}"
     evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
     if resource is Resource.EPHEMERAL_STORAGE and (lasts := _lasts_text(found, enough)):
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {lasts}"))
@@ -175,7 +181,7 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
         kills = (
             "the kernel would have killed its processes there, and again after each restart while files in its emptyDir"
         )
-        fail = "in memory hold so much; a sizeLimit of that emptyDir lets the writes fail instead"
+        fail = "in memory hold so much; a sizeLimit of that emptyDir below it lets the writes fail instead"
         return Avoidance(by=(f"{limit}: {kills} {fail} {how}",))
     ended = "moved more of it to swap, and ended it when that was full," if found.swap else "ended it there,"
     again = "and again after each restart in which it takes as much"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.render.attribution import clock_text
 from evictd.render.history.history import EventKind
-from evictd.render.incident.cause.growers import other_growers
+from evictd.render.incident.cause.growers import other_growers, taken_beside
 from evictd.render.incident.record.earlier import Earlier, HeldThen, of_one_owner
 from evictd.render.incident.record.incident import Incident
 from evictd.render.text import amount_text, first_of, rounded_below
@@ -65,7 +65,8 @@ def _at_incident(found: Incident, growth: int) -> _Shortage | None:
     before = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
     if found.pod_grew and any(of_one_owner(each, found.event) for each in before):
         return None  # with the limit that pod would have run on, and the sum has no part for it
-    return _Shortage(tuple(held), sum(each.held for each in held) - found.missing - growth - found.swapped)
+    beside = taken_beside(found, {each.pod for each in held}) if found.resource is Resource.MEMORY else 0
+    return _Shortage(tuple(held), sum(each.held for each in held) - found.missing - growth - found.swapped - beside)
 
 
 def _text(first: _Shortage, resource: Resource) -> str:
