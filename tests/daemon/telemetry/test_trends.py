@@ -225,7 +225,8 @@ def test_one_steep_interval_has_a_rate_of_its_own() -> None:
     assert trend(4000).last_fall is None
     steep = trend(4000, 4000, 4000, 3000)
     assert steep.seconds_at(100, 2500, 32 * SECOND) == 3.0
-    assert steep.seconds_at(100, 3000, 32 * SECOND) is None
+    assert steep.seconds_at(100, 3000, 32 * SECOND) == 0, "below a threshold, not at it, that is met"
+    assert steep.seconds_at(100, 3001, 32 * SECOND) is None
 
 
 def test_the_rate_before_a_jump() -> None:

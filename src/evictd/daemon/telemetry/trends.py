@@ -219,14 +219,14 @@ class Trend:
     def seconds_to(self, limit: int) -> float | None:
         """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
         rate = self.present_rate
-        if rate is None or rate <= 0 or self.recent[-1].available <= limit:
+        if rate is None or rate <= 0 or self.recent[-1].available < limit:
             return None
         return (self.recent[-1].available - limit) / rate
 
     def seconds_at(self, rate: float, limit: int, now: int) -> float | None:
         """Return the seconds from `now` until `available` falls to a limit at a rate above 0; `None` where it is below it."""
         last = self.recent[-1]
-        if last.available <= limit:
+        if last.available < limit:
             return None
         return round(max((last.available - limit) / rate - (now - last.at) / SECOND, 0), 1)
 
