@@ -10,7 +10,17 @@ from evictd.core.model.observation import Reclaim, ReclaimOutcome, SignalObserva
 from evictd.core.model.signal import Filesystem, NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
 from evictd.core.units.quantity import of_bytes
-from evictd.daemon.telemetry.trends import LENGTH, SLOT, Point, ReportedSpan, Trend, Trends, advanced, reclaimed_signals
+from evictd.daemon.telemetry.trends import (
+    LENGTH,
+    SLOT,
+    Fall,
+    Point,
+    ReportedSpan,
+    Trend,
+    Trends,
+    advanced,
+    reclaimed_signals,
+)
 
 MEMORY = Signal.MEMORY_AVAILABLE
 PRESSURE = NodeCondition.MEMORY_PRESSURE
@@ -32,6 +42,12 @@ def test_a_signal_that_falls_reaches_its_threshold_at_the_present_rate() -> None
     assert trend.fill_rate == 10
     assert trend.seconds_to(400) == 50
     assert trend.seconds_to(950) is None, "it is below it"
+
+
+def test_a_fall_that_the_last_of_three_readings_shows_first_has_a_rate_of_its_own() -> None:
+    """A log that began to grow at the second reading filled the disk in half of the time that was said."""
+    trend = play((0, 1000), (10 * SECOND, 1000), (20 * SECOND, 900))
+    assert (trend.present_rate, trend.last_fall) == (5, Fall(10 * SECOND, 10))
 
 
 def test_what_a_small_reclaim_gave_back_is_no_part_of_the_rate() -> None:

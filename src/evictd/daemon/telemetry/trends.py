@@ -10,7 +10,7 @@ has several, each over readings of the last minute, and none over a jump (`rende
     fill_rate     from the first reading since the last jump to the last one
     present_rate  the same, or that of the last ten seconds or more where each reading of them fell faster by a quarter
     lately        that of the last ten seconds or more, where it is less than half of `fill_rate`: the fall is ending
-    last_fall     that of the last two readings, where it is more than twice `present_rate`: a fall may have just begun
+    last_fall     that of the last two readings, where it is 1.5 times `present_rate` or more: a fall may have just begun
     last_change   that of the last two readings that are two seconds apart, whatever it is
     rate_before   that before the last jump
 
@@ -43,8 +43,9 @@ _BEFORE = 5 * MINUTE
 """Least age of a level to which the present one is compared."""
 _LITTLE_PART = 20
 """A fall has begun when more than this part of it is over: what is available scatters before that."""
-_FASTER = 2
-"""By how many times the last fall is faster than the present rate where both are said."""
+_FASTER = 1.5
+"""By how many times the last fall is faster than the present rate where both are said: of three readings of which the last one
+alone shows the fall, the mean is half of it."""
 _STEEPER = 1.25
 """By how many times a fall is faster than that of a minute, in each of the last readings over ten seconds, where it counts
 instead: what falls from the middle of that minute on has half its rate in the mean."""
@@ -179,14 +180,14 @@ class Trend:
     def last_fall(self) -> Fall | None:
         """Return the fall between the last two readings.
 
-        `None` unless the signal fell more than twice as fast in it as the present rate says: one reading is no trend yet.
+        `None` unless the signal fell much faster in it than the present rate says: one reading is no trend yet.
         """
         rate, steady = self.present_rate, self._steady
         time = steady[-1].at - steady[-2].at if len(steady) > 1 else 0
         if rate is None or rate <= 0 or time < _LEAST_TIME:
             return None
         last = (steady[-2].available - steady[-1].available) * SECOND / time
-        return Fall(time, last) if last > rate * _FASTER else None
+        return Fall(time, last) if last >= rate * _FASTER else None
 
     @property
     def last_change(self) -> LastChange | None:
