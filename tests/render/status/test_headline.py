@@ -20,9 +20,28 @@ from evictd.world.model import Disk, NodeSpec
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.playbook import config
-from tests.render.shown_nodes import approaching, play, pressed, recovered, rehearsed
+from tests.render.shown_nodes import approaching, page, play, pressed, recovered, rehearsed
 from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import MI, hog, world
+
+
+def test_after_the_first_reading_no_node_is_called_calm() -> None:
+    """`This node is calm` stood ten seconds before an eviction: no rate was known."""
+    first, second = play([6 * GI]), play([6 * GI, 6 * GI])
+    said = headline(status_of(first, first.at))
+    assert (said.level, said.text) == (
+        "soft",
+        "No threshold is met; how fast signals fall is known from the second reading on.",
+    )
+    assert headline(status_of(second, second.at)).level == "calm"
+    assert "Nearest by distance" in page(first)
+
+
+def test_a_signal_that_falls_and_is_exactly_at_its_threshold_is_not_calm() -> None:
+    at_limit = play([3 * GI, 2 * GI])
+    assert headline(status_of(at_limit, at_limit.at)).text.startswith(
+        "memory.available reaches its soft threshold 2Gi at any moment at the present rate"
+    )
 
 
 def test_a_hard_threshold_that_is_met_before_a_grace_period_ends_is_the_headline() -> None:

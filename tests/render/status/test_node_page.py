@@ -307,7 +307,7 @@ def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() ->
         replace(each, absent=True) if isinstance(each, SignalUnobserved) else each for each in snapshot.findings
     )
     text = page(replace(snapshot, findings=absent))
-    assert "This node is calm" in text
+    assert "No threshold is met; how fast signals fall" in text
     assert "Not on this node: pid.available. Its thresholds are not tested." in text
     assert "No reading" not in text
 

@@ -32,7 +32,7 @@ from evictd.render.status.proposed import asked_text, refused_lately
 from evictd.render.status.remedy.file_pages import goes_despite_pages
 from evictd.render.status.remedy.own_limits_text import own_limit_is_first, own_limits_text
 from evictd.render.status.remedy_texts import PAGE_CACHE
-from evictd.render.status.signal_entry import is_due, is_pressed
+from evictd.render.status.signal_entry import has_two_readings, is_due, is_pressed
 from evictd.render.status.stopped import (
     asked_past_its_budget,
     brief_stop,
@@ -51,6 +51,7 @@ from evictd.render.text import capital, first_of, seconds_text, signal_amount
 Document = Mapping[str, Any]
 _LATELY = 60
 """Seconds within which a kill by the kernel is what happens now."""
+NO_RATE_YET = "how fast signals fall is known from the second reading on"
 NO_FALLS: Mapping[str, Depletion] = {}
 _Pairs = Sequence[tuple[Document, Document]]
 """Signals with one of their thresholds that is met."""
@@ -286,6 +287,8 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         return Headline(text=f"{prefix}{capital(killed)}.", level=level)
     if again:
         return Headline(text=f"{again}no threshold is met{untold}.", level="soft" if untold or killed else "calm")
+    if not has_two_readings(status):
+        return Headline(text=f"{prefix}{no} threshold is met; {NO_RATE_YET}.", level="soft")
     calm = "This node is calm: no threshold is met and no pod is being evicted."
     return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
 

@@ -29,6 +29,11 @@ def has_stopped(entry: Mapping[str, Any]) -> bool:
     return lately is not None and lately["fillRate"] <= 0
 
 
+def has_two_readings(status: Mapping[str, Any]) -> bool:
+    """Whether any signal was read twice: before that, as after a start of evictd, no rate is known."""
+    return any(each.get("lastChange") is not None for each in status["signals"])
+
+
 def is_due(entry: Mapping[str, Any]) -> bool:
     """Whether a threshold of this signal is met and has no grace period left, so that it acts now."""
     return any(

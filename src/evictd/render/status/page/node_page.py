@@ -20,6 +20,7 @@ from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
 from evictd.render.status.headline import (
+    NO_RATE_YET,
     Headline,
     OwnFault,
     after_eviction,
@@ -202,7 +203,8 @@ def _first(
 def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
     """Return the nearest threshold of a calm node, the last eviction, and who filled what is short."""
     if tests_thresholds(each.kind for each in faults):
-        if (headline(status) if faults else head).level == "calm":
+        of_node = headline(status) if faults else head
+        if of_node.level == "calm" or NO_RATE_YET in of_node.text:
             yield from filter(None, (nearest(status),))
         last = None if head.level == "hard" else last_eviction(status)
         if last is not None and (text := last_eviction_text(status, last)) not in head.text:
