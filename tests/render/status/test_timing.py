@@ -5,14 +5,14 @@ from evictd.render.status.remedy.remedies import remedies
 from evictd.render.status.times.timing import approaches, as_before, conditions, slowed, time_lines
 from evictd.world.behaviours import Burst, Hold, Usage
 from evictd.world.loop import play as world_play
-from evictd.world.model import WorldPod
+from evictd.world.model import Disk, NodeSpec, WorldPod
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
 from tests.playbook import config, pod
 from tests.render.partial_status import entry_with
 from tests.render.shown_nodes import play
 from tests.render.snapshots import incident_snapshot, snapshot_at
-from tests.world.worlds import MI, world
+from tests.world.worlds import MI, hog, world
 
 
 def test_a_grace_period_says_when_it_ends_and_what_would_end_it_early() -> None:
@@ -181,3 +181,15 @@ def test_a_hard_threshold_that_a_slower_fall_still_meets_first_is_not_left_out()
     assert "left): the soft threshold acts in 1m20s at the latest" in next(time_lines(status))
     memory["lately"]["fillRate"] = 0
     assert "left): the soft threshold acts in 1m20s at the latest" in next(time_lines(status))
+
+
+def test_of_the_signals_of_one_disk_the_time_of_the_first_one_is_said() -> None:
+    disk = world(
+        hog(of=Usage.LAYER, rate=50 * MI), duration=MINUTE, node=NodeSpec(memory=4 * GI, nodefs=Disk(capacity=10 * GI))
+    )
+    run = world_play(disk, config(hard={"nodefs.available": "10%", "imagefs.available": "15%"}))
+    snapshot = snapshot_at(run, 50)
+    status = status_of(snapshot, snapshot.at)
+    assert {each.entry["signal"] for each in approaches(status)} == {"nodefs.available", "imagefs.available"}
+    (line,) = time_lines(status)
+    assert line.startswith("imagefs.available reaches its hard threshold 1.5Gi")

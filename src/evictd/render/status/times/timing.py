@@ -325,10 +325,15 @@ def conditions(status: Document) -> Iterator[str]:
 
 
 def time_lines(status: Document, *, acts: bool = False) -> Iterator[str]:
-    """Return when thresholds act and when those that are near are met, and with `acts` when they act then."""
-    said = [each.text for each in graces(status)]
+    """Return when thresholds act and when those that are near are met, and with `acts` when they act then.
+
+    Of signals of one supply the one that acts first, which the headline names as well.
+    """
+    said, once = [each.text for each in graces(status)], dict[str, Approach]()
     yield from said
-    for near in approaches(status):
+    for each in approaches(status):
+        once.setdefault(supply_name(each.entry), first_to_act(status, each))
+    for near in once.values():
         if not any(text.startswith(near.text) for text in said):
             yield f"{near.text}{near.and_acts if acts and not near.waits else ''}{near.caveat}{near.waits}"
     yield from (capital(each.as_before) for each in as_before(status))
