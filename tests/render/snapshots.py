@@ -1,6 +1,8 @@
 """Makes snapshots of the daemon from played worlds, for the tests of the page."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from evictd.core.eviction.accounts.collecting import ended_reclaims
 from evictd.core.eviction.reclaim import layout_of
@@ -26,10 +28,16 @@ from tests.render.played_worlds import incident_run
 
 def snapshot_at(run: Run, seconds: float) -> Snapshot:
     """The snapshot of the last cycle of a run that is not later than this."""
+    cycles = sum(cycle.at <= seconds * SECOND for cycle in run.cycles)
+    *_, last = islice(snapshots(run), cycles)
+    return last
+
+
+def snapshots(run: Run) -> Iterator[Snapshot]:
+    """Yield the snapshot of each cycle of a run."""
     config = replace(run.config, pod_termination=run.world.api_server.termination)
     trends, recent, before = Trends(), RecentDecisions(), State()
-    cycles = [cycle for cycle in run.cycles if cycle.at <= seconds * SECOND]
-    for cycle in cycles:
+    for cycle in run.cycles:
         node, state, wall = cycle.observation.node, cycle.step.state, WALL + cycle.at
         assert node is not None
         for refusal in refusals(before, cycle.observation):
@@ -59,15 +67,14 @@ def snapshot_at(run: Run, seconds: float) -> Snapshot:
         chosen = reasons_of(cycle.step.decisions, cycle.step.findings)
         for uid, why in with_past_budget(chosen, cycle.step.decisions, config, cycle.at).items():
             recent.explain(uid, why, filled_by(cycle.step.findings, wall, cycle.step.decisions))
-        before = state
-    last, kills = cycles[-1], RecentKills()
-    for at, kill in run.kills:
-        if at <= last.at:
-            kills.add([KernelKill(where=kill.name, uid=kill.uid, count=1)], WALL + at)
-    return Snapshot(
-        at=last.at, wall=WALL + last.at, config=config, state=last.step.state, observation=last.observation,
-        findings=last.step.findings, recent=recent.all(), killed=kills.lately(WALL + last.at), trends=trends, version="1.2.3",
-    )  # fmt: skip
+        before, kills = state, RecentKills()
+        for at, kill in run.kills:
+            if at <= cycle.at:
+                kills.add([KernelKill(where=kill.name, uid=kill.uid, count=1)], WALL + at)
+        yield Snapshot(
+            at=cycle.at, wall=wall, config=config, state=state, observation=cycle.observation,
+            findings=cycle.step.findings, recent=recent.all(), killed=kills.lately(wall), trends=trends, version="1.2.3",
+        )  # fmt: skip
 
 
 def incident_snapshot(name: str, seconds: float) -> Snapshot:
