@@ -48,3 +48,10 @@ def test_thresholds_on_a_signal_or_of_a_kind_that_had_none_are_added() -> None:
         (config(), config(hard=memory), ["memory.available<1Gi"]),
     ):
         assert [str(each) for each in added_thresholds(then, now)] == added
+
+
+def test_a_shorter_transition_period_is_named() -> None:
+    """Pods that waited for the end of the condition come back, and are evicted again, sooner."""
+    default, short = config(), config(transition="1s")
+    assert [*sooner_settings(default, short)] == ["evictionPressureTransitionPeriod"]
+    assert [*sooner_settings(short, default)] == []

@@ -11,9 +11,9 @@ from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import State, Step
 from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
+from evictd.render.replay.changed_values import changed_words
 from evictd.render.replay.replayed import (
     Replayed,
-    _changed_words,
     print_replayed,
     print_victims,
     recorded_text,
@@ -215,11 +215,11 @@ def test_words_that_one_side_lacks_are_not_shown_as_replaced() -> None:
     """`just under -> nothing, 500Mi -> 1.94Gi (2Gi less what no process can allocate` could not be read."""
     rest = "left, threshold 500Mi; it uses 1.37Gi, requests none"
     assert (
-        _changed_words(f"(grace period 1s) for memory: 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}")
+        changed_words(f"(grace period 1s) for memory: 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}")
         == "1s -> 30s"
     )
     assert (
-        _changed_words(
+        changed_words(
             f"(grace period 1s) for memory: just under 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}"
         )
         == ""

@@ -14,7 +14,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.finding import ThresholdFinding
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE
@@ -140,13 +140,23 @@ def test_a_threshold_that_the_first_reading_meets_is_said(capsys: pytest.Capture
 
 
 def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:
-    (one,) = replayed(OWN, OWN)
+    met = replace(OWN, value=replace(OWN.value, quantity=of_bytes(5 * GI)), min_reclaim=OWN.value)
+    (one,) = replayed(met, met)
     said, *_ = texts_of([replace(one, sooner=("evictionMinimumReclaim",))], "--config new.yaml")
     assert said.startswith("evictionMinimumReclaim can act for longer than what was recorded. The journal has only")
     both, *_ = texts_of([replace(one, sooner=("memory.lead", "evictionMinimumReclaim"))], "--config new.yaml")
     assert both.startswith(
         "memory.lead and evictionMinimumReclaim can act sooner or for longer than what was recorded. "
     )
+
+
+def test_a_setting_that_changes_nothing_of_what_was_recorded_is_not_named() -> None:
+    """A minimum reclaim without a met threshold, and a transition period without a condition, were said to act sooner."""
+    (one,) = replayed(OWN, OWN)
+    settings = ("evictionMinimumReclaim", "evictionPressureTransitionPeriod")
+    assert may_act_unrecorded([replace(one, sooner=settings)]) == ()
+    short = replace(one.entry, state=State(node_conditions=(NodeCondition.MEMORY_PRESSURE,)))
+    assert may_act_unrecorded([replace(one, entry=short, sooner=settings)]) == settings[1:]
 
 
 def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytest.CaptureFixture[str]) -> None:

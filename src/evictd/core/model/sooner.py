@@ -20,6 +20,8 @@ _NEVER_MORE = {
 
 MINIMUM_RECLAIM = "evictionMinimumReclaim"
 """The setting with which a threshold does not act sooner, but for longer."""
+TRANSITION_PERIOD = "evictionPressureTransitionPeriod"
+"""The setting with which conditions end sooner, so that pods are scheduled, and evicted, again sooner."""
 
 
 def sooner_settings(then: EvictionConfig, now: EvictionConfig) -> Iterator[str]:
@@ -31,6 +33,8 @@ def sooner_settings(then: EvictionConfig, now: EvictionConfig) -> Iterator[str]:
     yield from (name for name, before, after in leads if after is not before and after is not FastFill.OFF)
     if now.monitoring_period < then.monitoring_period:
         yield "evictionMonitoringPeriod"
+    if now.pressure_transition_period < then.pressure_transition_period:
+        yield TRANSITION_PERIOD
     if any(_reclaims_more(then.thresholds, each) for each in now.thresholds):
         yield MINIMUM_RECLAIM
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from difflib import SequenceMatcher
 
 from evictd.core.model.observation import Reclaim
 from evictd.render.text import clean, duration_text
@@ -23,6 +24,9 @@ _NAMES = {
 """What the parts of a decision are called; others are named as in the journal."""
 _VALUE = frozenset({"quantity", "fraction"})
 """The fields of the value of a threshold, one of which is set."""
+_ALIKE = 0.5
+"""Least share of common words of two sentences whose difference is shown word by word."""
+_MARKS = "(),;:"
 _COLLECTED = {
     Reclaim.CONTAINERS.value: "unused containers",
     Reclaim.IMAGES.value: "unused images",
@@ -74,3 +78,26 @@ def measured_text(then: Iterable[object], now: Iterable[object]) -> str:
     left, added = [each for each in old if each not in new], [each for each in new if each not in old]
     parts = [f"{' and '.join(left)} would not be measured"] if left else []
     return "; ".join([*parts, *([f"{' and '.join(added)} would be measured, not removed"] if added else [])])
+
+
+def fields_agree(now: object, then: object) -> bool:
+    """Whether two plain values are equal but for fields that only one of them has."""
+    if isinstance(now, Mapping) and isinstance(then, Mapping):
+        return all(fields_agree(now[name], then[name]) for name in now.keys() & then.keys())
+    if isinstance(now, list | tuple) and isinstance(then, list | tuple):
+        return len(now) == len(then) and all(map(fields_agree, now, then))
+    return now == then
+
+
+def changed_words(then: str, now: str) -> str:
+    """Return the words that are replaced by others; empty where the sentences have little in common or one has more words."""
+    old, new = then.split(), now.split()
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return ""
+    changed = [
+        (" ".join(old[a:b]).strip(_MARKS), " ".join(new[c:d]).strip(_MARKS))
+        for kind, a, b, c, d in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+    return ", ".join(f"{then} -> {now}" for then, now in changed) if all(map(all, changed)) else ""

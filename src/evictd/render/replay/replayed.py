@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import SequenceMatcher
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from evictd.errors import InputError, InvalidValueError
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.replay.changed_kind import changed_kinds
-from evictd.render.replay.changed_values import changed_values, measured_text
+from evictd.render.replay.changed_values import changed_values, changed_words, fields_agree, measured_text
 from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.refusals import RecordedRefusals, recorded_refusals
 from evictd.render.replay.shown_evictions import shown_evictions
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Plain = Mapping[str, Any]
-_ALIKE = 0.5
-"""Least share of common words of two sentences whose difference is shown word by word."""
-_MARKS = "(),;:"
 _SHOWN_VICTIMS = 8
 _SHOWN_BEYOND = 3
 
@@ -93,30 +89,7 @@ def _recorded_texts(entry: JournalEntry) -> list[str]:
 def decided_alike(entry: JournalEntry, step: Step) -> bool:
     """Whether the same was recorded: the words are equal, and so is each field that both have. An older evictd left out some."""
     now, then = without_wait(plain_decisions(step)), without_wait(entry.decisions)
-    return now == then or (_decided_texts(step) == _recorded_texts(entry) and _agree(now, then))
-
-
-def _agree(now: object, then: object) -> bool:
-    """Whether two plain values are equal but for fields that only one of them has."""
-    if isinstance(now, Mapping) and isinstance(then, Mapping):
-        return all(_agree(now[name], then[name]) for name in now.keys() & then.keys())
-    if isinstance(now, list | tuple) and isinstance(then, list | tuple):
-        return len(now) == len(then) and all(map(_agree, now, then))
-    return now == then
-
-
-def _changed_words(then: str, now: str) -> str:
-    """Return the words that are replaced by others; empty where the sentences have little in common or one has more words."""
-    old, new = then.split(), now.split()
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < _ALIKE:
-        return ""
-    changed = [
-        (" ".join(old[a:b]).strip(_MARKS), " ".join(new[c:d]).strip(_MARKS))
-        for kind, a, b, c, d in matcher.get_opcodes()
-        if kind != "equal"
-    ]
-    return ", ".join(f"{then} -> {now}" for then, now in changed) if all(map(all, changed)) else ""
+    return now == then or (_decided_texts(step) == _recorded_texts(entry) and fields_agree(now, then))
 
 
 _FIELDS = {
@@ -142,7 +115,7 @@ def _changed_fields(one: Replayed) -> Iterator[str]:
     """Return what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
     for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
         for name in sorted(now.keys() & then.keys()):
-            if _agree(now[name], then[name]):
+            if fields_agree(now[name], then[name]):
                 continue
             if name == _MEASURED:
                 yield f"{recorded_text(then)}: {measured_text(then[name], now[name])}"
@@ -172,7 +145,7 @@ def _agree_without(one: Replayed, left_out: Collection[str]) -> bool:
         [{name: each[name] for name in each if name not in left_out} for each in side]
         for side in (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
     )
-    return _agree(now, then)
+    return fields_agree(now, then)
 
 
 def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
@@ -233,6 +206,8 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
             return (
                 f"No victim differs in the recorded cycles: {pods}; between them one could have gone, or gone sooner."
             )
+        if any(map(_reports_otherwise, replayed)):
+            return f"No victim differs in the recorded readings: {pods}{more}; a condition keeps new pods away."
         return f"No victim differs: the same pods at the same times: {pods}."
     if then == now:
         return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
@@ -251,6 +226,15 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
         f"Other victims: then {recorded}; now {first_of(certain, _SHOWN_VICTIMS)}; which go after {after}, these readings cannot "
         "tell: they end at an eviction that would not have been."
     )
+
+
+def _reports_otherwise(one: Replayed) -> bool:
+    """Whether another set of node conditions is reported, which pods that are started again may wait for."""
+    now, then = (
+        [each for each in side if each.get("kind") == "ReportConditions"]
+        for side in (plain_decisions(one.step), one.entry.decisions)
+    )
+    return not fields_agree(now, then)
 
 
 def _possibly_more(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], list[str]]]) -> str:
@@ -306,7 +290,7 @@ def _print_difference(one: Replayed, to: "Console") -> None:
         print_line(to, "  - then: ", text)
     for text in only_now or ["nothing" if not now else "nothing else"]:
         print_line(to, "  + now:  ", text, "bold")
-    if len(only_then) == len(only_now) == 1 and (words := _changed_words(only_then[0], only_now[0])):
+    if len(only_then) == len(only_now) == 1 and (words := changed_words(only_then[0], only_now[0])):
         print_line(to, "  differs: ", words)
     for text in _changed_kinds(one):
         print_line(to, "  differs: ", text)

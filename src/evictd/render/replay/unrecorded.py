@@ -12,7 +12,7 @@ from evictd.codec.records.journal_record import recorded_evictions
 from evictd.core.model.config import own_thresholds
 from evictd.core.model.finding import SignalUnobserved, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.core.model.sooner import MINIMUM_RECLAIM
+from evictd.core.model.sooner import MINIMUM_RECLAIM, TRANSITION_PERIOD
 from evictd.core.model.threshold import Origin
 from evictd.render.console import print_line
 from evictd.render.documents import Document
@@ -72,8 +72,18 @@ def _near(one: Replayed, finding: ThresholdFinding) -> bool:
 
 
 def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
-    """Return these thresholds, and the settings that act sooner than the recorded ones: `memory.lead`."""
-    return (*unrecorded_thresholds(replayed), *dict.fromkeys(name for one in replayed for name in one.sooner))
+    """Return these thresholds, and the settings that act sooner than the recorded ones, or for longer.
+
+    Without a met threshold that has a minimum reclaim, and without a condition, theirs change nothing.
+    """
+    idle = set[str]()
+    findings = (each for one in replayed for each in one.step.findings if isinstance(each, ThresholdFinding))
+    if not any(each.met and each.threshold.min_reclaim is not None for each in findings):
+        idle.add(MINIMUM_RECLAIM)
+    if not any(one.entry.state.node_conditions for one in replayed):
+        idle.add(TRANSITION_PERIOD)
+    settings = dict.fromkeys(name for one in replayed for name in one.sooner if name not in idle)
+    return (*unrecorded_thresholds(replayed), *settings)
 
 
 def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
