@@ -147,13 +147,7 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         config = _other(entry.config, given, policy)
         if state is None or entry.now < last:  # the first entry, or the first one after a boot
             state = entry.state
-        # Cycles without a decision are not in the journal; evictd was absent only where it was when the entry was made.
-        seen = replace(
-            state,
-            last_cycle_at=entry.state.last_cycle_at,
-            started_at=entry.state.started_at,
-            thresholds_first_observed_at=_met_since(state, entry, config),
-        )
+        seen = _measured_until(state, entry, config)
         observation = _by_formula_of(config, entry)
         step = synchronize(seen, observation or entry.observation, config, entry.now)
         state, last = step.state, entry.now
@@ -179,6 +173,28 @@ def _memory_held(entry: JournalEntry) -> SupplyHoldings | None:
         return None
     step = synchronize(entry.state, entry.observation, entry.config, entry.now)
     return step.state.holdings.get(Signal.MEMORY_AVAILABLE)
+
+
+def _measured_until(state: State, entry: JournalEntry, config: EvictionConfig) -> State:
+    """Return the state with what was measured in the cycles before an entry, most of which are no entry.
+
+    That is when evictd was absent, and where `memory.available` is by the same formula who holds what, also since a crossing.
+    """
+    recorded = entry.state
+    seen = replace(
+        state,
+        last_cycle_at=recorded.last_cycle_at,
+        started_at=recorded.started_at,
+        thresholds_first_observed_at=_met_since(state, entry, config),
+    )
+    if memory_formula(config) is not memory_formula(entry.config):
+        return seen
+    return replace(
+        seen,
+        holdings={**state.holdings, **recorded.holdings},
+        crossings={**state.crossings, **recorded.crossings},
+        last_seen={**state.last_seen, **recorded.last_seen},
+    )
 
 
 def _met_since(state: State, entry: JournalEntry, config: EvictionConfig) -> Mapping[Threshold, int]:
