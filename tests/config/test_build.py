@@ -52,6 +52,11 @@ def test_a_zero_of_a_file_is_a_default_and_a_zero_of_a_flag_is_a_zero() -> None:
     made = build(fields, None, "--eviction-pressure-transition-period=0s")
     assert made.eviction.pressure_transition_period == 0
     assert "evictionPressureTransitionPeriod is 0s: no node condition is ever reported" in made.warnings
+    [short] = build({"evictionPressureTransitionPeriod": "5s", "evictionHard": {"pid.available": "5%"}}).warnings
+    assert short.startswith(
+        "evictionPressureTransitionPeriod is 5s: evicted pods return, and can be evicted again, that soon; "
+    )
+    assert not any("TransitionPeriod" in each for each in build({"evictionPressureTransitionPeriod": "1m"}).warnings)
     negative = build({"evictionPressureTransitionPeriod": "-5m"})
     assert "evictionPressureTransitionPeriod is -5m0s: no node condition is ever reported" in negative.warnings
 

@@ -20,6 +20,16 @@ def test_a_percentage_on_a_much_larger_node_is_named_with_the_advised_amount() -
     ]
 
 
+def test_amounts_of_a_larger_node_are_named_on_a_small_one() -> None:
+    """`evictd check` said nothing of 1Gi on a node of 2 GiB, half of which pods then never use."""
+    where = "in the kubelet's configuration too if one runs here"
+    assert found("500Mi", "1Gi", "2Gi") == [
+        f"500Mi is much of 2Gi: pods are evicted while so much is left; set an amount, such as 150Mi hard, {where}",
+        f"1Gi is much of 2Gi: pods are evicted while so much is left; set an amount, such as 350Mi soft, {where}",
+    ]
+    assert found("150Mi", "350Mi", "2Gi") == found("500Mi", "1Gi", "4Gi") == found("200Mi", "", "900Mi") == []
+
+
 @pytest.mark.parametrize(
     ("hard", "soft", "memory"),
     [

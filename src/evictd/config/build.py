@@ -36,7 +36,7 @@ from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.model.threshold_config import HARD, SOFT
-from evictd.core.units.duration import HOUR, format_duration
+from evictd.core.units.duration import HOUR, MINUTE, format_duration
 from evictd.errors import InputError, most_similar
 
 _DAY = 24 * HOUR
@@ -227,9 +227,14 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
         yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
     yield from _without_number(eviction)
     yield from _long_graces(eviction)
+    period = format_duration(eviction.pressure_transition_period)
     if eviction.pressure_transition_period <= 0:
-        period = format_duration(eviction.pressure_transition_period)
         yield f"evictionPressureTransitionPeriod is {period}: no node condition is ever reported"
+    elif eviction.pressure_transition_period < MINUTE:
+        yield (
+            f"evictionPressureTransitionPeriod is {period}: evicted pods return, and can be evicted again, that soon; set a "
+            "minute or more"
+        )
     of_standard = {
         "ranking": eviction.preferences != Preferences(),
         "evictionLimit": eviction.eviction_limit.pods,

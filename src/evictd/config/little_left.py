@@ -8,7 +8,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.quantity import of_bytes
 
 _MI = 1 << 20
-_LARGE = of_bytes(3840 * _MI)
+LARGE = of_bytes(3840 * _MI)
 """Memory from which on the documentation advises more (docs/tuning.md): a node of 4 GiB reports a little less than that."""
 ADVISED_HARD, ADVISED_SOFT = of_bytes(500 * _MI), of_bytes(1024 * _MI)
 """What the documentation advises from that size on."""
@@ -22,7 +22,7 @@ def little_left(thresholds: Sequence[Threshold], around: Surroundings) -> Iterat
     """
     signal = Signal.MEMORY_AVAILABLE
     capacity = around.capacities.get(signal)
-    if capacity is None or capacity < _LARGE:
+    if capacity is None or capacity < LARGE:
         return
     highest = highest_limit(thresholds, signal, around)
     if highest is None or highest >= ADVISED_HARD or highest < of_bytes(_MI):
