@@ -145,7 +145,8 @@ def test_the_files_of_a_victim_that_has_just_ended_are_no_use_outside_pods() -> 
     used = {Resource.EPHEMERAL_STORAGE: 93, Resource.MEMORY: 7}
     calm = replace(reading(0, 4000), outside_pods={Resource.EPHEMERAL_STORAGE: 20, Resource.MEMORY: 5})
     removing = replace(reading(1, 4000, gone="a"), outside_pods=used)
-    found = node_evidence("n", [calm, removing])
+    still = replace(reading(2, 4000), outside_pods={Resource.EPHEMERAL_STORAGE: 93})
+    found = node_evidence("n", [calm, removing, still])
     assert {each: use.amount for each, use in found.outside_pods.items()} == {
         Resource.EPHEMERAL_STORAGE: 20,
         Resource.MEMORY: 7,

@@ -12,7 +12,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 
 _PROPOSED = {**DEFAULT_EVICTION_HARD, Signal.PID_AVAILABLE.value: "5%"}
 """The hard threshold that is proposed for a signal without one: the kubelet's default, and for PIDs that of `evictd check`."""
@@ -20,6 +20,8 @@ _PROPOSED_MEMORY, _PROPOSED_MEMORY_BELOW_4_GIB = "500Mi", "150Mi"
 """Those of docs/tuning.md: the kubelet's default for memory is often not met before the OOM killer acts."""
 _STEADY = 30
 """Seconds for which the oldest readings before a record do not fall where the node was at rest then."""
+_REMOVED = MINUTE
+"""How long after an eviction, or the end of a victim, files of it can still be there."""
 _STEADY_PART = 64
 """Part of the amount, as a divisor, by which they can fall all the same."""
 _CLOSE = 1.5
@@ -166,7 +168,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         rest=_at_rest(node, readings),
         unallocatable=max((reading.unallocatable for reading in readings), default=0),
         outside_pods=_most_outside_pods(node, readings),
-        outside_readings=Counter(resource for reading in readings for resource in _outside_pods(reading)),
+        outside_readings=Counter(resource for _, outside in _outside_pods(readings) for resource in outside),
         stalls=stalls,
         uncovered=tuple(_uncovered(node, readings, levels)),
         in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
@@ -255,17 +257,21 @@ def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> b
     return False
 
 
-def _outside_pods(reading: RecordedCycle) -> dict[Resource, int]:
-    """Return the use outside pods; of the disk none while a victim's files are being removed, which belong to no pod then."""
-    if not reading.gone:
-        return reading.outside_pods
-    return {each: amount for each, amount in reading.outside_pods.items() if each is not Resource.EPHEMERAL_STORAGE}
+def _outside_pods(readings: Iterable[RecordedCycle]) -> Iterator[tuple[RecordedCycle, dict[Resource, int]]]:
+    """Yield the use outside pods in each reading; of the disk none while files of a victim, which are of no pod, are removed."""
+    last: int | None = None
+    for reading in readings:
+        if reading.chosen or reading.gone:
+            last = reading.at
+        removes = last is not None and 0 <= reading.at - last <= _REMOVED
+        left_out = {Resource.EPHEMERAL_STORAGE} if removes else set[Resource]()
+        yield reading, {each: used for each, used in reading.outside_pods.items() if each not in left_out}
 
 
 def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:
     most: dict[Resource, OutsidePods] = {}
-    for reading in readings:
-        for resource, amount in _outside_pods(reading).items():
+    for reading, outside in _outside_pods(readings):
+        for resource, amount in outside.items():
             if resource not in most or amount > most[resource].amount:
                 most[resource] = OutsidePods(
                     node=node, wall=reading.wall, amount=amount, capacity=reading.capacity.get(resource, 0)

@@ -24,7 +24,7 @@ NODES = [
         [
             reading(0, 480, evict="a", rate=i * 40 * MI),
             reading(3, 4000, gone="a"),
-            *(replace(reading(at, 4000), outside_pods=USED) for at in range(30, 60 * LEAST_READINGS // 5, 60)),
+            *(replace(reading(at, 4000), outside_pods=USED) for at in range(90, 60 * LEAST_READINGS // 5 + 60, 60)),
         ],
         ["line 3: damaged"] * (i == 1),
     )

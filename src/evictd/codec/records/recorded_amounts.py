@@ -1,10 +1,18 @@
 """Reads the amounts of a recorded summary for `evictd advise`: what the node has, what is available, what belongs to no pod."""
 
+from contextlib import suppress
+
 import msgspec
 
 from evictd.codec.summary import WireFs, WireProcesses, WireRlimit, WireRuntime
+from evictd.codec.times import parse_time
 from evictd.core.model.config import MemoryFormula, available_by
 from evictd.core.model.signal import Resource, Signal
+from evictd.core.units.duration import SECOND
+from evictd.errors import InvalidValueError
+
+_SAME_TIME = 1 * SECOND
+"""Measurements of a disk and of pods that are no further apart count as of one time."""
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,7 +95,10 @@ class RecordedAmounts(_Part, frozen=True):
         node, pods = self.node, self.pods
         measured: dict[Resource, tuple[int | None, list[int | None]]] = {
             Resource.MEMORY: (node.memory.working_set_bytes, [pod.memory.working_set_bytes for pod in pods]),
-            Resource.EPHEMERAL_STORAGE: (_disk_used(node), [_disk_used_by(pod.ephemeral_storage) for pod in pods]),
+            Resource.EPHEMERAL_STORAGE: (
+                _disk_used(node),
+                [_disk_used_by(pod.ephemeral_storage, node.fs) for pod in pods],
+            ),
             Resource.PIDS: (node.rlimit.current, [pod.process_stats.process_count for pod in pods]),
         }
         return {
@@ -106,6 +117,11 @@ def _disk_used(node: _Node) -> int | None:
     return fs.capacity_bytes - fs.available_bytes if one_disk else None
 
 
-def _disk_used_by(storage: WireFs | None) -> int | None:
-    """Return a pod's bytes; `None` where its folders were not walked, because the disk was calm."""
-    return None if storage is None or storage.time is None else storage.used_bytes
+def _disk_used_by(storage: WireFs | None, disk: WireFs | None) -> int | None:
+    """Return a pod's bytes; `None` where its folders were not walked, or before the disk was read: it may have written since."""
+    if storage is None or storage.time is None or disk is None:
+        return None
+    with suppress(InvalidValueError):
+        if disk.time is not None and parse_time(disk.time) - parse_time(storage.time) > _SAME_TIME:
+            return None
+    return storage.used_bytes
