@@ -8,6 +8,7 @@ from evictd.codec.records.recorded_amounts import RecordedAmounts
 from evictd.codec.summary import encode_summary
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.stats import DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
+from evictd.core.units.duration import SECOND
 
 GI = 2**30
 
@@ -25,6 +26,8 @@ def test_what_belongs_to_no_pod_is_read_where_everything_was_measured() -> None:
     assert amounts_of(node, pod).capacity == {Resource.EPHEMERAL_STORAGE: 100 * GI, Resource.PIDS: 1000}
     not_walked = replace(pod, uid="b", disk_time=None, process_count=None)
     assert amounts_of(node, pod, not_walked).outside_pods == {}
+    later = replace(node, fs=replace(fs, time=10 * SECOND))
+    assert amounts_of(later, pod).outside_pods == {Resource.PIDS: 100}, "the pod may have written since it was walked"
     two_disks = replace(node, image_fs=replace(fs, capacity_bytes=200 * GI))
     assert amounts_of(two_disks, pod).outside_pods == {Resource.PIDS: 100}
 
