@@ -319,7 +319,8 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         most_of_owner=_most_of_owner(every),
         other_first=None if keeps else other_first(every, hard) or still_met(every, hard),
         soft_other_first=(soft, soft_other) if fits_soft and soft_other is not None else None,
-        copied=signal is Signal.MEMORY_AVAILABLE and any(_COPY in node.derived for node in nodes),
+        copied=signal is Signal.MEMORY_AVAILABLE
+        and any(_COPY in n.derived and not n.episodes_of(_COPY) for n in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
         apart=_apart(capacities, hard, asked, worst.capacity if wanted >= floor else largest),

@@ -107,3 +107,7 @@ def test_that_a_higher_threshold_raises_its_copy_is_said() -> None:
         assert memory.hard > 500 * MI
         assert len(list(hard_lines(memory))) == lines
         assert list(hard_lines(replace(memory, hard=400 * MI))) == []
+    own = [replace(each, signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE) for each in derived.episodes]
+    both = replace(derived, episodes=(*derived.episodes, *own))
+    memory, _ = advise(copies(both, LEAST_EVICTIONS), 99).signals
+    assert list(hard_lines(memory)) == [], "the copy has a row of its own"
