@@ -172,8 +172,10 @@ def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytes
 
 
 @pytest.mark.parametrize("signal", [Signal.NODEFS_AVAILABLE, Signal.PID_AVAILABLE], ids=["disk", "pids"])
-def test_a_disk_or_the_pids_that_were_never_near_a_threshold_are_not_named(signal: Signal) -> None:
-    """`nodefs.inodesFree<7% can act sooner` was said of a disk with 65 million inodes free."""
+def test_a_disk_or_the_pids_that_were_never_near_a_threshold_are_named_as_such(
+    signal: Signal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`nodefs.inodesFree<7% can act sooner` was said of a disk with 65 million inodes free; then nothing at all."""
     (one,) = replayed(OWN, OWN)
     (own,) = (each for each in one.step.findings if isinstance(each, ThresholdFinding))
     disk = replace(RISEN, signal=signal)
@@ -181,4 +183,8 @@ def test_a_disk_or_the_pids_that_were_never_near_a_threshold_are_not_named(signa
         finding = replace(
             own, threshold=disk, available=of_bytes(left * GI), limit=of_bytes(2 * GI), capacity=of_bytes(100 * GI)
         )
-        assert unrecorded_thresholds([replace(one, step=replace(one.step, findings=(finding,)))]) == named
+        found = [replace(one, step=replace(one.step, findings=(finding,)))]
+        assert unrecorded_thresholds(found) == named
+        print_unrecorded(named, found, WhatIf(journals="j", options=""), make_console(sys.stdout, width=200))
+        far = f"No recorded reading is near {signal.value}<2Gi (hard); those between are not in the journal.\n"
+        assert (far in capsys.readouterr().out) is not bool(named)

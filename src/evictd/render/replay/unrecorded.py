@@ -28,11 +28,11 @@ _NEAR = 2
 """A disk was near a threshold if at most this multiple of the threshold was available; PIDs fill faster (`_near`)."""
 
 
-def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
+def unrecorded_thresholds(replayed: Sequence[Replayed], *, near_one: bool = True) -> tuple[str, ...]:
     """Return the thresholds that act sooner than all that were recorded of their signal, in order.
 
     Those are left out that the readings before an eviction show as met earlier (`met_earlier`), and those of disks and PIDs
-    that were near none; near one that is added they could have been at any time.
+    that were near none, which are returned instead without `near_one`; near one that is added they could have been at any time.
     """
     found: dict[str, None] = {}
     near: set[str] = set()
@@ -50,7 +50,7 @@ def unrecorded_thresholds(replayed: Sequence[Replayed]) -> tuple[str, ...]:
         unread = list(_unread(one))
         near.update(unread)
         found.update(dict.fromkeys(unread))
-    return tuple(each for each in found if each in near and each not in known)
+    return tuple(each for each in found if (each in near) is near_one and each not in known)
 
 
 def _unread(one: Replayed) -> Iterator[str]:
@@ -150,6 +150,10 @@ def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if
     """
     for text in _met_at_first_texts(replayed):
         print_line(to, "", text, "bold yellow")
+    if far := unrecorded_thresholds(replayed, near_one=False):
+        print_line(
+            to, "", f"No recorded reading is near {', '.join(far)}; those between are not in the journal.", "yellow"
+        )
     ends = any(not each.earlier for each in readings_ends(replayed))
     for line in unrecorded_texts(found, replayed, what_if.options)[: 1 if ends else None]:
         if line.startswith(" "):
