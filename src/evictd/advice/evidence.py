@@ -115,6 +115,12 @@ class NodeEvidence:
         """Return the evictions for a signal."""
         return [each for each in self.episodes if each.signal is signal]
 
+    @property
+    def copies_memory(self) -> bool:
+        """Whether the threshold of the memory of all pods follows that of the node, and no pod was evicted for it."""
+        copy = Signal.ALLOCATABLE_MEMORY_AVAILABLE
+        return copy in self.derived and not self.episodes_of(copy)
+
 
 def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
     """Collect the evidence of one node from its readings, oldest first."""

@@ -57,7 +57,6 @@ LEAST_EVICTIONS = 5
 """Evictions of all nodes together from which a setting is proposed; the greatest need of fewer is exceeded too easily.
 
 For a threshold shortages are counted instead: several evictions for one shortage are one piece of evidence."""
-_COPY = Signal.ALLOCATABLE_MEMORY_AVAILABLE
 _MOST_SOFT = 0.25
 """Part of the capacity above which a soft threshold would cost more than it gives."""
 
@@ -319,7 +318,7 @@ def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, po
         most_of_owner=_most_of_owner(every),
         other_first=None if keeps else other_first(every, hard) or still_met(every, hard),
         soft_other_first=(soft, soft_other) if fits_soft and soft_other is not None else None,
-        copied=signal is Signal.MEMORY_AVAILABLE and any(map(_is_copied, nodes)),
+        copied=signal is Signal.MEMORY_AVAILABLE and any(node.copies_memory for node in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
         unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
         apart=_apart(capacities, hard, asked, worst.capacity if wanted >= floor else largest),
@@ -374,11 +373,6 @@ def _greatest_soft(signal: Signal, nodes: Iterable[NodeEvidence], above: int) ->
     """Return the greatest soft threshold of the nodes; `None` without one above that amount."""
     found = (node.soft[signal] for node in nodes if signal in node.soft)
     return max((each for each in found if each > above), default=None)
-
-
-def _is_copied(node: NodeEvidence) -> bool:
-    """Whether the threshold of memory of all pods follows that of the node, and has no row of its own."""
-    return _COPY in node.derived and not node.episodes_of(_COPY)
 
 
 def _most_of_owner(episodes: Sequence[Episode]) -> tuple[tuple[str, ...], str, int] | None:
