@@ -48,6 +48,7 @@ from tests.world import test_hidden_release as of_hidden_release
 from tests.world import test_leak_of_priority as of_priority
 from tests.world import test_returning_pod as of_returning
 from tests.world import test_unread_hog as of_unread
+from tests.world import test_used_up as of_used_up
 
 TESTS = Path(__file__).parents[1]
 Faulty = Callable[[Any], Any]
@@ -546,7 +547,11 @@ FAULTS = [
         place=holdings,
         name="_as_while_growing",
         faulty=lambda right: lambda before, *_: before,
-        law=of_holdings.test_growth_stands_while_nothing_is_left_to_be_taken,
+        law=partial(
+            of_holdings.test_growth_stands_while_nothing_is_left_to_be_taken,
+            "nodefs.available",
+            of_holdings.filled_disk,
+        ),
     ),
     Fault(
         point=47,
@@ -555,6 +560,16 @@ FAULTS = [
         name="_read_as_rest",
         faulty=always(value=[]),
         law=of_unread.test_the_only_pod_that_is_not_measured_goes_for_what_it_takes_within_its_request,
+    ),
+    Fault(
+        point=48,
+        what="page cache that has taken all memory seems to have ended a minute later",
+        place=holdings,
+        name="_as_while_growing",
+        faulty=lambda right: (
+            lambda before, supply, *rest: before if supply is Signal.MEMORY_AVAILABLE else right(before, supply, *rest)
+        ),
+        law=of_used_up.test_no_quiet_pod_goes_while_the_page_cache_of_a_static_pod_is_all_of_the_memory,
     ),
 ]
 NEVER_THERE = [

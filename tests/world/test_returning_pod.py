@@ -55,7 +55,7 @@ def test_a_pod_slightly_over_its_request_is_not_evicted_each_second_beside_growt
     """What it gave back went to the page cache of a static pod, and it was evicted again, five times a second."""
     other = holder("other", 120 * MI, memory="40Mi", priority=-10)
     returns = holder("returns", 300 * MI, memory="200Mi", owner="DaemonSet/returns")
-    reads = Grow(of=Usage.PAGE_CACHE, rate=20 * MI, start=SECOND, bound=2 * GI)
+    reads = Grow(of=Usage.PAGE_CACHE, rate=20 * MI, start=SECOND, bound=1400 * MI)
     static = WorldPod(pod=pod("static", source=PodSource.STATIC), behaviours=(reads,))
     leaks = LeakAndRelease(of=Usage.MEMORY, rate=5 * MI, peak=600 * MI)
     played = play(

@@ -30,3 +30,13 @@ def test_no_quiet_pod_goes_while_a_static_pod_has_taken_all(
     played = play(world(static, *quiet, node=node, duration=12 * MINUTE), config(hard=hard))
     assert played.ran_out
     assert evicted(played) == []
+
+
+def test_no_quiet_pod_goes_while_the_page_cache_of_a_static_pod_is_all_of_the_memory() -> None:
+    """The kernel drops pages and kills nothing, so nothing is left for minutes; a quiet pod went each minute in vain."""
+    static = hog(of=Usage.PAGE_CACHE, rate=20 * MI, name="static", source=PodSource.STATIC)
+    quiet = [holder(f"web-{i}", 300 * MI) for i in range(6)]
+    played = play(
+        world(static, *quiet, memory=8 * GI, duration=12 * MINUTE), config(hard={"memory.available": "500Mi"})
+    )
+    assert evicted(played) == []

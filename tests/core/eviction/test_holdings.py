@@ -1,5 +1,6 @@
 """Who holds a supply, how much of it grew, and what counts of a pod that was not measured."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -229,7 +230,7 @@ def test_a_victim_whose_volumes_are_emptied_does_not_make_the_rest_seem_to_grow(
     state, disk = replace(State(), in_flight=(Victim(uid="a"),)), threshold("nodefs.available", "100")
     both = {"a": "250", "b": "50"}
     for now, left, layers in ((0, 90, both), (1, 340, both), (2, 340, {"b": "50"}), (3, 320, {"b": "50"})):
-        state = follow(state, _on_disk(left, **layers), disk, now * SECOND)
+        state = follow(state, filled_disk(left, **layers), disk, now * SECOND)
         assert state.holdings[Signal.NODEFS_AVAILABLE].elsewhere is not None
     assert growth_elsewhere(state.holdings[Signal.NODEFS_AVAILABLE]) == 20
 
@@ -253,40 +254,43 @@ def test_what_others_take_while_a_victim_gives_back_does_not_make_the_rest_seem_
         uid="a", cause=Signal.NODEFS_AVAILABLE, until=60 * SECOND, owed=owed, available_before=before, gone_at=SECOND
     )
     disk, state = threshold("nodefs.available", "100"), State()
-    state = follow(state, _on_disk(90, a="250", b="50"), disk, 0)
+    state = follow(state, filled_disk(90, a="250", b="50"), disk, 0)
     for now, left, used in ((2, 300, "50"), (8, 140, "250"), (9, 130, "250"), (70, 130, "260")):
         in_flight = (ended,) if now < 60 else ()
-        state = follow(replace(state, in_flight=in_flight), _on_disk(left, b=used), disk, now * SECOND)
+        state = follow(replace(state, in_flight=in_flight), filled_disk(left, b=used), disk, now * SECOND)
         assert growth_elsewhere(state.holdings[Signal.NODEFS_AVAILABLE]) <= 10
 
 
-def _on_disk(left: int, **layers: str) -> Observation:
+def filled_disk(left: int, **layers: str) -> Observation:
     """A node with a disk of 1000 and these pods' layers on it."""
     stats = {uid: usage(pod(uid), rootfs=layer) for uid, layer in layers.items()}
     return Observation(node=node(nodefs=f"{left} of 1000"), pods=tuple(map(pod, layers)), pod_stats=stats)
 
 
-def test_growth_stands_while_nothing_is_left_to_be_taken() -> None:
-    """A pod that took the last of a disk seemed to have ended a minute later, and quiet pods went in its place."""
-    disk = threshold("nodefs.available", "100")
-    state = State(crossings={Signal.NODEFS_AVAILABLE: Crossing(at=10 * SECOND)})
+def filled_memory(left: int, **held: str) -> Observation:
+    """A node with a memory of 1000 and what these pods hold of it."""
+    stats = {uid: usage(pod(uid), memory=amount) for uid, amount in held.items()}
+    return Observation(node=node(memory=f"{left} of 1000"), pods=tuple(map(pod, held)), pod_stats=stats)
+
+
+@pytest.mark.parametrize(("signal", "seen"), [("nodefs.available", filled_disk), ("memory.available", filled_memory)])
+def test_growth_stands_while_nothing_is_left_to_be_taken(signal: str, seen: Callable[..., Observation]) -> None:
+    """A pod that took the last of a disk seemed to have ended a minute later, and quiet pods went in its place.
+
+    So did one whose page cache took the last of memory: there the kernel kills nothing.
+    """
+    watched, supply = threshold(signal, "100"), Signal(signal)
+    state = State(crossings={supply: Crossing(at=10 * SECOND)})
     for now, used in ((0, 800), (10, 850), (20, 900), *((at, 950) for at in range(30, 610, 30))):
-        state = follow(state, _on_disk(950 - used, a=str(used), b="50"), disk, now * SECOND)
-    assert growth_of_pods(state.holdings[Signal.NODEFS_AVAILABLE]) == 150
+        state = follow(state, seen(950 - used, a=str(used), b="50"), watched, now * SECOND)
+    assert growth_of_pods(state.holdings[supply]) == 150
     for now in (630, 660, 690):  # ten minutes after the crossing the writer may have ended
-        state = follow(state, _on_disk(0, a="950", b="50"), disk, now * SECOND)
-    assert growth_of_pods(state.holdings[Signal.NODEFS_AVAILABLE]) == 0
+        state = follow(state, seen(0, a="950", b="50"), watched, now * SECOND)
+    assert growth_of_pods(state.holdings[supply]) == 0
 
 
-@pytest.mark.parametrize(("signal", "left"), [("nodefs.available", 50), ("memory.available", 0)])
-def test_growth_ends_where_some_is_left_to_be_taken(signal: str, left: int) -> None:
-    """Of memory too: the kernel frees some."""
-    watched, found = threshold(signal, "100"), Signal(signal)
-    state = State(crossings={found: Crossing(at=0)})
+def test_growth_ends_where_some_is_left_to_be_taken() -> None:
+    disk, state = threshold("nodefs.available", "100"), State(crossings={Signal.NODEFS_AVAILABLE: Crossing(at=0)})
     for now, used in ((0, 100), (10, 600), (40, 600), (70, 600), (100, 600)):
-        seen = _on_disk(left if used == 600 else 500, a=str(used), b="50")
-        if found is Signal.MEMORY_AVAILABLE:
-            used_memory = {"a": usage(A, memory=str(used)), "b": usage(B, memory="50")}
-            seen = Observation(node=node(memory=f"{left} of 1000"), pods=(A, B), pod_stats=used_memory)
-        state = follow(state, seen, watched, now * SECOND)
-    assert growth_of_pods(state.holdings[found]) == 0
+        state = follow(state, filled_disk(50 if used == 600 else 500, a=str(used), b="50"), disk, now * SECOND)
+    assert growth_of_pods(state.holdings[Signal.NODEFS_AVAILABLE]) == 0

@@ -27,7 +27,7 @@ from evictd.core.eviction.rank import NOTHING_REMEMBERED, Measure, usage_measure
 from evictd.core.eviction.reclaim import Layout
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation, SignalObservation
-from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.state import State, Victim
 from evictd.core.model.threshold import Threshold, limit_of
 from evictd.core.units.duration import MINUTE, SECOND
@@ -43,8 +43,6 @@ a small disk of 20 GiB. Volumes are walked from a tenth on (`freshness`)."""
 NEAR_TIME = 10 * MINUTE
 """A disk is also near a threshold that it will cross within this time at the measured rate: it is followed, and pods are walked.
 Else a pod that fills a small disk in seconds would count as one that has just come when it is over the threshold."""
-_FREED_BY_KERNEL = frozenset({Resource.MEMORY, Resource.SWAP})
-"""It kills a process where nothing is left."""
 _USED_UP_PART = 1000
 """A supply of which a thousandth is left is used up: a writer is refused larger blocks before the last one is taken. The
 incidents do not depend on this value, nor on the next one."""
@@ -154,10 +152,9 @@ def _as_while_growing(
     """Return the holdings with the time left out in which nothing of a supply was left to be taken.
 
     What is used up does not grow any more, and what took it all would seem to have ended. Within `USED_UP_TIME` after the supply
-    became short or a pod was last evicted for it, the growth of the minute before stands. Of memory the kernel frees some.
+    became short or a pod was last evicted for it, the growth of the minute before stands. Of memory too: while
+    the kernel can drop page cache it kills nothing, and nothing is left for minutes.
     """
-    if SIGNALS[supply].resource in _FREED_BY_KERNEL:
-        return before
     crossing = state.crossings.get(supply)
     is_used_up = seen.available.nano * _USED_UP_PART <= seen.capacity.nano
     if not is_used_up or crossing is None:
