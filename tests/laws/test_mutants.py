@@ -571,6 +571,18 @@ FAULTS = [
         ),
         law=of_used_up.test_no_quiet_pod_goes_while_the_page_cache_of_a_static_pod_is_all_of_the_memory,
     ),
+    Fault(
+        point=49,
+        what="a pod of twice its request that returns is evicted again and again although it gives back nothing",
+        place=effect,
+        name="_holds_it_again",
+        faulty=lambda right: (
+            lambda row, last, *rest, **more: right(
+                row, [replace(each, freed=each.missing) for each in last], *rest, **more
+            )
+        ),
+        law=of_returning.test_a_pod_that_gave_back_nothing_is_not_evicted_each_time_it_returns,
+    ),
 ]
 NEVER_THERE = [
     Fault(

@@ -82,3 +82,15 @@ def test_a_pod_that_returns_and_goes_for_memory_does_not_keep_a_full_disk_from_b
     assert gone.count("writer") == 1
     assert all(name.startswith(("returns", "writer")) for name in gone)
     assert max(account_of(played).short_for.values()) <= 60 * SECOND
+
+
+def test_a_pod_that_gave_back_nothing_is_not_evicted_each_time_it_returns() -> None:
+    """A static pod's page cache took each time what it gave back. As it requests nothing it went 149 times, as a cause again."""
+    returns = holder("returns", 900 * MI, owner="ReplicaSet/returns")
+    others = [holder(f"other-{i}", 600 * MI, memory="700Mi") for i in range(5)]
+    static = hog(of=Usage.PAGE_CACHE, rate=50 * MI, name="static", source=PodSource.STATIC)
+    owner = Owner(name="ReplicaSet/returns", delay=5 * SECOND, tolerates=True)
+    played = play(
+        world(returns, static, *others, owners=(owner,), memory=8 * GI, duration=15 * MINUTE), config(hard=HARD)
+    )
+    assert evicted(played) == ["returns", "returns-1"]

@@ -60,7 +60,9 @@ def test_each_pod_that_a_pause_passes_over_is_named() -> None:
     sizes = {"a": "300Mi", "b": "290Mi", "c": "280Mi", "again": "1030Mi"}
     pods = [first, guarded, behind, again]
     book = Playbook(HARD, pods=pods, usage=[usage(each, memory=sizes[each.name]) for each in pods])
-    tried = Effect(uid="gone", owner="default/ReplicaSet/web", chosen_at=0, held=2 << 30, missing=1 << 30, until=0)
+    tried = Effect(
+        uid="gone", owner="default/ReplicaSet/web", chosen_at=0, held=2 << 30, missing=1 << 30, freed=1 << 29, until=0
+    )
     refusal = BudgetRefusal(first_at=0, last_at=0, until=60 * SECOND, held_until=60 * SECOND)
     book.state = State(
         effects={Signal.MEMORY_AVAILABLE: (tried, replace(tried, uid="gone too"))},

@@ -30,7 +30,8 @@ These pods may still go during a pause:
   too, however fast something else grows, and the kernel would kill it;
 * a successor of these victims that stands out and alone holds the missing amount, if it uses twice its request; or if less than
   a twentieth of the target is left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go
-  again and again in the place of a static one). In its place a pod before it in the order goes that holds as much and was there;
+  again and again in the place of a static one). In its place a pod before it in the order goes that holds as much and was there.
+  Not one that succeeds a last victim which gave back less than half of the missing amount: it would give back no more;
 * any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
   growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
   the cause. (A successor went every second, in the place of pods whose end would have lasted.) A pod that was not measured is no
@@ -322,6 +323,8 @@ def _holds_it_again(row: RankedPod, last: Sequence[Effect], shortage: Shortage, 
     """Whether a pod that came in the place of a victim is the cause again, and alone holds what is missing."""
     if shortage.held.get(row.uid, 0) < shortage.missing or not _is_the_cause_again(row, shortage):
         return False
+    if any(_is_successor(row, each) and not _suffices(each.freed, (each,)) for each in last[-1:]):
+        return False
     if row.uid in shortage.recreated:
         return shortage.is_far_over(row) or not elsewhere_grows(shortage)
     return not others_grow and _succeeds(row, last)
@@ -351,8 +354,12 @@ def _leaks_as_well(row: RankedPod, shortage: Shortage) -> bool:
 
 def _succeeds(row: RankedPod, last: Sequence[Effect]) -> bool:
     """Whether the owner of one of the last victims has created the pod since."""
+    return any(_is_successor(row, each) for each in last)
+
+
+def _is_successor(row: RankedPod, effect: Effect) -> bool:
     owner = owner_of(row.pod)
-    return any(owner and owner == each.owner and row.uid not in each.siblings for each in last)
+    return bool(owner) and owner == effect.owner and row.uid not in effect.siblings
 
 
 def _goes_on_to_relieve(candidates: Sequence[RankedPod], last: Sequence[Effect], shortage: Shortage) -> bool:
