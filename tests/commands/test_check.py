@@ -451,6 +451,21 @@ def test_what_the_kubelet_of_this_node_reserves_is_compared_with_evictd_s_thresh
     assert found("300Mi", '"enforceNodeAllocatable": ["pods"]') == ["allocatableMemory.available"]
 
 
+def test_a_kubelet_that_would_not_start_on_the_node_is_said(tmp_path: Path, node: Path) -> None:
+    """The 1948Mi and 100Mi of a large node, on one of 2 GiB, which reports less: the kubelet refused to start."""
+    text = '{"kubeletconfig": {"evictionHard": {"memory.available": "100Mi"}, "systemReserved": {"memory": "1948Mi"}}}'
+    kubelet = write(tmp_path, text, "configz.json")
+
+    def said(memory: str) -> list[str]:
+        sizes = {Signal.MEMORY_AVAILABLE: parse_quantity(memory)}
+        warnings = check(load(write(tmp_path, COMPLETE)), node, sizes, kubelet_config=kubelet).warnings
+        return [one.partition(": ")[2] for one in warnings if "the hard threshold of the kubelet are 2Gi" in one]
+
+    assert said("1960Mi") == ["nothing is left to pods, and a kubelet does not start; lower them"]
+    assert said("2Gi") == ["nothing is left to pods; lower them"]
+    assert said("4Gi") == []
+
+
 def test_a_runtime_is_looked_for_on_this_node_only(
     tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

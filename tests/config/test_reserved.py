@@ -80,7 +80,7 @@ def test_without_a_kubelet_nothing_is_found() -> None:
 def test_reservations_beyond_the_memory_of_the_node_are_said() -> None:
     """`kubeReserved: {memory: 900Gi}` on a node of 8Gi passed without a word."""
     node = Surroundings(capacities={Signal.MEMORY_AVAILABLE: of_bytes(8192 * MI)})
-    assert list(reserved_beyond([memory(500), SOFT], of_bytes(7692 * MI), node)) == []
+    assert list(reserved_beyond([memory(500), SOFT], of_bytes(7691 * MI), node)) == []
     assert list(reserved_beyond([memory(9000)], of_bytes(0), node)) == [], "no reservation"
     assert list(reserved_beyond([memory(500)], of_bytes(9000 * MI), Surroundings())) == [], "its memory is not known"
     said = (
@@ -88,3 +88,17 @@ def test_reservations_beyond_the_memory_of_the_node_are_said() -> None:
         "pods, and a kubelet does not start; lower them"
     )
     assert list(reserved_beyond([memory(500), SOFT], of_bytes(8192 * MI), node)) == [said]
+
+
+def test_reservations_of_all_memory_are_said_too() -> None:
+    """A node reports less than its size, so 1948Mi and 100Mi of a node of 2 GiB are more than it has."""
+    node = Surroundings(
+        capacities={Signal.MEMORY_AVAILABLE: of_bytes(2048 * MI)},
+        kubelet=[memory(100)],
+        kubelet_reserved=of_bytes(1948 * MI),
+    )
+    said = (
+        "kubeReserved, systemReserved and the hard threshold of the kubelet are 2Gi of memory, and this node has 2Gi: nothing "
+        "is left to pods; lower them"
+    )
+    assert list(reserved_beyond([memory(150)], of_bytes(0), node)) == [said]

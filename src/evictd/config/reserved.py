@@ -41,14 +41,23 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
 
 
 def reserved_beyond(thresholds: Sequence[Threshold], reserved: Quantity, around: Surroundings) -> Iterator[str]:
-    """Warn if the reservations and the hard threshold leave no memory of this node to pods."""
+    """Warn if the reservations and the hard threshold, of the file or of the kubelet, leave no memory of this node to pods."""
+    yield from _reserved_beyond(thresholds, reserved, around, "")
+    if around.kubelet is not None and around.kubelet_reserved is not None:
+        yield from _reserved_beyond(around.kubelet, around.kubelet_reserved, around, " of the kubelet")
+
+
+def _reserved_beyond(
+    thresholds: Sequence[Threshold], reserved: Quantity, around: Surroundings, of: str
+) -> Iterator[str]:
     signal = Signal.MEMORY_AVAILABLE
     capacity = around.capacities.get(signal)
     hard = highest_limit([one for one in thresholds if one.hard], signal, around) or ZERO
-    if capacity is not None and reserved.sign > 0 and reserved + hard > capacity:
+    if capacity is not None and reserved.sign > 0 and reserved + hard >= capacity:
+        starts = "" if reserved + hard == capacity else ", and a kubelet does not start"
         yield (
-            f"kubeReserved, systemReserved and the hard threshold are {amount_on(reserved + hard, signal)} of memory, and this "
-            f"node has {amount_on(capacity, signal)}: nothing is left to pods, and a kubelet does not start; lower them"
+            f"kubeReserved, systemReserved and the hard threshold{of} are {amount_on(reserved + hard, signal)} of memory, and "
+            f"this node has {amount_on(capacity, signal)}: nothing is left to pods{starts}; lower them"
         )
 
 
