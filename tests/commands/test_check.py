@@ -466,6 +466,21 @@ def test_a_kubelet_that_would_not_start_on_the_node_is_said(tmp_path: Path, node
     assert said("4Gi") == []
 
 
+@pytest.mark.parametrize("option", ["FILE", "--kubelet-config"])
+def test_a_program_reads_what_is_wrong_with_a_file(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output was empty, and the document had neither the version nor the kind of the others."""
+    bad, good = str(write(tmp_path, "kind: X\nfoo", "bad.yaml")), str(write(tmp_path, COMPLETE))
+    with pytest.raises(InputError) as error:
+        outcome("--output=json", *((bad,) if option == "FILE" else (good, option, bad)))
+    document = json.loads(capsys.readouterr().out)
+    assert document == {"apiVersion": "evictd.io/v1alpha1", "kind": "Check", "problems": list(error.value.problems)}
+    outcome("--output=json", good)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["apiVersion"], document["kind"], document["problems"]) == ("evictd.io/v1alpha1", "Check", [])
+
+
 def test_a_runtime_is_looked_for_on_this_node_only(
     tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,7 +39,7 @@ from evictd.observe.node_capacity import (
 )
 from evictd.observe.running_kubelet import RunningKubelet, running_kubelet
 from evictd.observe.runtime_socket import runtime_findings
-from evictd.render.check_report import CheckReport, write_report
+from evictd.render.check_report import CheckReport, write_problems, write_report
 from evictd.render.output import add_output_argument
 from evictd.render.text import clean, first_of
 
@@ -104,6 +104,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Check and print; exit with `NO` for a finding that is an error, not for warnings."""
+    try:
+        return _run(args)
+    except InputError as error:
+        if not args.syntax:
+            write_problems(error.problems, args.output)
+        raise
+
+
+def _run(args: argparse.Namespace) -> ExitCode:
     overrides = _overrides(args)
     if not args.root.is_dir():
         raise NodeError(f"--root {args.root}: is no directory; give the one that the node's / is mounted on")

@@ -1,7 +1,7 @@
 """Writes the result of `evictd check`: a table for people, JSON or YAML for programs."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evictd.config.lint_model import LintFinding, Severity, limit_on
@@ -11,8 +11,11 @@ from evictd.core.model.threshold import Origin, Threshold
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import Quantity
 from evictd.render.console import make_console, print_line
+from evictd.render.documents import API_VERSION
 from evictd.render.output import TABLE, write_document
 from evictd.render.text import clean, signal_amount
+
+_HEAD = {"apiVersion": API_VERSION, "kind": "Check"}
 
 
 @frozen
@@ -44,9 +47,17 @@ def write_report(report: CheckReport, output: str) -> None:
         write_document(as_data(report), output, sys.stdout)
 
 
+def write_problems(problems: Sequence[str], output: str) -> None:
+    """Write the document of a check that had no result, as a file is unusable; people read the problems on standard error."""
+    if output != TABLE:
+        write_document({**_HEAD, "problems": list(problems)}, output, sys.stdout)
+
+
 def as_data(report: CheckReport) -> dict[str, object]:
     """Return the report as plain data: amounts in bytes or counts, `null` where the node could not be read."""
     return {
+        **_HEAD,
+        "problems": [],
         "file": str(report.source) if report.source else None,
         "dryRun": report.dry_run,
         "comparedWith": report.compared_with,
