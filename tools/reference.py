@@ -36,7 +36,7 @@ from evictd.errors import ExitCode
 from evictd.render.history.history import EventKind
 from evictd.render.incident.record.verdict import Need
 from evictd.render.stop_reason import no_action_text
-from tools import chart_values
+from tools import chart_values, json_documents
 from tools.source import event_reasons, first_paragraph, member_texts, metrics, one_line
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -365,6 +365,13 @@ def exit_status() -> str:
     return _page("Exit status", _table(("Status", "Meaning"), [*rows, ("130", "Interrupted with Ctrl-C.")]))
 
 
+def json_output() -> str:
+    """Return the page of the documents of `--output json`."""
+    found = map(json_documents.section, json_documents.DOCUMENTS)
+    parts = [f"{head}\n\n{_table(('Key', 'Content'), rows)}" for head, rows in found]
+    return _page("JSON output", json_documents.INTRODUCTION, *parts)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands,
     "flags.md": flags,
@@ -376,6 +383,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "worlds.md": worlds,
     "chart.md": chart,
     "exit-status.md": exit_status,
+    "json.md": json_output,
 }
 
 

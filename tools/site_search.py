@@ -26,7 +26,7 @@ _WORDS = {
     "charts.md": ("helm",),
     "cluster.md": ("server", "kube-apiserver", "outage"),
     "concepts.md": ("belongs", "grace period", "soft", "order"),
-    "formats.md": ("JSON output", "journal format", "statusz"),
+    "formats.md": ("journal format", "statusz"),
     "getting-started.md": ("uninstall", "dry run", "dry-run", "remove evictd"),
     "install.md": ("install", "go live", "switch on", "undo", "rollback", "systemd", "daemonset"),
     "metrics.md": ("Grafana", "operator", "scrape config"),

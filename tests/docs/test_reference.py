@@ -1,18 +1,23 @@
 """The reference pages are those that the code gives; `make reference` writes them again."""
 
+import json
 from enum import Enum
+from pathlib import Path
 
 import pytest
 
-from evictd.cli import COMMANDS
+from evictd.cli import COMMANDS, main
 from evictd.config.lint_model import Lint
 from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.state import PhaseName
 from evictd.render.history.history import EventKind
 from evictd.render.incident.record.verdict import Need
-from tools import reference
+from tools import json_documents, reference
+from tools.json_meanings import MEANINGS
 from tools.source import event_reasons, member_texts, metrics
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
@@ -76,6 +81,21 @@ def test_the_commands_show_no_name_of_the_programs_own() -> None:
 def test_every_member_is_described(kind: type[Enum]) -> None:
     """An empty cell of the reference is a missing docstring below the member."""
     assert [value for value, text in member_texts(kind).items() if not text] == []
+
+
+@pytest.mark.parametrize("kind", json_documents.DOCUMENTS)
+def test_each_key_of_json_is_described(kind: str) -> None:
+    """`avoidedBy`, `evictionsByCause`, `graceLeftSeconds` and others stood nowhere."""
+    assert set(MEANINGS[kind]) == set(json_documents.keys_of(kind))
+
+
+def test_each_key_of_a_world_is_found_in_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the page names is what a command writes."""
+    main(["simulate", str(ROOT / "config/worlds/job-beside-a-database.yaml"), "--output", "json"])
+    written = json.loads(capsys.readouterr().out)
+    assert set(written) - {"apiVersion", "kind"} == {
+        key for key in json_documents.keys_of("WorldRun") if "[" not in key and "." not in key
+    }
 
 
 def test_each_event_has_its_type() -> None:

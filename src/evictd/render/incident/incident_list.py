@@ -29,8 +29,12 @@ def listed_lines(event: HistoryEvent) -> Iterator[str]:
 
 def incident_list_document(evictions: Sequence[HistoryEvent], text: str = "") -> Document:
     """Make the document of all incidents of a journal; of one without any, `text` says why no pod was evicted."""
-    rows = [{"id": incident_id(each.uid), **event_row(each), "why": each.why} for each in evictions]
-    return {"apiVersion": API_VERSION, "kind": "IncidentList", "incidents": rows, **({"text": text} if text else {})}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "IncidentList",
+        "incidents": [{"id": incident_id(each.uid), **event_row(each), "why": each.why} for each in evictions],
+        **({"text": text} if text else {}),
+    }
 
 
 def event_row(event: HistoryEvent) -> dict[str, Any]:
