@@ -31,7 +31,8 @@ def test_a_canary_that_fails_and_a_downgrade_have_their_way_back() -> None:
     """The page had none for a failed canary, and no command for a cluster at all."""
     canary, _, downgrade = PAGE.partition("\n## Downgrade\n")
     back = canary.partition("**Back**")[2]
-    assert "\n    helm rollback evictd --namespace evictd\n" in back
+    assert back.startswith(", if the gate fails: [downgrade](#downgrade), ")
+    assert "helm rollback" not in canary, "two commands back, for the one and the other upgrade, had to be told apart"
     commands = re.findall(r"^ +(helm .*?|sudo apt .*?) *(?:#.*)?$", downgrade.partition("\n## ")[0], re.MULTILINE)
     assert commands == [
         "helm history evictd --namespace evictd",
