@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 LIST = "install.md#beside-a-kubelet"
 SECTION = joined("install.md").partition("\n## Beside a kubelet\n")[2].partition("\n## ")[0]
 NOT_IN_THE_ROLLOUT = {
-    "kubectl --namespace evictd get pods --output wide",
     "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data",
     "sudo systemctl restart kubelet",
     "kubectl uncordon NODE",
