@@ -7,8 +7,11 @@ import pytest
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
 from evictd.advice.proposal import advise
 from evictd.advice.reservation import LEAST_READINGS, fits_half, highest_threshold, reservation
-from evictd.core.model.signal import Resource
+from evictd.core.model.signal import Resource, Signal
+from evictd.render.advice.settings import other_lines
 from tests.advice.test_proposal import MEMORY, MI, reading
+
+GI = 1 << 30
 
 
 def using(name: str, mebibytes: int, capacity: int) -> NodeEvidence:
@@ -46,6 +49,25 @@ def test_it_covers_the_highest_threshold_of_memory_too() -> None:
     assert advise([kept], 99).reserved[0].amount == 1536 * MI, "a threshold that is kept counts too"
 
 
+def test_it_covers_the_highest_threshold_of_the_one_disk_too() -> None:
+    """Beside a soft imagefs.available of 18Gi it advised the 32Gi in use outside pods: a pod within its request was evicted."""
+    disk, nodefs, imagefs = Resource.EPHEMERAL_STORAGE, Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE
+    node = NodeEvidence(
+        node="n",
+        outside_pods={disk: OutsidePods(node="n", wall="", amount=32 * GI, capacity=100 * GI)},
+        outside_readings={disk: LEAST_READINGS},
+        hard={nodefs: 10 * GI, imagefs: 15 * GI},
+    )
+    [found] = advise([node], 99).reserved
+    assert (found.amount, found.threshold) == (48 * GI, 15 * GI)
+    [soft] = advise([replace(node, soft={imagefs: 18 * GI}, unallocatable=GI)], 99).reserved
+    assert (soft.proposed, soft.amount, soft.threshold) == (True, 50 * GI, 18 * GI), "it is not rounded above the half"
+    [text] = [
+        each for each in other_lines(advise([replace(node, readings=1)], 99)) if "for ephemeral-storage: " in each
+    ]
+    assert "; 15Gi are for the highest threshold of nodefs.available and imagefs.available, or pods " in text
+
+
 def test_where_the_threshold_is_too_much_for_a_small_node_the_use_outside_pods_is_reserved() -> None:
     found = reservation(Resource.MEMORY, [using("n", 300, 1024)], 99, {"n": 350 * MI})
     assert (found.amount, found.threshold, found.with_threshold) == (320 * MI, 0, 704 * MI)
@@ -69,4 +91,4 @@ def test_what_no_process_can_allocate_is_not_reserved_twice(
 ) -> None:
     node = NodeEvidence(node="n", hard={MEMORY: 500 * MI}, soft={MEMORY: 854 * MI}, unallocatable=170 * MI)
     amounts = [None if each is None else each * MI for each in (hard, soft)]
-    assert highest_threshold(node, *amounts, keeps_soft=keeps_soft) == highest * MI
+    assert highest_threshold(node, MEMORY, *amounts, keeps_soft=keeps_soft) == highest * MI

@@ -1,6 +1,7 @@
 """Plays what `evictd advise` proposes: what it claims of the recorded evictions has to hold where it is set."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,12 @@ import pytest
 import yaml
 
 from evictd.advice.episode import RESERVE
-from evictd.advice.evidence import node_evidence
+from evictd.advice.evidence import NodeEvidence, node_evidence
+from evictd.advice.proposal import advise
+from evictd.advice.reservation import LEAST_READINGS
 from evictd.cli import main
 from evictd.codec.records.reading_record import decode_reading
-from evictd.core.model.signal import SIGNALS, Signal
+from evictd.core.model.signal import SIGNALS, Resource, Signal
 from evictd.core.units.quantity import parse_quantity
 
 pytestmark = pytest.mark.slow
@@ -176,3 +179,34 @@ def test_the_soft_threshold_that_is_proposed_leaves_a_pod_its_grace_period(
     episodes = node_evidence("n", [decode_reading(line) for line in lines]).episodes
     assert len(episodes) > 3
     assert not [each for each in episodes if each.hard or each.shortened]
+
+
+def test_pods_that_fill_their_requests_stay_with_the_reserved_disk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the 30Gi in use outside pods reserved alone, a pod within its request met the soft threshold of 18Gi."""
+    config = {
+        "evictionHard": {"nodefs.available": "10%", "imagefs.available": "15%"},
+        "evictionSoft": {"imagefs.available": "18Gi"},
+        "evictionSoftGracePeriod": {"imagefs.available": "30s"},
+    }
+    gi, pods, capacity = 1 << 30, 4, 100
+
+    def evictions(reserved: int, name: str) -> tuple[int, NodeEvidence]:
+        asked = f"{(capacity * gi - reserved) // pods}"
+        app: dict[str, Any] = {"name": "app", "count": pods, "requests": {"ephemeral-storage": asked}}
+        app["behaviours"] = [{"grow": {"of": "logs", "rate": "60Mi", "bound": asked}}]
+        node = {"memory": "16Gi", "nodefs": {"capacity": f"{capacity}Gi", "used": "30Gi"}}
+        world = {"kind": "World", "name": "full", "config": config, "duration": "10m", "node": node, "pods": [app]}
+        played(world, tmp_path / name, capsys)
+        lines = (tmp_path / name / "j" / "journal.jsonl").read_bytes().splitlines()
+        evidence = node_evidence("n", [decode_reading(line) for line in lines])
+        return len(evidence.episodes), evidence
+
+    went, evidence = evictions(30 * gi, "alone")
+    assert went
+    enough = replace(evidence, outside_readings={Resource.EPHEMERAL_STORAGE: LEAST_READINGS})
+    [reserved] = [each for each in advise([enough], 99).reserved if each.resource is Resource.EPHEMERAL_STORAGE]
+    assert reserved.proposed
+    assert 48 * gi <= reserved.amount <= 50 * gi
+    assert evictions(reserved.amount, "covered")[0] == 0

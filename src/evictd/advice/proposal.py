@@ -46,7 +46,7 @@ from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.advice.missing import MissingThreshold, missing_thresholds
 from evictd.advice.pod_grace import PodGrace, pod_grace
-from evictd.advice.reservation import Reservation, highest_threshold, reservation
+from evictd.advice.reservation import COVERED, Reservation, highest_threshold, reservation
 from evictd.advice.soft import SOFT_GRACE, fast_nodes, met_at_rest, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
@@ -207,7 +207,6 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     )
     has_soft = any(each.proposed and each.soft is not None for each in signals)
     raised = {each.signal for each in signals if each.raised}
-    thresholds = _thresholds(signals, nodes)
     return Advice(
         nodes=sum(node.readings > 0 for node in nodes),
         readings=sum(node.readings for node in nodes),
@@ -217,14 +216,9 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         grace=grace,
         led=_led(memory, signals) if len(memory) >= LEAST_EVICTIONS else None,
         reserved=tuple(
-            reservation(
-                resource,
-                [node for node in nodes if resource in node.outside_pods],
-                cover,
-                thresholds if resource is Resource.MEMORY else {},
-            )
+            reservation(resource, found, cover, _thresholds(resource, signals, nodes))
             for resource in Resource
-            if any(resource in node.outside_pods for node in nodes)
+            if (found := [node for node in nodes if resource in node.outside_pods])
         ),
         missing=tuple(missing_thresholds(nodes)),
         kept_hard=tuple(
@@ -247,13 +241,18 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     )
 
 
-def _thresholds(signals: Sequence[SignalAdvice], nodes: Sequence[NodeEvidence]) -> dict[str, int]:
-    """Return the highest threshold of the node's memory that each node has with what is proposed."""
-    advised = next((each for each in signals if each.signal is Signal.MEMORY_AVAILABLE and each.proposed), None)
-    hard, soft = (None, None) if advised is None else (advised.hard, advised.soft)
-    keeps = advised is None or advised.kept_soft is not None
-    hard = None if advised is None or advised.keeps else hard
-    return {node.node: highest_threshold(node, hard, soft, keeps_soft=keeps) for node in nodes}
+def _thresholds(resource: Resource, signals: Sequence[SignalAdvice], nodes: Sequence[NodeEvidence]) -> dict[str, int]:
+    """Return the highest threshold of the resource that each node has with what is proposed; 0 where none is to be reserved."""
+    highest = dict.fromkeys((node.node for node in nodes), 0)
+    for signal in COVERED.get(resource, ()):
+        advised = next((each for each in signals if each.signal is signal and each.proposed), None)
+        hard, soft = (None, None) if advised is None else (advised.hard, advised.soft)
+        keeps = advised is None or advised.kept_soft is not None
+        hard = None if advised is None or advised.keeps else hard
+        for node in nodes:
+            limit = highest_threshold(node, signal, hard, soft, keeps_soft=keeps)
+            highest[node.node] = max(highest[node.node], limit)
+    return highest
 
 
 def _led(memory: Sequence[Episode], signals: Sequence[SignalAdvice]) -> Episode | None:

@@ -1,8 +1,9 @@
 """Finds what systemReserved and kubeReserved have to be together.
 
 The scheduler fills a node up to Allocatable, so pods within their requests leave what is reserved, less what is in use outside
-pods. Of memory this must cover the highest threshold too, hard or soft, or such pods meet it. What no process can allocate is
-part of the use outside pods, and a soft threshold counts it as available: it is not reserved twice.
+pods. Of memory and disk space this must cover the highest threshold too, hard or soft, or such pods meet it. The use of a disk
+is measured only where nodefs and imagefs are one: a threshold of either counts. What no process can allocate is part of the use
+outside pods, and a soft threshold counts it as available: it is not reserved twice.
 
 A reservation is at most half of the least capacity. Where only the threshold makes it more, the use outside pods alone is
 proposed.
@@ -17,6 +18,11 @@ from evictd.core.model.signal import Resource, Signal
 
 LEAST_READINGS = 100
 """Readings of all nodes together from which a reservation is proposed."""
+COVERED: Mapping[Resource, tuple[Signal, ...]] = {
+    Resource.MEMORY: (Signal.MEMORY_AVAILABLE,),
+    Resource.EPHEMERAL_STORAGE: (Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE),
+}
+"""The signals whose highest threshold a reservation covers."""
 
 
 @frozen
@@ -34,7 +40,7 @@ class Reservation:
     smallest: OutsidePods
     """The use on the node of the least capacity."""
     threshold: int = 0
-    """What the threshold adds on the node that used the most; 0 for other resources than memory, and without a threshold."""
+    """What the threshold adds on the node that used the most; 0 for PIDs, and without a threshold."""
     with_threshold: int = 0
     """The amount that would cover the threshold too, if that is too much for the node of the least capacity; else 0."""
 
@@ -59,16 +65,16 @@ def fits_half(amount: int, smallest: OutsidePods) -> bool:
     return not smallest.capacity or amount * 2 <= smallest.capacity
 
 
-def highest_threshold(node: NodeEvidence, hard: int | None, soft: int | None, *, keeps_soft: bool) -> int:
-    """Return the node's highest threshold of `memory.available` with the proposed ones, in memory that processes can allocate.
+def highest_threshold(
+    node: NodeEvidence, signal: Signal, hard: int | None, soft: int | None, *, keeps_soft: bool
+) -> int:
+    """Return the node's highest threshold of a signal with the proposed ones, of memory in what processes can allocate.
 
     `hard` is `None` where none is proposed.
     """
-    signal = Signal.MEMORY_AVAILABLE
     kept = node.soft.get(signal, 0) if keeps_soft else 0
-    return max(
-        node.hard.get(signal, 0) if hard is None else hard, kept if soft is None else soft - node.unallocatable, 0
-    )
+    unallocatable = node.unallocatable if signal is Signal.MEMORY_AVAILABLE else 0
+    return max(node.hard.get(signal, 0) if hard is None else hard, kept if soft is None else soft - unallocatable, 0)
 
 
 def reservation(
@@ -80,9 +86,9 @@ def reservation(
     smallest = min(found, key=lambda each: (not each.capacity, each.capacity))
     alone = {each.node: each.amount for each in found}
     needs = {name: amount + thresholds.get(name, 0) for name, amount in alone.items()}
-    both = amount = round_up(quantile(needs.values(), cover))
+    both = amount = _rounded(quantile(needs.values(), cover), smallest)
     if not fits_half(both, smallest):
-        needs, amount = alone, round_up(quantile(alone.values(), cover))
+        needs, amount = alone, _rounded(quantile(alone.values(), cover), smallest)
     return Reservation(
         resource=resource,
         amount=amount,
@@ -94,3 +100,9 @@ def reservation(
         threshold=thresholds.get(worst.node, 0) if amount == both else 0,
         with_threshold=both if amount < both else 0,
     )
+
+
+def _rounded(amount: int, smallest: OutsidePods) -> int:
+    """Return the amount rounded up, but not above half of that node's capacity where the amount itself is not."""
+    rounded = round_up(amount)
+    return rounded if fits_half(rounded, smallest) or not fits_half(amount, smallest) else smallest.capacity // 2

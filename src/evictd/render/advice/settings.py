@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from evictd.advice.pod_grace import DEFAULT_POD_GRACE, PodGrace
 from evictd.advice.proposal import Advice
-from evictd.advice.reservation import LEAST_READINGS, Reservation
+from evictd.advice.reservation import COVERED, LEAST_READINGS, Reservation
 from evictd.advice.unfit import Unfit
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.text import amount_text, clean, counted, first_of, signal_amount
@@ -116,20 +116,21 @@ def _why_not_reserved(each: Reservation) -> str:
 
 
 def _for_threshold(each: Reservation) -> str:
-    """Say what the reservation has for thresholds, or what it lacks for them; empty for other resources than memory."""
-    signal = Signal.MEMORY_AVAILABLE.value
+    """Say what the reservation has for thresholds, or what it lacks for them; empty where it has none."""
+    signals = [signal.value for signal in COVERED.get(each.resource, ())]
+    highest = f"the highest threshold of {' and '.join(signals)}"
     if each.with_threshold:
         amount = amount_text(each.with_threshold, each.resource)
         return (
-            f"; not covered: the highest threshold of {signal}, which pods within their requests can meet: with it {amount} "
-            f"would be reserved, more than half of {amount_text(each.smallest.capacity, each.resource)}"
+            f"; not covered: {highest}, which pods within their requests can meet: with it {amount} would be reserved, "
+            f"more than half of {amount_text(each.smallest.capacity, each.resource)}"
         )
     if not each.threshold:
         return ""
+    without = " (without what no process can allocate, which is in use already)" * (each.resource is Resource.MEMORY)
     return (
-        f"; {amount_text(each.threshold, each.resource)} are for the highest threshold of {signal} (without what no process can "
-        "allocate, which is in use already), or pods within their requests meet it. Set it for the kubelet, which may take off "
-        f"its own evictionHard of {signal}"
+        f"; {amount_text(each.threshold, each.resource)} are for {highest}{without}, or pods "
+        f"within their requests meet it. Set it for the kubelet, which may take off its own evictionHard of {signals[0]}"
     )
 
 
