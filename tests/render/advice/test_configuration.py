@@ -3,13 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from evictd.advice.proposal import advise
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.config.file import load
 from evictd.core.model.config import Policy
-from evictd.errors import InputError
 from evictd.render.advice.configuration import configuration, configuration_text
 from tests.render.advice.test_advice import ADVICE
 
@@ -48,9 +45,11 @@ def test_the_advice_is_a_file_that_can_be_loaded(tmp_path: Path) -> None:
     assert not settings.surprises
 
 
-def test_where_nothing_is_advised_no_configuration_is_written(tmp_path: Path) -> None:
-    """An empty KubeletConfiguration, under "set these fields", stood for the kubelet's defaults."""
+def test_where_nothing_is_advised_the_file_sets_no_field_and_is_accepted(tmp_path: Path) -> None:
+    """`evictd check` refused a file of comments alone: it is empty."""
     (file := tmp_path / "advised.yaml").write_text(configuration_text(advise([], 99), "nothing is proposed"))
-    assert file.read_text() == "# nothing is proposed\n#\n# Nothing is advised: there is no field to set.\n"
-    with pytest.raises(InputError, match="is empty"):
-        load(file)
+    assert file.read_text() == (
+        "# nothing is proposed\n#\n# Nothing is advised: this document sets no field. Keep your configuration.\n"
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    )
+    assert not load(file).surprises

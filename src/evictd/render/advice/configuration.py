@@ -15,7 +15,7 @@ _ONLY_ADVISED = (
     "`decisionPolicy`."
 )
 _KI = 1024
-_NOTHING_ADVISED = "Nothing is advised: there is no field to set."
+_NOTHING_ADVISED = "Nothing is advised: this document sets no field. Keep your configuration."
 
 
 def configuration(advice: Advice) -> Document:
@@ -46,18 +46,17 @@ def configuration(advice: Advice) -> Document:
 def configuration_text(advice: Advice, evidence: str) -> str:
     """Write the advised fields as a file that `evictd check` accepts, after the evidence as comments.
 
-    Where nothing is advised there are only comments: as a configuration that is refused.
+    Where nothing is advised the document has no fields.
     """
     fields = configuration(advice)
-    advised = any(fields.values())
     own = {"apiVersion": evictd_config.API_VERSION, "kind": evictd_config.KIND, **fields["evictd"]}
     documents = [
         {"apiVersion": kubelet_fields.API_VERSION, "kind": kubelet_fields.KIND, **fields["kubelet"]},
         *([own] if fields["evictd"] else []),
     ]
-    lines = [*evidence.splitlines(), "", _ONLY_ADVISED if advised else _NOTHING_ADVISED]
+    lines = [*evidence.splitlines(), "", _ONLY_ADVISED if any(fields.values()) else _NOTHING_ADVISED]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in lines)
-    return comments + ("---\n".join(map(dump_yaml, documents)) if advised else "")
+    return comments + "---\n".join(map(dump_yaml, documents))
 
 
 def _exact(amount: int, resource: Resource) -> str:
