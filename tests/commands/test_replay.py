@@ -80,7 +80,7 @@ def test_a_difference_is_a_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "- then: evict default/report (grace period 2s) for memory.available" in out
     assert "+ now:  evict default/report (grace period 1s) for memory.available" in out
-    assert "  differs: 2s -> 1s\n" in out
+    assert "  differs: period 2s -> 1s\n" in out
     assert "6 entries, 1 is decided differently" in out
 
 

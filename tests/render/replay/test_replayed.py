@@ -211,12 +211,23 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     assert replay_document([calm], ())["entries"][0]["metEarlier"] == []
 
 
+def test_words_that_are_replaced_are_shown_with_what_they_are() -> None:
+    """`payments/cache -> batch/crawler-0, 4.24Gi -> 2.44Gi, 2Gi -> 1Gi` did not say which amounts these are."""
+    then, now = (
+        f"evict {pod} (grace period 60s) for memory.available: 1.9Gi left, threshold 2Gi; it uses {uses}, requests {asks}"
+        for pod, uses, asks in (("payments/cache", "4.24Gi", "2Gi"), ("batch/crawler-0", "2.44Gi", "1Gi"))
+    )
+    assert changed_words(then, now) == (
+        "evict payments/cache -> batch/crawler-0, uses 4.24Gi -> 2.44Gi, requests 2Gi -> 1Gi"
+    )
+
+
 def test_words_that_one_side_lacks_are_not_shown_as_replaced() -> None:
     """`just under -> nothing, 500Mi -> 1.94Gi (2Gi less what no process can allocate` could not be read."""
     rest = "left, threshold 500Mi; it uses 1.37Gi, requests none"
     assert (
         changed_words(f"(grace period 1s) for memory: 500Mi {rest}", f"(grace period 30s) for memory: 500Mi {rest}")
-        == "1s -> 30s"
+        == "period 1s -> 30s"
     )
     assert (
         changed_words(

@@ -90,14 +90,18 @@ def fields_agree(now: object, then: object) -> bool:
 
 
 def changed_words(then: str, now: str) -> str:
-    """Return the words that are replaced by others; empty where the sentences have little in common or one has more words."""
+    """Return the words that are replaced by others, each after the word before it, which says what it is.
+
+    Empty where the sentences have little in common or one has more words.
+    """
     old, new = then.split(), now.split()
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return ""
     changed = [
-        (" ".join(old[a:b]).strip(_MARKS), " ".join(new[c:d]).strip(_MARKS))
+        (old[a - 1].strip(_MARKS) if a else "", " ".join(old[a:b]).strip(_MARKS), " ".join(new[c:d]).strip(_MARKS))
         for kind, a, b, c, d in matcher.get_opcodes()
         if kind != "equal"
     ]
-    return ", ".join(f"{then} -> {now}" for then, now in changed) if all(map(all, changed)) else ""
+    complete = all(then and now for _, then, now in changed)
+    return ", ".join(f"{name} {then} -> {now}".lstrip() for name, then, now in changed) if complete else ""
