@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from evictd.codec.decision import encode_decision
 from evictd.codec.records.journal import JournalEntry, decode_entry, encode_entry
-from evictd.core.model.decision import EvictPod, ReclaimNode
+from evictd.core.model.decision import EvictPod, ReclaimNode, ReportConditions
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.state import State, Step
@@ -76,6 +76,18 @@ def test_a_decision_with_another_threshold_as_its_reason_is_not_counted_as_anoth
         print_replayed([one], make_console(out, 160), other=True)
         assert out.getvalue().splitlines()[-1] == f"1 entry, 1 would have been decided differently{alone}"
         assert ("at 2026" in out.getvalue()) is not bool(alone), "it is in the count alone"
+
+
+def test_entries_that_differ_only_in_node_conditions_are_counted_apart() -> None:
+    """`8 entries, 7 would have been decided differently` were seven reports of MemoryPressure, and played three pods go."""
+    met, calm = step(GI // 2), step(4 * GI)
+    reports = replace(met, decisions=tuple(each for each in met.decisions if isinstance(each, ReportConditions)))
+    assert reports.decisions
+    for other, alone in ((reports, " (that only in the node conditions that are reported)"), (met, "")):
+        out = io.StringIO()
+        one = Replayed(entry=entry(other), step=replace(calm, decisions=()), same=False)
+        print_replayed([one], make_console(out, 160), other=True)
+        assert out.getvalue().splitlines()[-1] == f"1 entry, 1 would have been decided differently{alone}"
 
 
 def test_whether_a_victim_differs_is_said() -> None:

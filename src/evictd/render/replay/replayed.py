@@ -105,6 +105,7 @@ _FIELDS = {
 }
 """What the fields of decisions hold that no sentence names; others are named as in the journal."""
 _THRESHOLD = "threshold"
+_REPORTS = "ReportConditions"
 _MEASURED = "measured"
 """The field with what the configuration does not let evictd remove: it only measures how much that would free."""
 _REASONS = frozenset({_MEASURED, _THRESHOLD, "because", "condition", "annotations", "message"})
@@ -134,6 +135,13 @@ def _only_for_other_numbers(one: Replayed) -> bool:
     """Whether the decisions are the same but for the thresholds and amounts that are their reason."""
     same = not one.same and not _only_measures_otherwise(one) and _agree_without(one, _REASONS)
     return same and not any(_changed_kinds(one))
+
+
+def _only_reports_otherwise(one: Replayed) -> bool:
+    """Whether the decisions are the same but for the node conditions that are reported."""
+    sides = (plain_decisions(one.step), one.entry.decisions)
+    now, then = ([each for each in without_wait(side) if each.get("kind") != _REPORTS] for side in sides)
+    return not one.same and _reports_otherwise(one) and fields_agree(now, then)
 
 
 def _changed_kinds(one: Replayed) -> Iterator[str]:
@@ -231,7 +239,7 @@ def victims_text(replayed: Sequence[Replayed], *, sooner: bool = False) -> str:
 def _reports_otherwise(one: Replayed) -> bool:
     """Whether another set of node conditions is reported, which pods that are started again may wait for."""
     now, then = (
-        [each for each in side if each.get("kind") == "ReportConditions"]
+        [each for each in side if each.get("kind") == _REPORTS]
         for side in (plain_decisions(one.step), one.entry.decisions)
     )
     return not fields_agree(now, then)
@@ -323,7 +331,12 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
     measured = sum(map(_only_measures_otherwise, different))
     reasons = sum(map(_only_for_other_numbers, different))
-    only = [(measured, "what is measured"), (reasons, "the threshold and the amounts that are the reason")]
+    reports = sum(map(_only_reports_otherwise, different))
+    only = [
+        (measured, "what is measured"),
+        (reasons, "the threshold and the amounts that are the reason"),
+        (reports, "the node conditions that are reported"),
+    ]
     parts = [f"{'that' if count == 1 == len(different) else count} only in {what}" for count, what in only if count]
     alone = f" ({', '.join(parts)})" if parts else ""
     earlier = ", but a threshold would have been met earlier" if _earlier_text(replayed) else ""
