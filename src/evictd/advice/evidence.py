@@ -52,7 +52,10 @@ class AtRest:
 
 @frozen
 class Uncovered:
-    """The lowest reading of a signal for which a node has no threshold, if that was close to a useful one."""
+    """The lowest reading of a signal for which a node has no threshold, if that was close to a useful one.
+
+    Of memory that of the readings that follow kills by the kernel, which free it before it is read.
+    """
 
     node: str
     wall: str
@@ -69,6 +72,8 @@ class Uncovered:
     """Readings in which the signal was measured and had no threshold."""
     first_met: str = ""
     """Time of the first reading that would have met it; empty if none would have."""
+    killed: int = 0
+    """Readings that follow kills by the kernel for want of memory of the node."""
     goes_first: RankedPod | None = None
     """The pod that would have been evicted first then; `None` where none would have been, or that was not asked."""
 
@@ -225,17 +230,18 @@ def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection
         found = [each for each in readings if signal in each.uncovered]
         if signal in covered or not found:
             continue
-        lowest = min(found, key=lambda each: each.uncovered[signal].available)
+        kills = [each for each in found if each.killed and signal is Signal.MEMORY_AVAILABLE]
+        lowest = min(kills or found, key=lambda each: each.uncovered[signal].available)
         level = lowest.uncovered[signal]
         line = documented_line(signal, level.capacity)
         value = parse_threshold_value(signal, line)
         limit = 0 if value is None else value.resolve(SIGNALS[signal].amount(level.capacity)).value()
-        if level.available <= limit * _CLOSE:
+        if kills or level.available <= limit * _CLOSE:
             below = [each for each in found if each.uncovered[signal].available < limit]
             yield Uncovered(
                 node=node, wall=lowest.wall, signal=signal, available=level.available, capacity=level.capacity,
                 line=line, below=len(below), occasions=_occasions(below), readings=len(found),
-                first_met=below[0].wall if below else "",
+                first_met=below[0].wall if below else "", killed=len(kills),
             )  # fmt: skip
 
 

@@ -17,12 +17,14 @@ class MissingThreshold:
     """A signal that was close to a useful threshold on nodes that have none."""
 
     worst: Uncovered
-    """Of the node with the least part of its capacity left."""
+    """Of the node with the least part of its capacity left, of those on which the kernel killed if it did."""
     nodes: tuple[str, ...]
     below: int
     """Readings of these nodes that would have met the threshold."""
     occasions: int
     readings: int
+    killed: int
+    """Readings of these nodes that follow kills by the kernel."""
 
 
 def missing_thresholds(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThreshold]:
@@ -31,11 +33,12 @@ def missing_thresholds(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThresho
     for signal, line in sorted({(each.signal, each.line) for each in found}, key=lambda key: (key[0].value, key[1])):
         of_line = [each for each in found if (each.signal, each.line) == (signal, line)]
         yield MissingThreshold(
-            worst=min(of_line, key=lambda each: each.available / each.capacity),
+            worst=min(of_line, key=lambda each: (not each.killed, each.available / each.capacity)),
             nodes=tuple(sorted(each.node for each in of_line)),
             below=sum(each.below for each in of_line),
             occasions=sum(each.occasions for each in of_line),
             readings=sum(each.readings for each in of_line),
+            killed=sum(each.killed for each in of_line),
         )
 
 

@@ -209,6 +209,18 @@ def test_what_would_cover_a_disk_without_a_threshold_is_said_with_its_evidence()
     assert (missing["hard"], missing["nodes"], missing["below"], missing["occasions"]) == ("10%", ["n1", "n2"], 2, 2)
 
 
+def test_where_the_kernel_killed_without_a_threshold_of_memory_the_line_to_add_is_said() -> None:
+    """Only `the kernel killed 6 processes` was said: after a kill the readings show enough memory."""
+    level = {Signal.MEMORY_AVAILABLE: SignalLevel(available=4096 * MI, capacity=8192 * MI)}
+    killed = replace(reading(0, 4000), levels={}, uncovered=level, killed={"default/a": 1})
+    text = " ".join(shown(node_evidence("n", [killed])).split())
+    assert (
+        "memory.available: has no threshold on n, and the kernel had killed for want of it on n at at 0. To cover it add "
+        "`memory.available: 500Mi` to the lines of evictionHard; none of 1 recorded reading would have met it, "
+        "kills by the kernel precede 1"
+    ) in text
+
+
 def test_a_threshold_that_rests_on_one_eviction_says_so() -> None:
     calm = [node_evidence(f"c{i}", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")]) for i in range(5)]
     fast = [

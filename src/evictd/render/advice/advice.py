@@ -98,6 +98,7 @@ def _missing(each: MissingThreshold) -> Document:
         "nodes": list(each.nodes),
         "readings": each.readings,
         "below": each.below,
+        "killed": each.killed,
         "occasions": each.occasions,
         "firstMet": worst.first_met or None,
         "evictedFirst": None if worst.goes_first is None else worst.goes_first.pod.full_name,
@@ -290,14 +291,18 @@ def _missing_line(each: MissingThreshold) -> str:
     """Say which line would cover a signal that no threshold covers, and how near it came."""
     worst, name = each.worst, each.worst.signal.value
     left, whole = (signal_amount(amount, worst.signal) for amount in (worst.available, worst.capacity))
+    where = f"on {clean(worst.node)} at {clean(worst.wall)}"
     how = "it ran out" if worst.available <= 0 else "it ran short" if each.below else "it came close"
+    how = "the kernel had killed for want of it" if worst.killed else f"{how}: {left} of {whole} were left"
     met = f"{each.below or 'none'} of {counted(each.readings, 'recorded reading')} would have met it"
     if each.occasions:
         met += f", on {counted(each.occasions, 'occasion')}"
+    if each.killed:
+        met += f", kills by the kernel precede {each.killed}"
     once = "; one accident says little of the next" if each.occasions == 1 else ""
     return (
-        f"{name}: has no threshold on {some(each.nodes)}, and {how}: {left} of {whole} were left on {clean(worst.node)} at "
-        f"{clean(worst.wall)}. To cover it add `{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
+        f"{name}: has no threshold on {some(each.nodes)}, and {how} {where}. To cover it add "
+        f"`{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
         f"{_goes_first(worst)}"
     )
 
