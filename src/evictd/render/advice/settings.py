@@ -42,7 +42,23 @@ def other_lines(advice: Advice) -> Iterator[str]:
             f"memory.lead: Auto: on {clean(led.node)} at {clean(led.wall)} memory filled at {rate} a second; with it the "
             f"eviction begins when {earlier} are left, instead of {limit}, also for a fill that would end before {limit}"
         )
-    for each in advice.reserved:
+    yield from _reserved_lines(advice)
+
+
+def _reserved_lines(advice: Advice) -> Iterator[str]:
+    """Yield a line for each reservation, and one for all of which too few readings were recorded."""
+    few = [each for each in advice.reserved if not each.enough_evidence]
+    if few:
+        used = (
+            f"{amount_text(each.worst.amount, each.resource)} of {RESERVED_NAMES[each.resource]} "
+            f"({counted(each.readings, 'reading')})"
+            for each in few
+        )
+        yield (
+            f"systemReserved plus kubeReserved: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings "
+            f"on; the most in use outside pods was {', '.join(used)}"
+        )
+    for each in (each for each in advice.reserved if each.enough_evidence):
         name, readings = f"systemReserved plus kubeReserved for {RESERVED_NAMES[each.resource]}", each.readings
         most = (
             f"the most in use outside pods was {amount_text(each.worst.amount, each.resource)} on "
@@ -52,12 +68,10 @@ def other_lines(advice: Advice) -> Iterator[str]:
             missed = f"; not covered: {some(each.not_covered)}" if each.not_covered else ""
             rounded = " (rounded up)" if each.amount > each.worst.amount + each.threshold else ""
             yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{_for_threshold(each)}{missed}"
-        elif each.enough_evidence and not each.amount:
-            yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
-        elif each.enough_evidence:
+        elif each.amount:
             yield f"{name}: {_why_not_reserved(each)}; {most}"
         else:
-            yield f"{name}: not enough evidence: a reservation is proposed from {LEAST_READINGS} readings on; {most}"
+            yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
 
 
 def _why_grace(advice: Advice) -> str:
