@@ -186,7 +186,9 @@ def test_a_low_threshold_of_a_large_node_is_noted_at_the_start(tmp_path: Path) -
     (tmp_path / "meminfo").write_text("MemTotal: 16777216 kB\n")
     (note,) = low_memory_thresholds(thresholds, roots)
     assert note.startswith("memory.available: this node has 16Gi, and 150Mi leave little time ")
-    assert note.endswith("; from 4 GiB on set 500Mi hard and 1Gi soft, which leave more (LittleMemoryLeft)")
+    assert note.endswith(
+        "; from 4 GiB on set 500Mi hard and 1Gi soft, unless `evictd advise` proposed less (LittleMemoryLeft)"
+    )
     assert list(low_memory_thresholds(thresholds, replace(roots, node_cgroup="/small"))) == []
     (tmp_path / "meminfo").write_text("MemTotal: 2097152 kB\n")
     assert list(low_memory_thresholds(thresholds, roots)) == []

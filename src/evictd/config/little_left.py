@@ -31,5 +31,5 @@ def little_left(thresholds: Sequence[Threshold], around: Surroundings) -> Iterat
         lint=Lint.LITTLE_MEMORY_LEFT,
         signal=signal,
         message=f"this node has {amount_on(capacity, signal)}, and {amount_on(highest, signal)} {_LITTLE}",
-        remedy=f"from 4 GiB on set {ADVISED_HARD} hard and {ADVISED_SOFT} soft, which leave more",
+        remedy=f"from 4 GiB on set {ADVISED_HARD} hard and {ADVISED_SOFT} soft, unless `evictd advise` proposed less",
     )

@@ -53,9 +53,8 @@ def test_of_a_proposal_that_check_notes_it_is_said_which_to_follow() -> None:
     """A proposal stood beside the 500Mi of `evictd check` without a word on which of them to set."""
     (line,) = little_left_lines(advised(60, 5, capacity=4096))
     assert line == (
-        "set 160Mi, which is by what was recorded. `evictd check` then notes LittleMemoryLeft on n0: its remedy (from 4 GiB on "
-        "set 500Mi hard and 1Gi soft, which leave more) is for load that was not recorded, so follow it only if other pods come "
-        "to these nodes"
+        "set 160Mi, which is by what was recorded. `evictd check` then notes LittleMemoryLeft on n0, for load that was not "
+        "recorded: follow it only if other pods come to these nodes"
     )
     (line,) = little_left_lines(replace(advised(60, 5, capacity=2048), hard=104 * MI))
     assert line == (

@@ -46,7 +46,7 @@ def little_left_lines(each: SignalAdvice) -> Iterator[str]:
     for found in little_left(set_to, around):
         yield (
             f"set {signal_amount(each.hard, each.signal)}, which is by what was recorded. `evictd check` then notes "
-            f"{found.lint.value} on {clean(each.worst.node)}: its remedy ({found.remedy}) is for load that was not recorded, so "
+            f"{found.lint.value} on {clean(each.worst.node)}, for load that was not recorded: "
             "follow it only if other pods come to these nodes"
         )
         return
