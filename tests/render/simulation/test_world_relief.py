@@ -17,9 +17,10 @@ def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() 
         "shortage ended by itself."
     )
     assert text[2] == (
-        "The least that would have sufficed for the rest of the 30m0s played is the end of 4 pods at 6m30s: "
+        "The end of 4 pods at 6m30s would have sufficed for the rest of the 30m0s played: "
         "default/web-0, default/web-1, default/web-10, default/web-11."
     )
+    # `The least that would have sufficed` was said of five pods where four suffice
     assert text[3].endswith(
         "memory.available<2500Mi would have been met for 19m43s, and clear from 25m0s to the end, so the evictions did not "
         "end the shortage earlier."

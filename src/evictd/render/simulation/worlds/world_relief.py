@@ -1,4 +1,4 @@
-"""Says of a world that was played whether and since when no threshold is met, and the least pods that would have sufficed."""
+"""Says of a world that was played whether and since when no threshold is met, and the pods whose end would have sufficed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,10 +14,12 @@ from evictd.world.tested import cycles_with_thresholds
 
 _MOST_NAMES = 4
 """Pods that one sentence names."""
+_PROVEN = 2
+"""The most pods of which it is known that no fewer suffice: each pod alone was tried (`world.oracle`)."""
 
 
 def relief_texts(run: Run, account: Account) -> Iterator[str]:
-    """Write whether a threshold is met at the end and why, and the smallest set of pods that would have sufficed."""
+    """Write whether a threshold is met at the end and why, and a set of pods that would have sufficed."""
     if account.relieved_at == 0:
         between = account.ideal.crossed_at
         if between is not None and any(never_met(run)) and any(abs(at - between) <= TENTH for at, _ in run.kills):
@@ -51,13 +53,17 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
     if not account.ideal.relieves:
         yield f"No set of evictable pods would have relieved the node {last}."
     elif lost == set(slots):
-        yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) > 1 else []
+        yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) == _PROVEN else []
     elif slots:
         owners = {each.pod.owner for each in world.pods if each.pod.full_name in slots}
         again = any(each.here > 0 and each.name in owners for each in world.owners)
         names = slot_names(slots) + (", without a successor here" if again else "")
         at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"
-        yield f"The least that would have sufficed {last} is the end of {counted(len(slots), 'pod')}{at}: {names}."
+        end = f"the end of {counted(len(slots), 'pod')}{at}"
+        if len(slots) <= _PROVEN:
+            yield f"The least that would have sufficed {last} is {end}: {names}."
+        else:
+            yield f"T{end[1:]} would have sufficed {last}: {names}."
     else:
         yield "No pod had to go."
 
