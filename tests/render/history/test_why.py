@@ -18,7 +18,7 @@ from evictd.render.status.remedy_texts import host_path_remedy
 from tests.daemon.status import status_of
 from tests.daemon.world import CONFIG, GI, HOG, NOW, STATIC, observe, pod, snapshot, uses
 from tests.render.recorded_journal import journal
-from tests.render.shown_nodes import play
+from tests.render.shown_nodes import blocked, play
 from tests.stories import check_golden
 
 
@@ -43,7 +43,32 @@ def test_a_pod_near_a_limit_of_its_own_says_when_it_reaches_that() -> None:
 
 
 def test_a_protected_pod_stays_for_good() -> None:
-    assert "it is never evicted (static pod)" in text(ask("default/etcd"))
+    """A limit of local storage and a lower priority were said to end that; a static pod goes for neither."""
+    said = text(ask("default/etcd"))
+    assert said == (
+        "it stays: it is never evicted (static pod), also over its own limit of local storage\n"
+        "to have it end: change its manifest, or remove that from this node"
+    )
+
+
+def test_a_protected_pod_for_which_no_other_one_goes_says_so() -> None:
+    """Below a hard threshold, 1.3s before memory was gone, only that it is never evicted was said."""
+    seen = blocked()
+    explained = explanation_document(snapshot_view(seen), rows=None)
+    said = text(PodWhy(pod="default/etcd", explained=explained, status=status_of(seen, seen.at)))
+    assert "memory.available: no pod is evicted: ProtectedCulprit: default/etcd holds the most of all pods" in said
+    assert "At 0 the kernel's OOM killer kills processes" in said
+    assert "\nnow: free memory outside pods" in said
+
+
+def test_a_critical_pod_is_not_evicted_over_its_own_limit() -> None:
+    """It was said to go for a local-storage limit, which counts for no protected pod."""
+    critical = pod("critical", priority=2_000_000_000)
+    found = why_of(observe(4 * GI, pods=(HOG, critical)), "default/critical")
+    assert text(found) == (
+        "it stays: it is never evicted (critical priority), also over its own limit of local storage\n"
+        "only a pod of a lower priority, which takes its place, may be evicted"
+    )
 
 
 def test_a_victim_is_being_evicted_and_its_events_are_shown() -> None:
@@ -104,11 +129,14 @@ def no_pod_would_go() -> PodWhy:
 
 def why_of_side(seen: Observation) -> PodWhy:
     """The pod `side` uses almost nothing."""
-    seen = replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)})
+    return why_of(replace(seen, pod_stats={**seen.pod_stats, SIDE.uid: uses(SIDE, GI // 100)}), "default/side")
+
+
+def why_of(seen: Observation, name: str) -> PodWhy:
     held = replace(snapshot(4 * GI), observation=seen)
     held = replace(held, state=(step := synchronize(State(), seen, CONFIG, NOW)).state, findings=step.findings)
     explained = explanation_document(snapshot_view(held), rows=None)
-    return PodWhy(pod="default/side", explained=explained, status=status_of(held, NOW))
+    return PodWhy(pod=name, explained=explained, status=status_of(held, NOW))
 
 
 def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:

@@ -1,6 +1,6 @@
 """Says for `evictd why` where an active pod stands in each order of eviction, and what would have to change before it goes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.core.frozen import frozen
@@ -11,7 +11,7 @@ from evictd.render.deciding import PASSED_OVER
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.next_pod import goes_if_it_grows
 from evictd.render.status.page.page_leaving import leaving_rows
-from evictd.render.status.remedy.remedies import suspected_pods
+from evictd.render.status.remedy.remedies import suspected_pods, to_do
 from evictd.render.status.remedy_texts import host_path_remedy
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
 from evictd.render.status.stopped import goes_then, paused_until
@@ -53,6 +53,28 @@ def place_in(queue: Plain, pod: str) -> Place | None:
         if clean(f"{row['namespace']}/{row['name']}") == pod:
             return Place(queue=queue, row=row, number=number)
     return None
+
+
+_TO_GO = {
+    "static pod": "to have it end: change its manifest, or remove that from this node",
+    "critical priority": "only a pod of a lower priority, which takes its place, may be evicted",
+}
+"""What would have to change before a pod goes that is never evicted."""
+
+
+def guarded_lines(places: Sequence[Place], status: Plain) -> Iterator[str]:
+    """Write why a pod is never evicted, and what follows where no other one is evicted because of it."""
+    guard = clean(next(place.row["protected"] for place in places if place.row["protected"]))
+    yield f"it stays: it is never evicted ({guard}), also over its own limit of local storage"
+    yield from filter(None, (_TO_GO.get(guard),))
+    stopped = [entry for entry in shown_entries(status) if entry["stopPod"] == places[0].pod and is_due(entry)]
+    ends = depletions(status)
+    for entry in stopped:
+        yield f"{entry['signal']}: no pod is evicted: {clean(entry['stop'])}"
+        if (end := ends.get(entry["signal"])) is not None and end.then:
+            yield f"{end.reaches(entry['signal'])}. {end.then}"
+    if stopped and (do := to_do(status)):
+        yield f"now: {do}"
 
 
 def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:

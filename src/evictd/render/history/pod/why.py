@@ -13,7 +13,7 @@ from evictd.render.history.folded_events import without_repeated_refusals
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.pod.all_refused import AllRefused
 from evictd.render.history.pod.no_action import no_action_remedy_lines
-from evictd.render.history.pod.standing import Place, place_in, standing_lines
+from evictd.render.history.pod.standing import Place, guarded_lines, place_in, standing_lines
 from evictd.render.history.pods_meant import pods_meant
 from evictd.render.status.page.page_leaving import leaving_rows
 from evictd.render.status.remedy.own_limits_text import own_limits_text
@@ -229,9 +229,8 @@ def _now(why: PodWhy, status: Plain) -> Iterator[str]:
     if not why.places:
         yield f"whether it is active now is unknown: {_BLIND}" if unknown else "it is not active on this node now"
         return
-    if protected := next((place.row["protected"] for place in why.places if place.row["protected"]), ""):
-        yield f"it stays: it is never evicted ({clean(protected)})"
-        yield "only a local-storage limit or a change of its priority below system-critical would end that"
+    if any(place.row["protected"] for place in why.places):
+        yield from guarded_lines(why.places, status)
         return
     rows = status["ownLimits"]
     if of_pod := [row for row in rows if clean(row["pod"]) == why.pod]:
