@@ -48,10 +48,10 @@ def command(*arguments: str) -> argparse.Namespace:
 def test_the_daemon_alone_is_enough(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("default/web", "--address", address, "--directory", str(tmp_path))
     assert why.run(command(*arguments)) is ExitCode.DONE
-    assert "place 3 of 3" in capsys.readouterr().out
+    assert "place 2 of 2" in capsys.readouterr().out
     assert why.run(command(*arguments, "--output", "json")) is ExitCode.DONE
     document = json.loads(capsys.readouterr().out)
-    assert (document["known"], document["places"][0]["place"]) == (True, 3)
+    assert (document["known"], document["places"][0]["place"]) == (True, 2)
 
 
 def test_the_journal_alone_is_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,7 +141,7 @@ def test_without_the_right_to_read_the_journal_the_daemon_answers(
 ) -> None:
     assert why.run(command("default/web", "--address", address, "--directory", str(locked))) is ExitCode.DONE
     said = " ".join(capsys.readouterr().out.split())
-    assert "place 3 of 3" in said
+    assert "place 2 of 2" in said
     assert "Permission denied): what happened before is known to root only" in said
     with pytest.raises(NodeError, match=r"no evictd answers at .* running\? .*: Permission denied; --journal"):
         why.run(command("a/b", "--address", "127.0.0.1:1", "--directory", str(locked)))

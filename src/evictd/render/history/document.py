@@ -32,7 +32,7 @@ def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
         "daemonAnswered": why.explained is not None,
         "leaving": None if why.leaving is None else dict(why.leaving),
         "places": [
-            {"signals": place.queue["signals"], "place": place.number, "pods": place.queue["pods"],
+            {"signals": place.queue["signals"], "place": place.number, "pods": place.pods,
              "next": place.is_next, "stop": place.queue["stop"], **place.row}
             for place in why.places
         ],

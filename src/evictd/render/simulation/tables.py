@@ -4,6 +4,7 @@ Everything that a colour shows is also in words. rich is imported when a table i
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
@@ -279,9 +280,10 @@ def ranking_table(
 
     shown = placed_rows(rows, resource, view.config, None if view.everything else limit)
     skipped = passed_over or {}
+    places = accumulate(int(not each.protected) for each in shown)
     cells = [
         _row_cells(number, each, resource, passed_over=skipped.get(each.row.uid, ""))
-        for number, each in enumerate(shown, start=1)
+        for number, each in zip(places, shown, strict=True)
     ]
     names = max((len(row[1]) for row in cells), default=0)
     beside = names + _RANKING_COLUMNS + _LEAST_REASON <= width
@@ -304,7 +306,7 @@ def _row_cells(
     deduced = "" if row.pod.spec_known else "?"
     request = amount_text(-(-row.request // NANO), resource) + deduced
     return (
-        str(number),
+        "-" if guarded else str(number),
         pod_name(row.pod),
         f"{row.priority}{deduced}",
         amount_text(row.usage, resource),

@@ -24,17 +24,32 @@ Plain = Mapping[str, Any]
 
 @frozen
 class Place:
-    """A pod's place in one order of eviction, counted from 1."""
+    """A pod's place in one order of eviction."""
 
     queue: Plain
     row: Plain
-    number: int
+    index: int
+    """Its row, counted from 0."""
+
+    @property
+    def number(self) -> int:
+        """The place among the pods that may be evicted, counted from 1; 0 for one that never is."""
+        return 0 if self.row["protected"] else len(_evictable(self.queue["rows"][: self.index])) + 1
+
+    @property
+    def pods(self) -> int:
+        """The number of pods that may be evicted."""
+        return len(_evictable(self.queue["rows"]))
 
     @property
     def before(self) -> tuple[Plain, ...]:
         """The pods before it that may be evicted, and are not passed over."""
-        rows = self.queue["rows"][: self.number - 1]
-        return tuple(row for row in rows if not row["protected"] and not row.get("passedOver"))
+        return tuple(row for row in _evictable(self.queue["rows"][: self.index]) if not row.get("passedOver"))
+
+    @property
+    def later(self) -> tuple[Plain, ...]:
+        """The pods after it that may be evicted."""
+        return _evictable(self.queue["rows"][self.index + 1 :])
 
     @property
     def pod(self) -> str:
@@ -47,11 +62,15 @@ class Place:
         return bool(self.queue["next"] == self.pod)
 
 
+def _evictable(rows: Iterable[Plain]) -> tuple[Plain, ...]:
+    return tuple(row for row in rows if not row["protected"])
+
+
 def place_in(queue: Plain, pod: str) -> Place | None:
     """Return the place of a pod, `namespace/name`, in one order of eviction; `None` where it is not in it."""
-    for number, row in enumerate(queue["rows"], start=1):
+    for index, row in enumerate(queue["rows"]):
         if clean(f"{row['namespace']}/{row['name']}") == pod:
-            return Place(queue=queue, row=row, number=number)
+            return Place(queue=queue, row=row, index=index)
     return None
 
 
@@ -91,7 +110,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         if _is_calm_disk(place, entries):
             yield f"{signals}: {MEASURED_LATER}; evictd explain measures now"
             continue
-        yield f"{signals}: place {place.number} of {place.queue['pods']}{_why_there(place)}"
+        yield f"{signals}: place {place.number} of {place.pods}{_why_there(place)}"
         if passed := place.row.get("passedOver"):
             yield f"  passed over: {clean(passed)}"
         if any(place.pod in suspected_pods(entry) for name in place.queue["signals"] if (entry := entries.get(name))):
@@ -152,7 +171,7 @@ def _to_stay(place: Place) -> str:
     """Return what would keep the pod, or move it back in the order; empty where nothing is known to."""
     if _is_first_alone(place):
         return _KEPT
-    if place.is_next and any(_frees_too_little(row) for row in place.queue["rows"][: place.number - 1]):
+    if place.is_next and any(_frees_too_little(row) for row in place.queue["rows"][: place.index]):
         return _KEPT_BY_USAGE
     return "" if _stays_passed_over(place) else _to_move_back(place)
 
@@ -164,9 +183,7 @@ def _frees_too_little(row: Plain) -> bool:
 
 def _is_first_alone(place: Place) -> bool:
     """Whether it goes first at any place of the order: those before it are passed over, and those after it use nothing."""
-    before, after = place.queue["rows"][: place.number], place.queue["rows"][place.number :]
-    passed = any(row.get("passedOver") for row in before)
-    return place.is_next and passed and all(row["protected"] or row["usage"] == 0 for row in after)
+    return place.is_next and all(row["usage"] == 0 for row in place.later)
 
 
 def _stays_passed_over(place: Place) -> bool:
@@ -227,12 +244,11 @@ def _crossing(entry: Plain) -> str:
 
 
 def _to_move_back(place: Place) -> str:
-    """Return which change of the pod would put it later in the order; empty where its usage is not known."""
+    """Return which change of the pod would put it later in the order; empty for the last, or where its usage is not known."""
     row, resource = place.row, Resource(place.queue["resource"])
-    if row["usage"] is None:
+    if row["usage"] is None or not place.later:
         return ""
-    later = (each for each in place.queue["rows"][place.number :] if not each["protected"])
-    nearest = next((each for each in later if each["exceedsRequest"] == row["exceedsRequest"]), None)
+    nearest = next((each for each in place.later if each["exceedsRequest"] == row["exceedsRequest"]), None)
     priority = f"a priority above {max(row['priority'], nearest['priority'])}" if nearest is not None else ""
     if resource in WITH_REQUEST and row["usage"] > row["request"]:
         requests = amount_text(row["request"], resource) if row["request"] else "none"
