@@ -26,6 +26,24 @@ def test_the_remedy_is_that_of_the_reason(reason: str, signal: str, said: str) -
     assert bool(remedy) == bool(said)
 
 
+def test_a_pod_that_a_budget_guards_is_not_said_to_be_static() -> None:
+    """Its manifest was to be changed, and its budget, which refused the eviction, was not named."""
+    said = {
+        why: no_action_remedy(
+            HistoryEvent(
+                at="", kind=EventKind.NO_ACTION, text="", pod="shop/db", signal="memory.available",
+                evidence={"reason": "ProtectedCulprit", "message": f"shop/db holds the most and {why}; 1Gi is needed"},
+            )
+        )
+        for why in ("is guarded by a disruption budget", "is a static pod", "has a critical priority")
+    }  # fmt: skip
+    assert [*said.values()] == [
+        "let the disruption budget of shop/db allow its eviction (`kubectl -n shop get pdb`), or limit or move that pod",
+        "limit shop/db or move it to another node (change its manifest)",
+        "limit shop/db or move it to another node",
+    ]
+
+
 def test_the_remedy_is_a_line_where_there_is_one() -> None:
     event = HistoryEvent(at="", kind=EventKind.NO_ACTION, text="", evidence={"reason": "HeldBack"})
     (line,) = no_action_remedy_lines(event)

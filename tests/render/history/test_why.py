@@ -247,7 +247,7 @@ def test_a_pod_that_is_told_why_none_was_evicted_is_told_what_to_do() -> None:
         evidence=evidence,
     )
     own = PodWhy(pod="a/x", events=(stop,), no_action=stop, asked=False)
-    remedy = "now: limit a/x or move it to another node (a static pod: change its manifest)"
+    remedy = "now: limit a/x or move it to another node (if it is static: change its manifest)"
     assert remedy in list(why_lines(own))
     of_incident = list(why_lines(replace(own, left_to_do="lower the threshold")))
     assert "now: lower the threshold" in of_incident

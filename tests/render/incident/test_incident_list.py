@@ -55,7 +55,7 @@ def test_it_says_what_was_short_why_no_pod_went_and_what_to_do() -> None:
         [event, HistoryEvent(at=AT, kind=EventKind.CONDITIONS, text="MemoryPressure ends", ended=("MemoryPressure",))]
     ) == (
         f"the journal has no eviction. {AT}: {event.text} (ProtectedCulprit)\n"
-        "now: limit default/static or move it to another node (a static pod: change its manifest)"
+        "now: limit default/static or move it to another node (if it is static: change its manifest)"
     )
 
 

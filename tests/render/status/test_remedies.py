@@ -54,7 +54,7 @@ def test_a_static_pod_that_grew_is_not_to_be_ended_while_evictions_pause() -> No
     held = {**memory["attribution"], "grower": "default/etcd", "growerGrown": GI}
     held |= {kind: {**held[kind], "grown": grown} for kind, grown in (("protected", GI), ("elsewhere", 0))}
     paused = {**memory, "stopReason": "EvictionsDoNotHelp", "stopPod": "", "attribution": held}
-    limit = "limit default/etcd or move it to another node (a static pod: change its manifest): it grew the most"
+    limit = "limit default/etcd or move it to another node (if it is static: change its manifest): it grew the most"
     assert remedies({**status, "signals": [paused]}) == [limit]
 
 
@@ -73,7 +73,7 @@ def test_a_pod_that_is_being_evicted_needs_no_limit() -> None:
         "no step was named beside `too little`"
     )
     memory["stopPod"] = ""
-    of_protected = "limit the protected pod or move it to another node (a static pod: change its manifest)"
+    of_protected = "limit the protected pod or move it to another node (if it is static: change its manifest)"
     assert remedies(status) == [of_protected], "it is unknown which pod that is"
 
 

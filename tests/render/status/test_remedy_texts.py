@@ -26,7 +26,7 @@ def test_without_a_pod_or_resource_the_remedy_is_general() -> None:
 
 @pytest.mark.parametrize(
     ("guard", "manifest"),
-    [("static pod", " (change its manifest)"), ("critical pod", ""), (None, " (a static pod: change its manifest)")],
+    [("static pod", " (change its manifest)"), ("critical pod", ""), (None, " (if it is static: change its manifest)")],
 )
 def test_a_manifest_is_named_of_a_static_pod_alone(guard: str | None, manifest: str) -> None:
     text = of_culprit(remedy_of("ProtectedCulprit", Resource.MEMORY), "ns/etcd", guard)

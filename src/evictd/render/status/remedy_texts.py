@@ -27,7 +27,7 @@ _LESSENED: Mapping[Resource | None, str] = {
     Resource.INODES: "let the protected pod keep fewer files",
 }
 """How a pod that may not go is made to take less, where no limit of a pod counts what is short."""
-_IF_STATIC = " (a static pod: change its manifest)"
+_IF_STATIC = " (if it is static: change its manifest)"
 LOOK_AT_BUDGETS = "look at the disruption budgets (`kubectl get pdb --all-namespaces`)"
 _OUTSIDE, _LESSEN = "{outside}", "{lessen}"
 MEASURE_HOST_PATHS = "measure the hostPath volumes of "

@@ -146,7 +146,7 @@ def test_a_protected_pod_that_grew_is_to_be_limited() -> None:
     verdict = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", growers=(grower,), played=0)
     found = replace(incident(), host_filled=False, verdict=verdict, still_met=True)
     grew = "default/etcd grew by 85.3Mi a second, and it still runs"
-    move = "or move it to another node (a static pod: change its manifest)"
+    move = "or move it to another node (if it is static: change its manifest)"
     assert now_text(found) == f"the node is still short: {grew}: limit it {move}"
     logs = replace(found, grower_in=CONTAINER_LOGS, still_met=False)
     assert now_text(logs) == f"{grew}: rotate its logs (containerLogMaxSize of the kubelet) {move}"

@@ -40,6 +40,7 @@ from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 
 HOLDS_MORE, GREW_MORE = "holds more than all of them", "grew more than all of them"
+IS_STATIC, GUARDED_BY_BUDGET = "is a static pod", "is guarded by a disruption budget"
 LIKE_THE_CULPRIT = 2
 """A candidate with half of what the culprit holds is a cause as well, if it exceeds its request or where pods request nothing
 (with 1 or 4 no incident ends differently)."""
@@ -98,12 +99,12 @@ def blamed(
 def why_it_stays(pod: Pod, state: State, config: EvictionConfig) -> str:
     """Return why a pod may not go now, to be read after its name."""
     if pod.source is not PodSource.API:
-        return "is a static pod"
+        return IS_STATIC
     if pod.critical:
         return "has a critical priority"
     if config.protects(pod):
         return "belongs to evictd"
-    return "has not ended" if pod.uid in {each.uid for each in state.victims} else "is guarded by a disruption budget"
+    return "has not ended" if pod.uid in {each.uid for each in state.victims} else GUARDED_BY_BUDGET
 
 
 def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, taken: int) -> bool:
