@@ -18,6 +18,7 @@ from tests.daemon.status import status_of
 from tests.daemon.world import GI, HOG, NOW, observe, pod, snapshot, uses
 from tests.playbook import config
 from tests.render.history.test_why import ask, text
+from tests.render.shown_nodes import rehearsed
 from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import world
 
@@ -125,6 +126,14 @@ def test_beside_a_signal_that_is_near_or_met_the_idle_ones_share_a_line() -> Non
         assert "inodesFree would have to fall" not in said
         assert repeats not in said
     assert "far from" not in of_snapshot(incident_snapshot("02-host-path-writer", 1), "default/web-2")
+
+
+def test_of_two_thresholds_that_are_met_the_hard_one_is_named() -> None:
+    """Below both only the soft one was named, for which the pod would have had a grace period."""
+    seen = rehearsed()
+    assert "to be evicted: memory.available is already below its hard threshold 1Gi\n" in of_snapshot(
+        seen, "default/hog"
+    )
 
 
 def test_below_a_threshold_a_pod_stays_until_the_pods_are_measured() -> None:

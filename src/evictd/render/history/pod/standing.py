@@ -233,10 +233,11 @@ def _crossing(entry: Plain) -> str:
     limits = sorted((threshold["limit"], threshold["kind"]) for threshold in entry["thresholds"])
     if not limits:
         return f"{entry['signal']} has no threshold"
+    if met := [each for each in limits if entry["available"] < each[0]]:
+        limit, kind = next((each for each in met if each[1] == "hard"), met[-1])
+        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
     limit, kind = limits[-1]
     left = entry["available"] - limit
-    if left < 0:
-        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
     return (
         f"{entry['signal']} would have to fall by {gap_text(left, signal)} to its {kind} threshold "
         f"{signal_amount(limit, signal)}"
