@@ -26,7 +26,7 @@ def test_the_last_eviction_is_known_for_an_hour_unless_a_pod_is_being_evicted() 
     assert last is not None
     assert last_eviction_text(status, last) == "default/hog was evicted 10m0s ago for memory.available"
     assert len(after_eviction(status)) == 2, "why it was chosen, and who filled memory"
-    assert look_back(status).startswith("`evictd incident uid-hog` says")
+    assert look_back(status).startswith("`evictd incident default/hog` says")
     for other in ({**status, "ageSeconds": 3600}, *(status_of(each, each.at) for each in (pressed(), calm()))):
         assert last_eviction(other) is None
         assert after_eviction(other) == ()
@@ -152,4 +152,4 @@ def test_the_pod_that_a_budget_keeps_is_named_after_the_eviction_of_another_one(
     guarded = [{**each, "stopPod": "shop/pay", "stopPodGuard": "disruption budget"} for each in status["signals"]]
     text = avoided_text({**status, "signals": guarded}, last)
     assert text.startswith("let the disruption budget of shop/pay allow its eviction (`kubectl -n shop get pdb`)")
-    assert text.endswith("; `evictd incident uid-hog` says what would have avoided that eviction")
+    assert text.endswith("; `evictd incident default/hog` says what would have avoided that eviction")

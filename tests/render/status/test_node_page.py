@@ -184,7 +184,7 @@ def test_a_node_that_is_calm_again_says_what_was_evicted_who_filled_it_and_what_
     why = "<li>Evicted default/hog (5Gi): it requests none and uses 5Gi; default/web, the next, exceeds its request"
     share = "<li>Of 1.93Gi that filled memory since 22:31:20, pods took 0; 1.93Gi belong to no pod.</li>"
     assert 0 < head.index(why) < head.index(share) < head.index("What you can do")
-    assert "<code>evictd incident uid-hog</code> says what would have avoided that eviction.</p>" in head
+    assert "<code>evictd incident default/hog</code> says what would have avoided that eviction.</p>" in head
     assert text.count("Of 1.93Gi that filled memory") == 1
     assert "was evicted" not in page(recovered(), later=HOUR).partition("</header>")[0], "more than an hour ago"
     soon = page(play([5 * GI, 4 * GI, GI // 2, 6 * GI, 6 * GI, 6 * GI], gone_at=3)).partition("</header>")[0]

@@ -56,9 +56,9 @@ def last_eviction_text(status: Document, last: Document) -> str:
 
 def avoided_text(status: Document, last: Document) -> str:
     """Return what to do about an evicted pod that filled the supply, and how to learn from that; empty without an incident."""
-    if not (incident := clean(last["incident"])):
+    if not last["incident"]:
         return ""
-    avoided = f"`evictd incident {incident}` says what would have avoided"
+    avoided = f"`evictd incident {clean(last['pod'])}` says what would have avoided"
     if len(evicted_together(status, last)) > 1:
         return f"{avoided} the last of these evictions"
     return "; ".join(filter(None, (_mend(last), _guarded(status, last), f"{avoided} that eviction")))

@@ -35,15 +35,15 @@ def about_leaving(status: Document) -> str:
     leaving = [row for row in status["leaving"] if not row["gone"]] or _awaited(status)
     pods = {row["pod"] for row in leaving}
     newest = (each for each in reversed(status["decisions"]) if each.get("pod") in pods and each.get("incident"))
-    incident = next((clean(each["incident"]) for each in newest), "")
-    if not incident:
+    pod = next((clean(each["pod"]) for each in newest), "")
+    if not pod:
         return ""
     enough = all(row["held"] and row["missing"] and row["held"] >= row["missing"] for row in leaving)
     names = first_of([clean(row["pod"]) for row in leaving], _NAMED)
     ends = "ends in time" if len(leaving) == 1 else "end in time"
     back = f"what {names} held comes back" if leaving and leaving[0]["gone"] else f"{names} {ends}"
     nothing = f"nothing, if {back}; " if enough else ""
-    return f"{nothing}`evictd incident {incident}` says what would have avoided this eviction"
+    return f"{nothing}`evictd incident {pod}` says what would have avoided this eviction"
 
 
 def _awaited(status: Document) -> list[Document]:
