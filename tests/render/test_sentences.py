@@ -149,7 +149,7 @@ def test_every_decision_has_its_sentence() -> None:
     assert sentences.decision_text(shortened) == f"shorten the grace period of default/report to 1s{short}"
     in_time = replace(evictions[0].because, fill_rate=200 * 2**20, time_left=475 * MILLISECOND)
     fitted = replace(shortened, grace_period_seconds=0, because=replace(in_time, fitted=True))
-    words = "; killed without grace: 200Mi/s are taken, so what is left lasts 475ms"
+    words = "; killed without grace: what is left fell by 200Mi/s just before, and lasts 475ms"
     assert sentences.decision_text(replace(shortened, because=in_time)).endswith(short)
     assert sentences.decision_text(fitted) == "shorten the grace period of default/report to 0s" + short + words
     assert sentences.decision_text(replace(fitted, shortens=False)).endswith("requests 256Mi" + words)

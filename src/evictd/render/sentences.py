@@ -243,7 +243,7 @@ def _fill_text(decision: EvictPod) -> str:
     early = because.available is not None and because.limit is not None and because.available >= because.limit
     what = "acts before the threshold is crossed" if early else "killed without grace"
     what = "frozen first" if decision.freeze else what
-    return f"; {what}: {rate}/s are taken, so what is left lasts {duration_text(because.time_left)}"
+    return f"; {what}: what is left fell by {rate}/s just before, and lasts {duration_text(because.time_left)}"
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------

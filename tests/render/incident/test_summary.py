@@ -28,6 +28,15 @@ def judged(need: Need, *growers: Grower, pod: str = "default/hog-old") -> Incide
 LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/web", rate=20 << 20)
 
 
+def test_a_mean_rate_is_told_apart_from_that_of_the_eviction() -> None:
+    """79.7Mi a second stood above the line of an eviction that said 2Gi/s, each without its time."""
+    found = judged(Need.NEEDED, LEAK)
+    event = replace(
+        found.event, evidence={**found.event.evidence, "because": {**found.event.because, "fillRate": 2 * GI}}
+    )
+    assert "grew by 20Mi a second on average and went" in summary_text(replace(found, event=event))
+
+
 @pytest.mark.parametrize(
     ("found", "cause"),
     [

@@ -129,6 +129,10 @@ def _others_text(found: Incident) -> str:
     return f"{counted(len(others), 'other pod')} {were} evicted in the {within} before"
 
 
+_FASTER = 2
+"""From this many times the mean rate of the grower on the rate that the eviction names is told apart from it."""
+
+
 def _cause_text(found: Incident) -> str:
     """Write what made the node short, from the surest reason to the least sure one."""
     pod, resource, verdict = found.event.pod, found.resource, found.verdict
@@ -157,7 +161,10 @@ def _cause_text(found: Incident) -> str:
     if (within := within_text(found)) and grower is not None:
         return f"{grower.pod} grew {within}; {excess_text(found)}, and {went}"
     if grower is not None and grower.pod:
-        rate = f"by {usage_text(grower_rate(found, grower), resource)} a second"
+        grew = grower_rate(found, grower)
+        decided = found.event.because.get("fillRate")
+        mean = " on average" if isinstance(decided, int) and decided > grew * _FASTER else ""
+        rate = f"by {usage_text(grew, resource)} a second{mean}"
         if found.for_soft and (still := still_for(found.points)):
             rate = f"until {seconds_text(still)} before"
         return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
