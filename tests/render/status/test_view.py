@@ -95,7 +95,7 @@ def test_what_is_not_measured_is_said_to_be() -> None:
             "stopReason": "",
         }
     text = shown(document)
-    assert "pods not measured" in text
+    assert "pods not measured until a threshold is near (evictd explain measures now)" in text
     assert "default/any" not in text
     assert "uses 0" not in text
 

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evictd.core.model.signal import SIGNALS, STALLS, Signal
+from evictd.core.model.signal import DISKS, SIGNALS, STALLS, Signal
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
@@ -245,7 +245,8 @@ def _next_to_go(document: Document) -> Iterator[Text]:
         if row is None and not entry["stop"]:
             continue
         if row is None or (row["usage"] is None and entry["signal"] not in acts):
-            without.setdefault(_why_none(document, entry), []).append(entry["signal"])
+            far = entry["signal"] not in acts
+            without.setdefault(_why_none(document, entry, far=far), []).append(entry["signal"])
             continue
         yield Text.assemble(
             (f"next for {entry['signal']}: ", "dim"),
@@ -296,10 +297,14 @@ def _why_next(row: Document, said: set[str]) -> str:
     return f": {why}"
 
 
-def _why_none(document: Document, entry: Document) -> str:
-    """Return why no pod is named for a signal."""
+_UNTIL_NEAR = " until a threshold is near (evictd explain measures now)"
+
+
+def _why_none(document: Document, entry: Document, *, far: bool) -> str:
+    """Return why no pod is named for a signal; `far`: no threshold of it is near."""
     if entry["next"] is not None or entry["stopReason"] == NO_POD_MEASURED:
-        return "pods not measured"
+        later = far and SIGNALS[Signal(entry["signal"])].resource in DISKS
+        return f"pods not measured{_UNTIL_NEAR if later else ''}"
     return stop_text(document, entry)
 
 
