@@ -177,6 +177,13 @@ def test_the_reason_for_which_nothing_is_evicted_names_its_signal() -> None:
     assert all(each.startswith(("memory.available: ", "allocatableMemory.available: ")) for each in stops)
 
 
+def test_a_reason_of_a_threshold_that_repeats_another_one_is_said_once() -> None:
+    """Without a limit of all pods, that of allocatableMemory.available is derived and was said below it, word by word."""
+    agent = hog(name="agent", source=PodSource.STATIC)
+    texts = [line.text for line in timeline(played(world(agent, *quiet(3))).run)]
+    assert sum("ProtectedCulprit" in text for text in texts) == sum(" is met, " in text for text in texts)
+
+
 def test_a_pod_that_is_evicted_at_once_is_started_before() -> None:
     """`evict default/agent-1` stood above `default/agent-1 is started`."""
     agent = replace(holder("agent", 300 << 20), pod=pod("agent", owner="default/DaemonSet/agent"))

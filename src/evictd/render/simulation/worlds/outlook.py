@@ -17,6 +17,7 @@ from evictd.core.units.quantity import of_bytes
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.sentences import place_text
+from evictd.render.simulation.steps import copies
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     clean,
@@ -232,9 +233,10 @@ def print_outlooks(
 
     `lead` begins the headline; empty where a conclusion has said that no pod was evicted.
 
-    A derived threshold is left out unless it comes nearer: it repeats the one that it is derived from.
+    A derived threshold is left out unless it comes nearer and does not repeat the one that it is derived from.
     """
-    nearing = [each for each in found if each.nears]
+    repeated = copies(each.finding for each in found)
+    nearing = [each for each in found if each.nears and each.finding.threshold not in repeated]
     soonest_first = sorted(nearing, key=lambda each: (each.time_left is None, each.time_left or 0))
     lines = [outlook_text(each) for each in soonest_first]
     calm: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, ReportConditions
-from evictd.core.model.finding import KeptAway, NoAction, NoActionReason, ThresholdFinding
+from evictd.core.model.finding import Finding, KeptAway, NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.signal import MEMORY_SIGNALS, NodeCondition
 from evictd.core.model.threshold import Origin
 from evictd.core.units.approximate import bytes_text
@@ -21,6 +21,7 @@ from evictd.render.deciding import reasons_of
 from evictd.render.documents import API_VERSION, Document
 from evictd.render.folding import Round, without_rounds
 from evictd.render.sentences import changes_nothing, decision_text, kept_away_text
+from evictd.render.simulation.steps import copies
 from evictd.render.simulation.worlds.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import clean, clock, counted, duration_text, left_text, signal_quantity
@@ -109,7 +110,7 @@ def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[T
         }
         yield from (_line(cycle, text) for name, text in now_met.items() if name not in met)
         yield from (_line(cycle, f"{name} is not met any more") for name in met if name not in now_met)
-        found = [each for each in cycle.step.findings if isinstance(each, NoAction)]
+        found = _reasons(cycle.step.findings)
         # That the reclaim was enough is no news once a pod was evicted.
         news = (each for each in found if not (evicted and each.why is NoActionReason.RECLAIM_SUFFICED))
         new = dict.fromkeys(_stop_text(each) for each in news if _key(each) not in reasons)
@@ -148,6 +149,13 @@ def _level_text(finding: ThresholdFinding) -> str:
     if not lowered:
         return level
     return f"{level}, limit {signal_quantity(finding.limit, signal)} ({configured} less what no process can allocate)"
+
+
+def _reasons(findings: Sequence[Finding]) -> list[NoAction]:
+    """Return the reasons for no eviction, without that of a derived threshold which repeats one of its source."""
+    found, repeated = [each for each in findings if isinstance(each, NoAction)], copies(findings)
+    said = {each.why for each in found if each.threshold not in repeated}
+    return [each for each in found if each.threshold not in repeated or each.why not in said]
 
 
 def _stop_text(finding: NoAction) -> str:
