@@ -25,7 +25,7 @@ def test_the_headline_of_a_near_threshold_says_so_too() -> None:
     near = incident_snapshot("39-resize-not-granted", 10)
     status = status_of(near, near.at)
     assert headline(status).text.endswith(
-        " default/web-0 would be evicted then by the order of now; default/hog goes instead if it grows on."
+        " default/hog would be evicted then if it grows on; default/web-0 by the order of now."
     )
     assert "at the threshold default/hog" not in page(near), "once"
 

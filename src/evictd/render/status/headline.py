@@ -24,7 +24,7 @@ from evictd.render.status.leaving_pods import (
     leaves_for,
     refused,
 )
-from evictd.render.status.next_pod import goes_if_it_grows, steps_before
+from evictd.render.status.next_pod import goes_if_it_grows, steps_before, while_growing
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import nth_text, seconds_ago
 from evictd.render.status.page_chart import eviction_marks
@@ -320,6 +320,8 @@ def _would_go(status: Document, entry: Document, when: str = "first") -> str:
             return (
                 f" {capital(when)}{comma} evictd would {before}, and evict {pod} if that is too little{refused}{then}."
             )
+        if when != "first" and (grows := entry["nextIfItGrows"]):  # the time assumes the growth as well
+            return f" {grows['pod']} would be evicted {when} if {while_growing(grows)}; {pod}{time}{refused}."
         return f" {pod} would be evicted {when}{time}{refused}{then}."
     if at_hard := goes_despite_pages(entry):
         return f" {at_hard}."

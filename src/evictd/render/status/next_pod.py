@@ -18,9 +18,13 @@ def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
     goes, ended = entry["nextIfItGrows"], entry["nextIfItStops"]
     if when is None and (goes or ended):
         when = "when the threshold acts " if any(each["met"] for each in entry["thresholds"]) else "at the threshold "
-    lasts = "it grows on" if goes and goes["grows"] else "the growth lasts"
-    found = ((goes, lasts), (ended, "the growth has ended"))
+    found = ((goes, goes and while_growing(goes)), (ended, "the growth has ended"))
     return "".join(f"; {when}{clean(row['pod'])} goes instead if {growth}" for row, growth in found if row)
+
+
+def while_growing(goes: Document) -> str:
+    """Return the growth with which a pod goes in the place of the first one of now."""
+    return "it grows on" if goes["grows"] else "the growth lasts"
 
 
 def goes_at_threshold(entry: Document) -> Document | None:
