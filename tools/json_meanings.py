@@ -227,6 +227,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "missing[].nodes": "their names",
         "missing[].readings": "of these nodes",
         "missing[].below": "readings that would have met it",
+        "missing[].killed": "readings that follow a kill by the kernel",
         "missing[].occasions": "how often it would have been met",
         "missing[].firstMet": f"{_TIME}; `null`: not known",
         "missing[].evictedFirst": "the pod that would have gone; `null`: not known",
