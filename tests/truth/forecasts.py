@@ -3,6 +3,7 @@
 A statement is judged only by what could be known of it: growth that begins after the last reading has no sign yet.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +11,10 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.statusz.status_page import snapshot_view, status_document
+from evictd.render.history.pod.standing import place_in
+from evictd.render.node_view import explanation_document
 from evictd.render.status.headline import Headline, headline
+from evictd.render.status.holders import full_name, row_numbers
 from evictd.render.status.next_pod import goes_at_threshold
 from evictd.render.status.times.depletion import depletions
 from evictd.render.status.times.timing import approaches, first_to_act, graces
@@ -24,6 +28,7 @@ SOON = 60.0
 _CYCLE = 10.0
 """Seconds between two readings of a calm node."""
 _TOLERANCE = 4 / 3
+_TIMED = re.compile(r"(?P<pod>\S+/\S+) would be evicted (then|in about)")
 
 
 class Eviction(NamedTuple):
@@ -40,6 +45,7 @@ class Said(NamedTuple):
     at: float
     headline: Headline
     document: Document
+    explained: Document
     readings: int
 
 
@@ -58,9 +64,10 @@ def statements(run: Run, each: float = 5.0) -> Iterator[Said]:
         if snapshot.at < said_at + SECOND:
             continue
         view, at = snapshot_view(snapshot), snapshot.at
+        explained = explanation_document(view, rows=None)
         while at < end:
             document = status_document(view, snapshot, at, reload_fault="")
-            yield Said(at / SECOND, headline(document, (), depletions(document)), document, number)
+            yield Said(at / SECOND, headline(document, (), depletions(document)), document, explained, number)
             said_at, at = at, at + round(each * SECOND)
 
 
@@ -68,6 +75,7 @@ def judged(run: Run) -> Iterator[Judged]:
     """Yield each statement that a run can refute, with what was wrong in it."""
     happened = _evictions(run)
     for said in statements(run):
+        yield from _of_one_time(said)
         then = next((each for each in happened if each.at > said.at), None)
         if said.headline.level == "calm":
             yield _of_calm(said, then)
@@ -130,6 +138,30 @@ def _of_time(said: Said, run: Run) -> Iterator[Judged]:
         if rate * passed >= first.entry["available"] - first.threshold["limit"]:
             wrong = "it is met earlier, as the last two readings show"
     yield Judged("time", wrong, f"{_detail(said, None)} met after {'-' if met is None else met - said.at}")
+
+
+def _of_one_time(said: Said) -> Iterator[Judged]:
+    """Judge that the headline, the order and the places, all said at one time, name the same pods and count alike."""
+    entries = {each["signal"]: each for each in said.document["signals"]}
+    for queue in said.explained["queues"]:
+        for entry in filter(None, map(entries.get, queue["signals"])):
+            named = entry["next"] and entry["next"]["pod"]
+            wrong = "" if named == queue["next"] else "status and explain name another next pod"
+            yield Judged(
+                "next pod of one time", wrong, f"{_detail(said, None)} {entry['signal']}: {named}, {queue['next']}"
+            )
+        names = [full_name(row) for row in queue["rows"]]
+        places = [place.number for each in names if (place := place_in(queue, each)) is not None]
+        of_page = zip(row_numbers(queue["rows"]), queue["rows"], strict=True)
+        wrong = (
+            "" if places == [0 if row["protected"] else n for n, row in of_page] else "why and the page count otherwise"
+        )
+        yield Judged("places of one time", wrong, _detail(said, None))
+    entry, timed = _acting(said.document), _TIMED.search(said.headline.text)
+    if timed and entry is not None and not any(each["met"] for each in entry["thresholds"]):
+        goes = goes_at_threshold(entry)
+        wrong = "" if goes and goes["pod"] == timed["pod"] else "the pod beside a time is not the one that goes then"
+        yield Judged("pod beside a time", wrong, _detail(said, None))
 
 
 def _acting(document: Document) -> Document | None:
