@@ -83,19 +83,6 @@ def stop_growth(entry: Document) -> None:
     entry["behaviours"] = [each for each in entry["behaviours"] if not _GROWING & each.keys()]
 
 
-def bound(entry: Document, most: int) -> None:
-    """Let what grows in a pod stop at an amount of all that it holds of it."""
-    for each in entry["behaviours"]:
-        for kind in _GROWING & each.keys():
-            of = each[kind]["of"]
-            held = sum(
-                bytes_of(one["hold"]["amount"]) for one in entry["behaviours"] if one.get("hold", {}).get("of") == of
-            )
-            left = max(most - held, 1)
-            key = {"grow": "bound", "burst": "amount", "leakAndRelease": "peak"}[kind]
-            each[kind][key] = f"{min(left, bytes_of(each[kind].get(key, str(left))))}"
-
-
 # --- what is promised -------------------------------------------------------------------------------------------------
 
 
@@ -272,10 +259,6 @@ def _less_growth(case: Case, match: re.Match[str]) -> str | None:
     return _kept(case, _again(case, change) or ()) if names else None
 
 
-def _less_use(case: Case, match: re.Match[str]) -> str | None:
-    return _kept(case, _again(case, lambda d: bound(entry_of(d, match["pod"]), bytes_of(match["most"]))) or ())
-
-
 def _pids(case: Case, match: re.Match[str]) -> str | None:
     return _kept(case, _again(case, lambda d: d["config"].update(podPidsLimit=int(match["most"]))) or ())
 
@@ -364,7 +347,6 @@ _KINDS: dict[str, tuple[str, str, Verified]] = {
         r"^less growth of (?:all that grew: )?(?P<names>.*?)(: | together|, or less|$)",
         _less_growth,
     ),
-    "less use": ("by", r"^less use by (?P<pod>default/[\w-]+), at most (?P<most>[^:]+):", _less_use),
     "podPidsLimit": ("by", r"podPidsLimit of the kubelet of at most (?P<most>\d+)", _pids),
     "owner mended": ("by", r"^(?P<owner>\w+/[\w-]+) mended or kept off", _mended),
     "outside pods": ("by", r"^less use outside pods", _outside),

@@ -8,23 +8,20 @@ from evictd.commands.inputs.source import own_config
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.resources import MEMORY
-from evictd.core.model.signal import Resource, Signal
+from evictd.core.model.signal import Signal
 from evictd.core.units.quantity import of_bytes
 from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.cause.growers import outside_grows_on
 from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
-from evictd.render.incident.remedy.avoidance import avoidance, less_use
-from evictd.render.incident.remedy.limit_remedy import OUTSIDE_GREW
+from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.view import row_text
 from evictd.world.loop import play
 from evictd.world.model import World, WorldPod
 from tests.render.recorded_incident import incident as recorded_incident
 from tests.render.recorded_incident import judged
 from tests.stories import GI
-from tests.world.worlds import MI
 from tools.incidents import incident_files, play_incident
 
 AGAIN = "before the node was short, and again after each restart in which it takes as much"
@@ -358,7 +355,6 @@ def test_a_pod_that_grew_within_its_request_is_not_to_blame() -> None:
     rows = tuple(replace(row, request=8 * GI) if row.pod == "default/web" else row for row in found.ranking)
     points = ((-30.0, GI // 2 + (600 << 20)), (0.0, GI // 2))
     texts = avoidance(replace(found, ranking=rows, points=points)).by
-    assert texts[0] == use("3.31Gi")
     assert not any("default/web" in each and "growth" in each for each in texts)
 
 
@@ -408,13 +404,6 @@ def test_of_a_request_that_does_not_fit_the_node_only_the_scheduler_is_said_to_a
     assert request.endswith(" of the 8Gi of the node, so not all of them would be placed on it")
     empty = replace(found, ranking=tuple(row if row.chosen else replace(row, request=0) for row in found.ranking))
     assert "only the scheduler" not in "".join(avoidance(empty).not_by)
-
-
-def test_less_use_is_no_advice_where_what_grows_takes_it_within_a_minute() -> None:
-    """Less use of 50Mi was proposed on a node that filled by 10Mi a second (world 22)."""
-    assert any(each.startswith("less use by") for each in avoidance(beside_growth(20 << 20, request=GI)).by)
-    fast = beside_growth(20 << 20, request=5 * GI)
-    assert not any(each.startswith("less use by") for each in avoidance(fast).by)
 
 
 def test_deleted_files_are_answered_with_neither_limit_nor_du() -> None:
@@ -641,59 +630,6 @@ def test_the_limit_of_a_pod_that_was_not_measured_counts_what_came_back() -> Non
     assert "(5.5Gi that it held, less 1.5Gi that was missing, and 0.5% for rounding)" in " ".join(avoidance(found).by)
     measured = replace(found, measured=True)
     assert "(3Gi that it held, less 1.5Gi that was missing, and 0.5% for rounding)" in " ".join(avoidance(measured).by)
-
-
-def use(most: str) -> str:
-    """The setting with the amount that would have been enough: without one, it was not known how much less was meant."""
-    return f"less use by default/hog-old, at most {most}: it held 6Gi, and requested none"
-
-
-def beside(rate: int, *growers: Grower, host_filled: bool = False) -> Incident:
-    """The recorded incident of a pod that did not grow, on a node that something filled at this rate."""
-    verdict = EvictionVerdict(need=Need.NEEDED, pod="default/hog-old", growers=growers, played=0)
-    points = tuple((float(at), GI // 2 - at * rate) for at in (-80, -40, 0))
-    return replace(incident(), host_filled=host_filled, verdict=verdict, points=points)
-
-
-def test_less_use_is_no_remedy_while_what_belongs_to_no_pod_grows_on() -> None:
-    """An agent of 700Mi was to hold 200Mi; while the host leaked, that put its eviction off by two minutes."""
-    found = beside(4 * MI, Grower(pod="", rate=4 * MI), host_filled=True)
-    assert outside_grows_on(found)
-    assert not any(each.startswith("less use by") for each in avoidance(found).by)
-    assert f"{use('4.24Gi')}; {OUTSIDE_GREW}" in avoidance(found).not_by
-    growing = beside(8 * MI, Grower(pod="default/hog-old", rate=6 * MI), Grower(pod="", rate=2 * MI), host_filled=True)
-    assert not any("less use by" in each for each in avoidance(growing).not_by), "the limit for this pod alone says so"
-
-
-def test_less_use_is_a_remedy_where_nothing_outside_pods_grows_on() -> None:
-    for most, found in (
-        ("4.48Gi", beside(0, host_filled=True)),
-        ("4.24Gi", beside(4 * MI, Grower(pod="default/web", rate=4 * MI))),
-    ):
-        assert not outside_grows_on(found)
-        assert use(most) in avoidance(found).by
-
-
-def test_the_pod_held_what_was_missing_and_what_grows_in_a_minute() -> None:
-    found = beside(4 * MI)
-    assert found.victim is not None
-    assert less_use(found, found.victim, Resource.MEMORY) == use("4.24Gi")
-    requested = replace(found.victim, request=2 * GI)
-    assert less_use(found, requested, Resource.MEMORY).endswith("it held 6Gi, 4Gi more than it requested")
-    assert less_use(found, replace(requested, request=5 * GI), Resource.MEMORY) == ""
-    assert less_use(replace(found, available=None), found.victim, Resource.MEMORY) == ""
-
-
-def test_a_pod_that_grows_within_its_request_takes_at_most_the_rest_of_it() -> None:
-    """Less use of 388Mi was not proposed, as a job took 21Mi a second, of whose request 318Mi were left: with it no pod went."""
-    found = beside(40 * MI, Grower(pod="default/web", rate=40 * MI))
-    assert found.victim is not None
-    victim = replace(found.victim, request=(found.victim.usage or 0) - (found.missing or 0) - GI)
-    assert less_use(found, victim, Resource.MEMORY) == "", "2.3Gi may come within a minute"
-    held = next(row.usage or 0 for row in found.ranking if row.pod == "default/web")
-    for left, named in ((GI, True), (2 * GI, False)):
-        rows = tuple(replace(row, request=held + left) if row.pod == "default/web" else row for row in found.ranking)
-        assert bool(less_use(replace(found, ranking=rows), victim, Resource.MEMORY)) is named
 
 
 def test_where_no_limit_is_enough_all_that_grew_has_to_grow_less() -> None:

@@ -59,11 +59,6 @@ def taken_beside(found: Incident, pods: Collection[str]) -> int:
     return sum(each.rate for each in found.growers if each.pod not in own) * MINUTE // SECOND
 
 
-def outside_grows_on(found: Incident) -> bool:
-    """Whether what belongs to no pod filled the supply, or a part of it, and still did when the pod was evicted."""
-    return (found.host_filled and (found.rate or 0) > 0) or any(not each.pod for each in other_growers(found))
-
-
 def only_others_grew(found: Incident) -> bool:
     """Whether something grew, none of it the evicted pod or others of its owner, and no new pod of that came here soon."""
     verdict = found.verdict

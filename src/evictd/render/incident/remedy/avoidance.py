@@ -12,7 +12,6 @@ from evictd.render.incident.cause.growers import (
     larger_culprit,
     only_others_grew,
     other_growers,
-    outside_grows_on,
     together_text,
 )
 from evictd.render.incident.cause.outside_pods import outside_pods_text
@@ -24,7 +23,6 @@ from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.count_limit import inodes_text, pids_limit_text
 from evictd.render.incident.remedy.limit_remedy import (
-    OUTSIDE_GREW,
     grower_limit,
     limit_avoidance,
     rotation_text,
@@ -32,9 +30,9 @@ from evictd.render.incident.remedy.limit_remedy import (
 from evictd.render.incident.remedy.priority_remedy import priority_text
 from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoidance, resize_in_vain, resize_remedy
 from evictd.render.incident.remedy.shared_limits import shared_limits
-from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS, soft_threshold_avoidance
+from evictd.render.incident.remedy.soft_threshold import soft_threshold_avoidance
 from evictd.render.status.owners import AGAIN
-from evictd.render.text import amount_text, counted, first_of, rounded_below, seconds_text, usage_text
+from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
 
 _NAMED = 3
 """How many pods that grew are named."""
@@ -227,9 +225,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if exceeds and grew:
         limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:
-        rejected = bool(limit.not_by)
-        excess = Avoidance() if limit.by else _of_excess(found, victim, resource, rejected=rejected)
-        return limit + excess + request_avoidance(found, victim, resource)
+        return limit + request_avoidance(found, victim, resource)
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.pod_grew:
@@ -249,25 +245,3 @@ def _of_growth(found: Incident, grower: IncidentRow, resource: Resource) -> Avoi
     if resource is Resource.INODES:
         return Avoidance(by=(inodes_text(found, grower.pod),))
     return Avoidance(by=(f"less growth of {grower.pod}, or less use by others: it was within its request",))
-
-
-def _of_excess(found: Incident, victim: IncidentRow, resource: Resource, *, rejected: bool) -> Avoidance:
-    """Say that the pod alone held what was missing beyond its request. `rejected`: it is said why a limit is no remedy."""
-    text = "" if overcommit(found) is not None else less_use(found, victim, resource)
-    if text and outside_grows_on(found):
-        return Avoidance() if rejected else Avoidance(not_by=(f"{text}; {OUTSIDE_GREW}",))
-    return Avoidance(by=(text,) if text else ())
-
-
-def less_use(found: Incident, victim: IncidentRow, resource: Resource) -> str:
-    """Return the setting: the use of a pod that alone held what was missing beyond its request; empty where it did not."""
-    excess = (victim.usage or 0) - victim.request
-    others = 0 if found.pod_grew else max(found.rate or 0, 0) * LEAD_SECONDS
-    if (within := found.within_request) is not None and others:
-        grown = (0 if found.verdict is None else found.verdict.rate_of(within.pod)) * LEAD_SECONDS
-        others = max(others - grown, 0) + min(grown, within.request - (within.usage or 0))
-    if found.missing is None or excess < found.missing + others:
-        return ""  # what grows beside it would have taken that within the minute
-    more = "and requested none" if not victim.request else f"{amount_text(excess, resource)} more than it requested"
-    most = amount_text(rounded_below((victim.usage or 0) - found.missing - others), resource)
-    return f"less use by {victim.pod}, at most {most}: it held {amount_text(victim.usage, resource)}, {more}"
