@@ -37,8 +37,12 @@ class Claim(NamedTuple):
 def claims_of(case: Case) -> list[Claim]:
     """Return the proposals of an incident that can be tried, and what became of each."""
     avoided, claims = avoidance(case.found), list[Claim]()
+    if (first := case.found.first) is not None:
+        began = next(each for each, found in case.world.incidents if found.event.uid == first.event.uid)
+        case = case._replace(decided=began, found=first)
     for sign, texts in (("by", avoided.by), ("not by", avoided.not_by)):
-        for text in texts:
+        for told in texts:
+            text = re.sub(r"^at the first, \S+ at \S+: ", "", told)
             for kind, (where, pattern, verify) in _KINDS.items():
                 if where in {sign, ""} and (match := re.search(pattern, text)):
                     wrong = verify(case, match)

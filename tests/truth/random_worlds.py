@@ -112,6 +112,33 @@ def larger_world(seed: int) -> dict[str, Any]:
     return document
 
 
+def returning_world(seed: int) -> dict[str, Any]:
+    """Return a world in which one pod exceeds its request and comes back, beside one that grows past its own and then no more."""
+    random = Random(f"returning {seed}")
+    memory, count, web = random.choice([8, 16]) * 1024, random.randint(2, 5), random.randint(100, 400)
+    held, least, beyond = random.randint(900, 2500), 500, random.randint(20, 400)
+    full = memory - held - count * web - least  # what the other holds when the threshold is met
+    first = random.randint(full // 4, full // 2)
+    grows = {"of": "memory", "rate": f"{random.randint(2, 10)}Mi", "bound": f"{full + beyond - first}Mi"}
+    culprit = _resident("crawler", first, 1.0, random.choice([0, 0, 0, 500]))
+    culprit["requests"] = {"memory": f"{full - random.randint(50, 250)}Mi"}
+    culprit["behaviours"].append({"grow": grows})
+    pods = [
+        _resident("db", held, random.choice([0.2, 0.5]), 0) | {"owner": "StatefulSet/db"},
+        culprit | {"owner": "ReplicaSet/crawler"},
+        _resident("web", web, 1.2, 0) | {"owner": "ReplicaSet/web", "count": count},
+    ]
+    return {
+        "kind": "World",
+        "name": f"returning-{seed}",
+        "config": {"evictionHard": {"memory.available": f"{least}Mi"}},
+        "duration": "40m",
+        "node": {"memory": f"{memory}Mi"},
+        "pods": pods,
+        "owners": [{"name": each["owner"], "delay": "5s"} for each in pods],
+    }
+
+
 def _residents(random: Random, memory: int) -> Iterator[dict[str, Any]]:
     """Yield a database and web pods that hold what they hold, in all at most three quarters of the node."""
     each = memory * 1024 // 16

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evictd.codec.records.journal import JournalEntry, decode_entry
 from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.decided.incident_first import with_first
 from evictd.commands.decided.incident_holdings import filling_owner, growth_outside, holdings_of, with_arrivals_before
 from evictd.commands.decided.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
 from evictd.commands.decided.incident_steady import growth_on, is_quiet, last_entry, steady_growers
@@ -84,13 +85,23 @@ def read_incident(
 
     records, problems = read_lines(paths, decode)
     report(problems)
-    found = incident_of(records, evictions_or_reason(records), wanted)
-    entry = None if STANDARD_INPUT in paths else _entry(evicting, found)
-    if entry is None:
-        return replace(found, not_judged=NotJudged.NOT_KEPT) if STANDARD_INPUT in paths else found
-    found = _judged_from_first(_decided_again(found, entry, oldest[found.event.at]), evicting)
-    end = last_entry(last)
-    return replace(found, steady=steady_growers(end, found), quiet=is_quiet(end, found), grows_on=growth_on(end, found))
+    evictions = evictions_or_reason(records)
+    if STANDARD_INPUT in paths:
+        return replace(incident_of(records, evictions, wanted), not_judged=NotJudged.NOT_KEPT)
+
+    def judged(wanted: str) -> Incident:
+        found = incident_of(records, evictions, wanted)
+        entry = _entry(evicting, found)
+        if entry is None:
+            return found
+        found, end = (
+            _judged_from_first(_decided_again(found, entry, oldest[found.event.at]), evicting),
+            last_entry(last),
+        )
+        steady, quiet, grows_on = steady_growers(end, found), is_quiet(end, found), growth_on(end, found)
+        return replace(found, steady=steady, quiet=quiet, grows_on=grows_on)
+
+    return with_first(judged(wanted), evictions, judged)
 
 
 def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEvent]:

@@ -4,7 +4,7 @@ The parts of `evictd incident`, in the order of the output, and the modules that
 
 * what is known (package `record`): an `Incident` (`incident`), read from the journal by `collect`: `readings`, `aftermath`,
   `arrivals`, `earlier` evictions, `filled`, `journal_end`; the command adds the `verdict` and what `grows_on`;
-* "in short" and "now" (`heading`): `summary` and `remedy.now`, with `cause.growers`, `remedy.held_back`,
+* "in short" and "now" (`heading`): `summary` and `remedy.now`, with `cause.growers`, `cause.came_back`, `remedy.held_back`,
   `remedy.on_host`, `cause.outside_pods`;
 * who filled what was short, and the chart: `record.filled`, `view`;
 * what came back (package `relief`): `relief`, `back_alone`, then the verdict, with `cause.unknown_images` and

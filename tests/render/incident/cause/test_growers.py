@@ -93,16 +93,14 @@ def test_a_pod_that_grew_little_counts_where_it_grows_on() -> None:
     assert other_growers(replace(found, verdict=None)) == ()
 
 
-def test_only_others_grew_where_neither_the_pod_nor_one_of_its_owner_did_and_none_came_back() -> None:
+def test_only_others_grew_where_neither_the_pod_nor_one_of_its_owner_did() -> None:
     other, own = Grower(pod="default/web", rate=10), Grower(pod="default/hog-old", rate=2)
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(other,), played=0)
-    found = replace(incident(), verdict=verdict, siblings=frozenset(), successors=())
+    found = replace(incident(), verdict=verdict, siblings=frozenset())
     assert only_others_grew(found)
     assert not only_others_grew(replace(found, verdict=replace(verdict, growers=(other, own))))
     assert only_others_grew(replace(found, verdict=replace(verdict, growers=(replace(other, rate=100), own)))), "little"
     assert not only_others_grew(replace(found, siblings=frozenset({"default/web"})))
-    assert not only_others_grew(replace(found, successors=(("default/hog-new", 3.0),))), "they return to this node"
-    assert only_others_grew(replace(found, successors=(("default/hog-new", 1428.0),))), "not soon"
     assert not only_others_grew(replace(found, verdict=replace(verdict, growers=())))
     assert not only_others_grew(replace(found, measured=False)), "what it took is not known"
 

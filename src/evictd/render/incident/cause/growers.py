@@ -4,7 +4,6 @@ from collections.abc import Collection
 
 from evictd.core.model.signal import WITH_REQUEST
 from evictd.core.units.duration import MINUTE, SECOND, format_duration
-from evictd.render.incident.record.aftermath import AFTER
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.text import amount_text, first_of, seconds_text, usage_text
@@ -60,10 +59,9 @@ def taken_beside(found: Incident, pods: Collection[str]) -> int:
 
 
 def only_others_grew(found: Incident) -> bool:
-    """Whether something grew, none of it the evicted pod or others of its owner, and no new pod of that came here soon."""
+    """Whether something grew, none of it the evicted pod or others of its owner."""
     verdict = found.verdict
-    back = any(seconds * SECOND <= AFTER for _, seconds in found.successors)
-    if verdict is None or not verdict.growers or not found.measured or back:
+    if verdict is None or not verdict.growers or not found.measured:
         return False
     kin = {found.event.pod} | found.siblings
     return not any(each.pod in kin for each in verdict.notable)

@@ -87,6 +87,8 @@ class Incident:
     """`namespace/name` of the pods that its owner had here, without itself."""
     of_owner: int = 0
     """How many pods of its owner were evicted in the whole journal; 0 without an owner."""
+    first: "Incident | None" = None
+    """The earlier eviction of a pod of its owner that growth of others caused, where this pod only came back (`with_first`)."""
     min_reclaim: int = 0
     """The minimum reclaim of the threshold: once met it stays met until so much more than its limit is available."""
     verdict: EvictionVerdict | None = None

@@ -4,6 +4,7 @@ from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.cause.came_back import comes_again_text
 from evictd.render.incident.cause.growers import (
     grew_beside_text,
     grew_together,
@@ -282,7 +283,9 @@ def left_to_do(found: Incident) -> str:
 
 
 def _mend_again(found: Incident) -> str:
-    """Write to mend the owner whose pods go again and again; empty where it is not the cause."""
+    """Write to mend the owner whose pods go again and again, or what lets it make the node short; empty for neither."""
+    if found.first is not None:
+        return comes_again_text(found)
     needed = found.verdict is not None and found.verdict.need is Need.NEEDED
     again = found.of_owner >= (TWICE if found.own_cause else AGAIN)
     blamed = not (found.host_filled or held_by_page_cache(found) or only_others_grew(found))

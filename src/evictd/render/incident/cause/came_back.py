@@ -1,0 +1,45 @@
+"""Says of a pod that only came back which growth of others had made the node short before its predecessor went."""
+
+from collections.abc import Iterable
+
+from evictd.render.attribution import clock_text
+from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.text import first_of
+
+_NAMED = 3
+
+
+def came_back_cause(found: Incident, first: Incident, cause: str) -> str:
+    """Write the cause of the first eviction, and that the pod came in place of the one that went then."""
+    at = f"at {clock_text(first.event.at)}, incident {first.id}"
+    return f"{cause} ({at}); {found.event.pod} came in its place"
+
+
+def comes_again_text(found: Incident) -> str:
+    """Write that the next pod makes the node short again while what grew before the first runs; empty where none of it does."""
+    runs = _still_there(found)
+    if not runs:
+        return ""
+    holds = "hold what they" if runs[1:] else "holds what it"
+    return (
+        f"the next pod of {found.event.owner} may make the node short again while {first_of(runs, _NAMED)} {holds} took: "
+        "see what would have avoided it"
+    )
+
+
+def of_first(found: Incident, avoided: Avoidance) -> Avoidance:
+    """Return what would have avoided the first eviction, with its pod and time."""
+    first = found.first
+    if first is None:
+        return avoided
+
+    def then(texts: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"at the first, {first.event.pod} at {clock_text(first.event.at)}: {each}" for each in texts)
+
+    return Avoidance(by=then(avoided.by), not_by=then(avoided.not_by))
+
+
+def _still_there(found: Incident) -> list[str]:
+    growers = () if found.first is None or found.first.verdict is None else found.first.verdict.notable
+    return [each.pod or "what belongs to no pod" for each in growers if not each.pod or each.pod in found.running]
