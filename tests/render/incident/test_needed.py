@@ -11,6 +11,7 @@ from evictd.render.incident.record.aftermath import MetAfter
 from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
+from evictd.render.incident.summary import summary_text
 from tests.render.recorded_incident import incident
 
 GREW = (Grower(pod="default/hog-old", rate=85 << 20),)
@@ -111,3 +112,20 @@ def test_of_a_dry_run_the_need_depends_on_the_reclaim_before() -> None:
     text = verdict_text(replace(incident(), event=event, verdict=NEEDED))
     assert text.startswith("its end was needed")
     assert text.endswith("; it was not if the reclaim before would have freed enough")
+
+
+def test_growth_that_did_not_go_on_makes_no_eviction_one_that_was_not_needed() -> None:
+    """A burst ended seconds after the eviction, and the next one came 15 minutes later: `simulate` called both needed."""
+    verdict = EvictionVerdict(
+        need=Need.ANOTHER_POD,
+        pod="default/hog-old",
+        fewest=("default/api", "default/web"),
+        growers=(Grower(pod="default/web", rate=1 << 20),),
+        played=5 * MINUTE,
+    )
+    found = replace(incident(), host_filled=False, verdict=verdict, met=MetAfter(again=900.0))
+    assert verdict_text(found).startswith("the end of a pod was needed, and its own relieved the node; that of ")
+    assert "not needed" not in summary_text(found)
+    soon = replace(found, met=MetAfter(again=200.0))
+    assert verdict_text(soon).startswith("its end was not needed: ")
+    assert "not needed" in summary_text(soon)

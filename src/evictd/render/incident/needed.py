@@ -57,7 +57,7 @@ def _verdict_text(found: Incident) -> str:
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     verdict = replace(found.verdict, need=found.need or found.verdict.need)
     text = verdict.text(
-        relieved=found.relieved,
+        relieved=found.relieved_as_judged if verdict.need is Need.ANOTHER_POD else found.relieved,
         too_little=too_little,
         filled=not found.stands_still,
         cause=_cause(found, verdict.need),

@@ -255,6 +255,7 @@ def _effect_text(found: Incident) -> str:
     grows = bool(found.growers)
     # Met again although none was foreseen to be met, what grew did not go on as before.
     refuted = found.need is Need.NOTHING_SHORT and grows and again is not None and not found.arrivals.text
+    refuted |= found.need is Need.ANOTHER_POD and found.relieved_as_judged
     blamed = (found.verdict is not None and found.verdict.only_larger) or overcommit(found) is not None
     if found.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD} and not (refuted or blamed):
         return _not_needed_text(found, grows=grows)

@@ -332,6 +332,14 @@ class Incident:
         return self.came_back >= self.missing and self.known_for >= self.gone_after + MINUTE // SECOND
 
     @property
+    def relieved_as_judged(self) -> bool:
+        """Whether its end relieved the node, also if only for as long as the verdict looks ahead."""
+        again = self.met.again
+        if self.verdict is None or again is None or again * SECOND < self.verdict.played or self.met.still is not None:
+            return self.relieved
+        return self.missing is not None and (self.came_back or 0) >= self.missing
+
+    @property
     def stands_still(self) -> bool:
         """Whether readings show that nothing fills the supply: the threshold is above its normal level.
 
