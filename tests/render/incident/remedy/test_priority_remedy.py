@@ -10,6 +10,7 @@ from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.priority_remedy import priority_text
 from tests.render.recorded_incident import incident
+from tests.stories import GI
 
 
 def beside(priority: int) -> tuple[Incident, IncidentRow]:
@@ -51,3 +52,20 @@ def test_it_is_not_computed_where_a_budget_refused_the_eviction_first() -> None:
     found, victim = beside(100)
     refusal = HistoryEvent(at="", kind=EventKind.REFUSED, uid=found.event.uid, text="")
     assert priority_text(replace(found, before=(refusal,)), victim, Resource.MEMORY) == ("", False)
+
+
+def test_it_is_advice_for_a_pod_that_exceeds_its_request_as_well_beside_one_that_grew() -> None:
+    """It was computed only of pods within their requests: with a priority above that of a job that grew, no web pod went."""
+    found, victim = beside(100)
+    rows = tuple(replace(row, request=GI) for row in found.ranking)
+    grower = Grower(pod="default/web", rate=1 << 20)
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod=victim.pod, growers=(grower,), played=0)
+    found = replace(found, ranking=rows, verdict=verdict)
+    text = "a priority above 100: default/web (5Gi), whose priority 100 is higher, would have ranked before it"
+    assert text in avoidance(found).by
+    within = tuple(row if row.chosen else replace(row, request=row.usage or 0) for row in rows)
+    assert text not in "".join(avoidance(replace(found, ranking=within)).by), (
+        "it ranks behind this one with any priority"
+    )
+    own = replace(verdict, growers=(Grower(pod=victim.pod, rate=1 << 20),))
+    assert text not in "".join(avoidance(replace(found, verdict=own)).by)

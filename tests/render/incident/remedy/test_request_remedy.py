@@ -363,3 +363,16 @@ def test_a_request_of_an_owner_with_several_pods_says_that_those_elsewhere_are_n
     assert all(each.endswith(alone) for each in (said.by or said.not_by))
     one = request_avoidance(replace(found, siblings=frozenset(), of_owner=1), found.victim, Resource.MEMORY)
     assert not any(alone in each for each in (*one.by, *one.not_by))
+
+
+def test_the_request_avoids_the_eviction_where_one_of_several_that_grew_goes() -> None:
+    """Four workers burst together, and the request that keeps a database for good was said not to have avoided its end."""
+    growers = (Grower(pod="default/web", rate=1 << 20), Grower(pod="default/api", rate=1 << 20))
+    verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=growers, played=0)
+    found = replace(incident(), host_filled=False, verdict=verdict, with_request="default/web")
+    rows = [replace(row, request=GI) for row in found.ranking]
+    web = next(row for row in rows if row.pod == "default/web")
+    found = replace(found, ranking=(*rows, replace(web, pod="default/api", number=web.number + 1)))
+    assert found.victim is not None
+    (text,) = request_avoidance(found, found.victim, Resource.MEMORY).by
+    assert "it is one of those that grew" in text

@@ -28,7 +28,7 @@ from evictd.render.incident.remedy.limit_remedy import (
     limit_avoidance,
     rotation_text,
 )
-from evictd.render.incident.remedy.priority_remedy import priority_text
+from evictd.render.incident.remedy.priority_remedy import first_that_lasts, priority_text
 from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoidance, resize_in_vain, resize_remedy
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.soft_threshold import soft_threshold_avoidance
@@ -228,7 +228,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if exceeds and grew:
         limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:
-        return limit + request_avoidance(found, victim, resource)
+        return limit + request_avoidance(found, victim, resource) + _of_priority_beyond(found, victim, resource)
     if found.host_filled:
         return limit  # another pod would have gone in its place
     if found.pod_grew:
@@ -239,6 +239,15 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     if not priority:
         return limit
     return limit + (Avoidance(by=(priority,)) if advised else Avoidance(not_by=(priority,)))
+
+
+def _of_priority_beyond(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+    """Say which priority would have ranked a pod that exceeds its request behind one that does, too, and grew."""
+    first = None if found.pod_grew or found.host_filled else first_that_lasts(found)
+    if first is None or (first.usage or 0) <= first.request:
+        return Avoidance()
+    priority, advised = priority_text(found, victim, resource)
+    return Avoidance(by=(priority,) if priority and advised else ())
 
 
 def _of_growth(found: Incident, grower: IncidentRow, resource: Resource) -> Avoidance:

@@ -9,7 +9,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.attribution import clock_text
 from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
 from evictd.render.history.history import HistoryEvent
-from evictd.render.incident.cause.growers import grower_rate
+from evictd.render.incident.cause.growers import grew_together, grower_rate
 from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance
@@ -71,6 +71,8 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     went = f"{request}: {other} would have gone in its place then{higher}"
     if grew_instead(found):
         return Avoidance(by=(f"{went}; it is the one that grew",))
+    if found.with_request in {each.pod for each in grew_together(found)}:
+        return Avoidance(by=(f"{went}; it is one of those that grew",))
     again = "; had this pod grown on, the node would have been short again" if found.pod_grew and not higher else ""
     return Avoidance(not_by=(f"{went}{again}",))
 
