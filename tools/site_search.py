@@ -5,6 +5,7 @@ type and a page does not have are its tags, which the search weighs most: so non
 The search completes what is typed: a tag that begins with a short word, such as `notify` with `no`, would be found by it.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ _BOOST = {
     "scenarios.md": 2.0,
 }
 _EVIDENCE = {"parity.md", "kubelet.md", "laws.md", "faults.md", "incidents.md", "reliability.md", "benchmarks.md"}
-_EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md"}
+_EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md", "reference/json.md"}
 _WORDS = {
     "alerts.md": ("slack", "webhook", "email"),
     "benchmarks.md": ("performance", "overhead", "how much it takes"),
@@ -27,12 +28,14 @@ _WORDS = {
     "cluster.md": ("server", "kube-apiserver", "outage"),
     "concepts.md": ("belongs", "grace period", "soft", "order"),
     "formats.md": ("journal format", "statusz"),
+    "from-the-kubelet.md": ("risks", "drawbacks"),
     "getting-started.md": ("uninstall", "dry run", "dry-run", "remove evictd"),
     "install.md": ("install", "go live", "switch on", "undo", "rollback", "systemd", "daemonset"),
     "metrics.md": ("Grafana", "operator", "scrape config"),
     "operations.md": ("retention", "log", "readyz", "healthz"),
     "platforms.md": ("k3s", "RKE2", "CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations", "OpenShift"),
     "reference/exit-status.md": ("exit status", "exit code"),
+    "reference/json.md": ("JSON output", "jq"),
     "reliability.md": ("daemon dies", "crash"),
     "releases.md": ("update",),
     "rollout.md": ("50", "disable", "turn off"),
@@ -57,6 +60,20 @@ _WORDS = {
     ),
 }
 
+_SECTIONS = {
+    "from-the-kubelet.html#risks-and-limits": {"risks", "drawbacks"},
+    "tuning.html#protect-a-pod": {
+        "protect", "protected", "stop", "exclude", "ignore", "never evict", "whitelist", "priority", "static",
+    },
+    "tuning.html#thresholds": {"64 GiB", "small"},
+    "tuning.html#reserve-memory-for-what-is-not-a-pod": {"systemReserved"},
+    "platforms.html#k3s-and-rke2": {"k3s", "RKE2"},
+    "platforms.html#known-limitations": {"limitations"},
+}  # fmt: skip
+"""The sections that words of a page are about: the search shows the page, and folds each section that it ranks below it."""
+_ABOVE_ITS_PAGE = 4.0
+"""The search multiplies what it found of a page by more than twice what it does for a section."""
+
 
 def on_page_markdown(markdown: str, /, *, page: Any, **_: object) -> str:
     """Leave decision records out of the search, and weigh the other pages."""
@@ -72,6 +89,19 @@ def on_page_markdown(markdown: str, /, *, page: Any, **_: object) -> str:
 
 @event_priority(-100)
 def on_post_build(*, config: Any, **_: object) -> None:
-    """Write the index a second time, as a script: a page that is opened as a file may read no other kind of file."""
+    """Give the words of a section to it alone, and write the index as a script too.
+
+    A page that is opened as a file may read no other kind of file.
+    """
     index = Path(config.site_dir) / "search" / "search_index.json"
+    found = json.loads(index.read_text(encoding="utf-8"))
+    for entry in found["docs"]:
+        page, _, section = entry["location"].partition("#")
+        own = _SECTIONS.get(entry["location"], set())
+        named = {word for name, words in _SECTIONS.items() if name.startswith(f"{page}#") for word in words}
+        if named:
+            entry["tags"] = [tag for tag in entry["tags"] if (tag in own if section else tag not in named)]
+        if own:
+            entry["boost"] = entry.get("boost", 1) * _ABOVE_ITS_PAGE
+    index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
     index.with_suffix(".js").write_text(f"var __index = {index.read_text(encoding='utf-8')}", encoding="utf-8")

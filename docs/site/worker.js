@@ -1,5 +1,12 @@
-/* A page that is opened as a file may start no worker, and the search needs one: an empty frame runs its script instead. */
+/* A page that is opened as a file may start no worker, and the search needs one: an empty frame runs its script instead.
+   The search completes each word: `a` of `exclude a pod` found `acts` and `API`. */
 "use strict";
+
+const QUERY = 2;
+
+function withoutArticles(message) {
+  return message.type === QUERY ? { ...message, data: message.data.replace(/\b(?:a|an|the|of|to|in|on|is|it)\s+/gi, "") } : message;
+}
 
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
@@ -23,7 +30,15 @@ if (location.protocol === "file:") {
     }
 
     postMessage(data) {
-      this.#inside.then((inside) => inside.dispatchEvent(new inside.MessageEvent("message", { data })));
+      this.#inside.then((inside) =>
+        inside.dispatchEvent(new inside.MessageEvent("message", { data: withoutArticles(data) })),
+      );
+    }
+  };
+} else {
+  window.Worker = class extends Worker {
+    postMessage(data) {
+      super.postMessage(withoutArticles(data));
     }
   };
 }

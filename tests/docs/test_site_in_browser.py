@@ -1,5 +1,6 @@
 """Every page of the site in Chromium, on a phone in the dark and a desktop in the light: axe-core finds nothing."""
 
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -124,7 +125,8 @@ def browser(address: str) -> Iterator[Any]:
         ("openshift", "platforms.html"),
         ("statusz", "formats.html"),
         ("journal format", "formats.html"),
-        ("json output", "formats.html"),
+        ("json output", "reference/json.html"),
+        ("risks", "from-the-kubelet.html"),
         ("readyz", "operations.html"),
         ("exit status", "exit-status.html"),
         ("exit code", "exit-status.html"),
@@ -146,6 +148,29 @@ def test_the_words_that_people_type_find_their_page_first(browser: Any, address:
     first = page.locator(".md-search-result__item a").first
     first.wait_for(state="attached")
     assert found in (first.get_attribute("href") or "")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "section"),
+    [
+        ("exclude a pod", "tuning.html#protect-a-pod"),
+        ("never evict", "tuning.html#protect-a-pod"),
+        ("k3s", "platforms.html#k3s-and-rke2"),
+        ("systemreserved", "tuning.html#reserve-memory-for-what-is-not-a-pod"),
+        ("risks", "from-the-kubelet.html#risks-and-limits"),
+    ],
+)
+def test_the_section_that_has_the_answer_is_not_folded(browser: Any, address: str, words: str, section: str) -> None:
+    """The page stood there alone, and its sections behind `11 more on this page`; `a` found `acts` and `API`."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(f"{address}index.html?{urlencode({'q': words})}")
+    item = page.locator(".md-search-result__item").first
+    item.wait_for(state="attached")
+    shown = item.locator(":scope > a").nth(1).get_attribute("href") or ""
+    assert re.sub(r"\?[^#]*", "", shown).endswith(section)
+    assert "acts" not in [text.lower() for text in page.locator(".md-search-result mark").all_text_contents()]
     page.close()
 
 
