@@ -24,10 +24,11 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
+from evictd.core.model.observation import Observation
 from evictd.core.model.pod import Pod
 from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.model.state import State, with_fields
+from evictd.core.model.state import Reclaiming, State, with_fields
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
@@ -256,13 +257,17 @@ def with_request(entry: JournalEntry, found: Incident, grown: int = 0, *, of_own
     more = {
         row.pod: of_bytes(max((row.usage or 0) - grown - row.request, 0)) for row in found.ranking if row.pod in raised
     }
-    pods = tuple(
-        pod if (by := more.get(clean(pod.full_name))) is None else _requesting(pod, name, by)
-        for pod in entry.observation.pods
-    )
+
+    def asking(seen: Observation) -> Observation:
+        named = ((pod, more.get(clean(pod.full_name))) for pod in seen.pods)
+        return replace(seen, pods=tuple(pod if by is None else _requesting(pod, name, by) for pod, by in named))
+
+    observation = asking(entry.observation)
     try:
-        state = _without_effects(entry.state, pods, found.event.uid)
-        step = synchronize(state, replace(entry.observation, pods=pods), entry.config, entry.now)
+        state = _without_effects(entry.state, observation.pods, found.event.uid)
+        if isinstance(phase := state.phase, Reclaiming):  # policy Kubelet evicts on the reading before the reclaim
+            state = with_fields(state, phase=replace(phase, before=asking(phase.before)))
+        step = synchronize(state, observation, entry.config, entry.now)
     except _DAMAGED:
         return None
     evictions = (each for each in step.decisions if isinstance(each, EvictPod))

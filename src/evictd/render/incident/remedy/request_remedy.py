@@ -230,7 +230,7 @@ def why_the_same(found: Incident, victim: IncidentRow, resource: Resource) -> st
     rows = (row for row in found.ranking if not (row.chosen or row.protected) and row.skipped in COULD_GO)
     others = [row for row in rows if row.usage]
     if not others:
-        return "no other pod could go"
+        return "no other pod that could go held any of it"
     exceeding = [row for row in others if (row.usage or 0) > row.request]
     if exceeding:
         return _too_little(_OTHERS, found, exceeding, resource)
