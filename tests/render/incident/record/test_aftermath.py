@@ -13,7 +13,6 @@ from evictd.render.incident.record.aftermath import (
     clear_after,
     freed_after,
     met_after,
-    next_eviction,
     seconds_between,
     siblings_of,
     successors_of,
@@ -36,16 +35,6 @@ def test_a_new_pod_counts_however_late_it_is_first_recorded() -> None:
     (found,) = successors_of(records[1], late, event, time_of(event.at))
     assert found[0] == "default/hog-new"
     assert found[1] > AFTER / SECOND
-
-
-def test_the_next_eviction_is_found_by_the_clock_that_goes_on() -> None:
-    """750Mi were said to come back of a pod of 250Mi: two others were evicted within the same second."""
-    records = recorded()
-    assert next_eviction(records[1], records[2:]) == AFTER / SECOND
-    soon = msgspec.structs.replace(records[1], now=records[1].now + SECOND // 5)
-    assert next_eviction(records[1], [soon, *records[2:]]) == 0.2
-    booted = msgspec.structs.replace(records[1], now=7, wall="2026-01-01T00:00:40Z")
-    assert next_eviction(records[1], [booted]) == 10.0
 
 
 def test_the_clock_of_one_boot_tells_the_time_between_two_records_of_one_second() -> None:

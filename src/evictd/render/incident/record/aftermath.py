@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.records.journal_record import JournalRecord, recorded_evictions
+from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.times import parse_time
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Signal
@@ -121,11 +121,3 @@ def successors_of(
                 known.add(pod.metadata.uid)
                 found.append((clean(pod.full_name), (time_of(each.wall) - at) / SECOND))
     return tuple(found)
-
-
-def next_eviction(record: JournalRecord, later: Iterable[JournalRecord]) -> float:
-    """Return after how many seconds the next pod is evicted: what comes back from then on is not this pod's alone."""
-    for each in later:
-        if any(recorded_evictions(each.decisions)):
-            return min(seconds_between(record, each), AFTER / SECOND)
-    return AFTER / SECOND

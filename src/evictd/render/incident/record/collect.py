@@ -19,7 +19,6 @@ from evictd.render.incident.record.aftermath import (
     clear_after,
     freed_after,
     met_after,
-    next_eviction,
     says_met,
     seconds_between,
     siblings_of,
@@ -38,6 +37,7 @@ from evictd.render.incident.record.journal_end import (
     running_at_end,
     stands_at_end,
 )
+from evictd.render.incident.record.read_together import read_together
 from evictd.render.incident.record.readings import (
     BEFORE,
     allocatable_met,
@@ -59,9 +59,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     label, signal, held = event.because.get("signal", ""), signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
     around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
-    before, after = list[HistoryEvent](), list[HistoryEvent]()
-    for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
-        (before if place <= number else after).extend(events)
+    before, after = _events_around(records, around, number)
     gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
     met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
     seen, clear = levels_of(record, signal), clear_after(record, later, signal)
@@ -90,7 +88,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         met=met_after(record, later, met, event.uid, clear),
         clear=clear,
         freed=freed_after(later, signal, event.uid),
-        next_eviction=next_eviction(record, later),
+        next_eviction=(read := read_together(records, number, signal, event.uid))[0],
+        beside=read[1],
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
         allocatable_met=allocatable_met(record),
@@ -112,6 +111,16 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         paused=pause_clause(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
+
+
+def _events_around(
+    records: Sequence[JournalRecord], around: Sequence[int], number: int
+) -> tuple[list[HistoryEvent], list[HistoryEvent]]:
+    """Return the events of the records around one, up to it and after it."""
+    before, after = list[HistoryEvent](), list[HistoryEvent]()
+    for place, events in zip(around, events_by_record(records[n] for n in around), strict=True):
+        (before if place <= number else after).extend(events)
+    return before, after
 
 
 def _place_of(records: Sequence[JournalRecord], event: HistoryEvent) -> int:

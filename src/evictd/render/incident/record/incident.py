@@ -74,7 +74,9 @@ class Incident:
     freed: int = 0
     """By how much the signal rose at most, as evictd measured it; 0 where no later record says."""
     next_eviction: float = AFTER / SECOND
-    """Seconds to the next eviction, at most `AFTER`."""
+    """Seconds to the next eviction before which its bytes were read, at most `AFTER`."""
+    beside: int | None = None
+    """What other pods held whose bytes on the disk came back together with its own; `None` without any (`read_together`)."""
     known_for: float = 0
     """Seconds from the eviction to the journal's last record."""
     stalled: int = 0
@@ -187,7 +189,8 @@ class Incident:
     def came_back(self) -> int | None:
         """By how much the signal rose at most, until a threshold was met again or the next eviction; `None` without a reading.
 
-        A supply that was clear in a cycle without a record got back at least what was missing.
+        A supply that was clear in a cycle without a record got back at least what was missing. Of what came
+        back with the bytes of other pods it is at most what this one held.
         """
         before = self.available
         if before is None:
@@ -195,7 +198,11 @@ class Incident:
         end = self.next_eviction if self.met.again is None else min(self.next_eviction, self.met.again)
         found = [amount - before for seconds, amount in self.points if 0 < seconds <= end]
         found += [each for each in (self.missing if self.was_clear else None, self.freed or None) if each is not None]
-        return max(*found, 0) if found else None
+        most = max(*found, 0) if found else None
+        if most is None or self.beside is None:
+            return most
+        held = 0 if self.victim is None else self.victim.usage or 0
+        return max(min(most - self.beside, held), 0)
 
     @property
     def growers(self) -> tuple[Grower, ...]:

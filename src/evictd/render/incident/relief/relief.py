@@ -54,7 +54,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
         elif found.settled and found.outgrown:
             yield "no more was available afterwards: what grew took what its end freed"
         else:
-            yield "nothing came back"
+            yield "nothing came back" if found.beside is None else "nothing of what came back was its own"
     elif not found.event.dry_run:
         yield "the journal has no reading between its end and the next eviction, so what came back is not known"
     yield from _lasted(found)
