@@ -1,9 +1,12 @@
 """Compares what `evictd incident` says of an eviction with what happened in the played world."""
 
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
+from evictd.core.units.quantity import parse_quantity
+from evictd.render.incident.cause.growers import grower_rate
 from evictd.render.incident.relief.relief import relief_lines
 from tests.truth.played import Played, played
 from tests.truth.random_worlds import world_document
@@ -28,3 +31,35 @@ def test_what_came_back_of_a_disk_is_that_of_the_pod_that_held_it(seed: int) -> 
     assert first.came_back == (0 if first.victim is None else first.victim.usage)
     assert (second.came_back, second.relieved) == (0, False)
     assert "nothing of what came back was its own" in list(relief_lines(second))
+
+
+def _rates(seed: int) -> Iterator[tuple[str, float]]:
+    """Yield of each incident the pod that made most of the growth, and its rate as said, as a part of that of the world file."""
+    world = _world(seed)
+    pods = {each["name"]: each["behaviours"][1:] for each in world.document["pods"]}
+    for _, found in world.incidents:
+        name = "" if found.grower is None else found.grower.pod.removeprefix("default/")
+        for made in pods.get("-".join(name.split("-")[:2]), ()):
+            grows = next(iter(made.values()))
+            if found.grower is not None and {"burst", "grow", "leakAndRelease"} & made.keys():
+                rate = parse_quantity(grows.get("rate", "1Gi")).value()
+                yield f"{seed}: {found.event.pod}", grower_rate(found, found.grower) / rate
+
+
+def _wrong(seeds: range | tuple[int, ...]) -> tuple[int, dict[str, float]]:
+    """Return how many rates are said, and those that are wrong by half."""
+    rates = dict(each for seed in seeds for each in _rates(seed))
+    return len(rates), {each: part for each, part in rates.items() if not 2 / 3 < part < 3 / 2}
+
+
+def test_a_pod_grew_by_the_rate_of_its_growth_not_by_the_mean_of_a_calm_minute() -> None:
+    """`It grew by 52Mi a second` was said beside `1Gi/s are taken`, and the same of 32 of 157 growers of many worlds."""
+    number, wrong = _wrong((2000, 2079, 2107, 2120, 2132))
+    assert number > 5
+    assert not wrong
+
+
+@pytest.mark.slow
+def test_hardly_a_rate_is_wrong_in_many_worlds() -> None:
+    number, wrong = _wrong(range(2000, 2080))
+    assert len(wrong) * 40 <= number, wrong

@@ -487,7 +487,7 @@ def test_logs_are_answered_with_rotation_and_a_limit() -> None:
     )
     assert said.by[1] == limit
     assert not any("rotation" in each for each in avoidance(replace(found, most_in="volumes")).by)
-    grown = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=150 << 20)), signal=found.signal)
+    grown = replace(judged(Need.NEEDED, Grower(pod="default/hog-old", rate=100 << 20)), signal=found.signal)
     rotation, limit = avoidance(replace(grown, most_in=CONTAINER_LOGS)).by
     assert rotation.endswith(
         "it checks every 10 s (containerLogMonitorInterval), so at 85.3Mi a second each file may hold 853Mi more"

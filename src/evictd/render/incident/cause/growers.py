@@ -5,6 +5,7 @@ from collections.abc import Collection
 from evictd.core.model.signal import WITH_REQUEST
 from evictd.core.units.duration import MINUTE, SECOND, format_duration
 from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.readings import falling
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.text import amount_text, first_of, seconds_text, usage_text
 
@@ -13,10 +14,12 @@ _NEARLY = 50
 _SAME = 10
 """One pod alone made the signal fall if their rates differ by less than this part."""
 _ALONE = 3
-"""The rate of what alone grew may be wrong by this factor."""
+"""The rate of what alone grew may be too low by this factor, or too high by less than half."""
 _TOGETHER = 4
 """The rates of several may be wrong by this part of their sum."""
 _NAMED = 3
+_CALM = 11
+"""Seconds between two readings of a calm node, and one more."""
 
 
 def grower_rate(found: Incident, grower: Grower) -> int:
@@ -27,15 +30,25 @@ def grower_rate(found: Incident, grower: Grower) -> int:
     """
     growers = found.growers
     total, fell = sum(each.rate for each in growers), found.rate or 0
+    decided = found.event.because.get("fillRate")
+    if (
+        len(growers) == 1
+        and isinstance(decided, int)
+        and (abs(decided - fell) * _NEARLY <= fell or _is_brief(found, decided))
+    ):
+        return decided  # the line of the eviction names it
     all_of_it = len(growers) == 1 and abs(total - fell) * _SAME <= fell
     if not all_of_it and found.arrivals.held * SECOND * _NEARLY > max(fell, 0) * found.arrivals.over > 0:
         return grower.rate  # the signal fell by what the pods held that came, too
-    decided = found.event.because.get("fillRate")
-    if len(growers) == 1 and isinstance(decided, int) and abs(decided - fell) * _NEARLY <= fell:
-        return decided  # the line of the eviction names it
     if len(growers) == 1:
-        return fell if fell <= total * _ALONE and total <= fell * _ALONE else grower.rate
+        return fell if fell <= total * _ALONE and total * 7 <= fell * 10 else grower.rate
     return grower.rate * fell // total if total and abs(fell - total) * _TOGETHER <= total else grower.rate
+
+
+def _is_brief(found: Incident, decided: int) -> bool:
+    """Whether the signal fell from one reading of the calm node to the next: it began later than at the first of these."""
+    known = falling(found.points)
+    return decided > (found.rate or 0) > 0 and known[-1][0] - known[0][0] <= _CALM
 
 
 def other_growers(found: Incident) -> tuple[Grower, ...]:

@@ -103,10 +103,11 @@ def points_of(
 def recent_fall(points: Sequence[tuple[float, int]]) -> int | None:
     """Return by how much a second a signal fell in the last minute before an eviction; `None` where it is not known.
 
-    Each point has its seconds from the eviction and its amount; those before the last jump do not count. Where the signal stood
-    still lately or fell twice as fast, the rate is that of the last readings: that is what goes on.
+    Each point has its seconds from the eviction and its amount; those before the last jump, and those before it began to fall,
+    do not count. Where the signal stood still lately or fell twice as fast, the rate is that of the last readings: that is what
+    goes on.
     """
-    known = since_jump([(seconds, amount) for seconds, amount in points if -_MINUTE_BEFORE <= seconds <= 0])
+    known = falling(points)
     if len(known) < 2 or known[-1][0] - known[0][0] < 1:
         return None
     whole = _fall(known)
@@ -116,6 +117,19 @@ def recent_fall(points: Sequence[tuple[float, int]]) -> int | None:
         if fell * _STOOD_STILL < whole or fell > 2 * whole:
             return round(fell)
     return round(whole)
+
+
+def falling(points: Sequence[tuple[float, int]]) -> Sequence[tuple[float, int]]:
+    """Return the readings of the last minute before an eviction from the one on at which the signal fell.
+
+    It began to fall between that one and the last one before, which counts where the others are less than a second apart.
+    """
+    known = since_jump([(seconds, amount) for seconds, amount in points if -_MINUTE_BEFORE <= seconds <= 0])
+    most = max((amount for _, amount in known), default=0)
+    whole = most - known[-1][1] if known else 0
+    begin = max((place for place, each in enumerate(known) if whole and (most - each[1]) * _STEP <= whole), default=0)
+    fell = known[begin + 1 :] if begin else known
+    return fell if len(fell) > 1 and fell[-1][0] - fell[0][0] >= 1 else known[begin:]
 
 
 def still_for(points: Sequence[tuple[float, int]]) -> float:
