@@ -18,4 +18,4 @@ def test_it_says_what_it_was_what_to_do_now_and_each_setting_that_would_have_avo
 
 def test_of_an_eviction_for_a_limit_of_its_own_it_says_the_limit() -> None:
     own = replace(incident(), signal=None, verdict=None)
-    assert list(remedy_lines(own))[-1].startswith("would have avoided it: a higher limit of its own")
+    assert list(remedy_lines(own))[-1].startswith("would have avoided it: less usage, or a higher limit of its own")

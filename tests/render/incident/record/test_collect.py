@@ -153,9 +153,12 @@ def test_an_eviction_for_a_limit_of_its_own_has_no_signal() -> None:
     found = incident_of(records, [own], "last")
     assert found.signal is None
     assert list(relief_lines(found)) == []
-    assert avoidance(found) == Avoidance(
-        by=("a higher limit of its own, or less usage: no other pod had a part in it",)
-    )
+    less = "less usage, or a higher limit of its own, which growth reaches later: "
+    assert avoidance(found) == Avoidance(by=(f"{less}no other pod had a part in it",))
+    because = {"signal": "ephemeralpodfs.limit", "usage": "2200Mi", "limit": "2Gi"}
+    known = replace(found, event=replace(event, evidence={**event.evidence, "because": because}))
+    held = "it used 2.15Gi with a limit of 2Gi; "
+    assert avoidance(known) == Avoidance(by=(f"{less}{held}no other pod had a part in it",))
 
 
 def test_how_long_tasks_stalled_for_memory_is_read() -> None:

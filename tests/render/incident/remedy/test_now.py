@@ -430,7 +430,7 @@ def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_t
     later = replace(found, points=constant, after=(other,))
     assert now_text(later).startswith("the threshold is still met: lower the threshold")
     assert summary_text(later).startswith("nothing grew afterwards")
-    left = "3.17Ki of memory.available was left at the journal's last reading"
+    left = "3.17Ki of memory.available was left at the journal's last reading, 00:10:30"
     assert now_text(replace(later, after=())) == f"{said}; {left}"
 
 
@@ -498,7 +498,7 @@ def test_the_host_is_looked_at_if_the_node_is_short_again_although_this_eviction
 def test_it_is_said_that_nothing_was_left_at_the_end() -> None:
     """`the node is still short` was said of a disk that had been full for minutes, as of one with 9Gi left."""
     short = replace(incident(), still_met=True, points=((0.0, GI), (60.0, 0)))
-    assert now_text(short).endswith("; nothing of memory.available was left at the journal's last reading")
+    assert now_text(short).endswith("; nothing of memory.available was left at the journal's last reading, 00:01:30")
     for some in (((0.0, GI), (60.0, 1)), ((0.0, 0),), ()):
         assert "nothing of memory" not in now_text(replace(short, points=some))
     assert "nothing of memory" not in now_text(replace(short, paused="evictions pause until 01:20:00"))

@@ -2,7 +2,7 @@
 
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
-from evictd.render.history.cause.recorded import IncidentRow
+from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
 from evictd.render.history.cause.suspects import suspects_text
 from evictd.render.incident.cause.came_back import of_first
 from evictd.render.incident.cause.growers import (
@@ -43,6 +43,8 @@ _OUTSIDE: dict[Resource | None, str] = {
     Resource.INODES: ": by files in hostPath volumes or of the host",
     Resource.PIDS: ": by processes of the host",
 }
+_BYTES = Resource.EPHEMERAL_STORAGE
+"""What limits of the pods themselves count."""
 _SMALLER_RECLAIM = (
     "a smaller minimum reclaim: fewer pods would have gone, because the threshold itself was clear already"
 )
@@ -55,7 +57,7 @@ def avoidance(found: Incident) -> Avoidance:
     sentence says what would have happened at that moment, and of the time after it only on a condition that it names.
     """
     if found.signal is None:
-        return Avoidance(by=("a higher limit of its own, or less usage: no other pod had a part in it",))
+        return Avoidance(by=(_own_limit_text(found),))
     if found.first is not None:
         return of_first(found, avoidance(found.first))
     resource = SIGNALS[found.signal].resource
@@ -80,6 +82,14 @@ def avoidance(found: Incident) -> Avoidance:
         return grew + avoided
     outside = outside_pods_text(found)
     return Avoidance(by=(f"{_host_text(found)}; {outside}",) if outside else ()) + avoided
+
+
+def _own_limit_text(found: Incident) -> str:
+    """Write what would have kept a pod within a limit of its own, with what it used where the record has that."""
+    used, limit = (recorded_amount(found.event.because.get(each)) for each in ("usage", "limit"))
+    known = used is not None and limit is not None
+    held = f"it used {usage_text(used or 0, _BYTES)} with a limit of {amount_text(limit, _BYTES)}; " if known else ""
+    return f"less usage, or a higher limit of its own, which growth reaches later: {held}no other pod had a part in it"
 
 
 def _of_all_that_grew(found: Incident, resource: Resource) -> Avoidance:

@@ -1,7 +1,9 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
+from evictd.codec.times import rfc3339
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.cause.came_back import comes_again_text
@@ -55,7 +57,8 @@ def _left(found: Incident) -> str:
     if left >= found.highest_limit():
         return ""  # another signal of the supply is short
     amount = signal_amount(left, found.signal) if left else "nothing"
-    return f"{amount} of {found.signal.value} was left at the journal's last reading"
+    last = clock_text(rfc3339(time_of(found.event.at) + round(at * SECOND)))
+    return f"{amount} of {found.signal.value} was left at the journal's last reading, {last}"
 
 
 def _quiet_text(found: Incident) -> str:
