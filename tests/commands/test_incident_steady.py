@@ -119,3 +119,7 @@ def test_after_the_end_of_what_grew_the_node_is_quiet() -> None:
     assert not is_quiet(last, evicted_now), "its end is not a minute ago"
     last, found = last_incident(hog(name="fast", rate=25 * MI), hog(name="slow", rate=6 * MI), grew=["default/fast"])
     assert not is_quiet(last, found), "another pod grows"
+    slow = HostUse(name="agent", behaviours=(Grow(of=Usage.MEMORY, rate=4 * MI),))
+    assert not is_quiet(*last_incident(hog(name="fast", rate=50 * MI), host=(slow,), grew=["default/fast"])), (
+        "the host grows"
+    )

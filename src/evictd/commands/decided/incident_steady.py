@@ -52,7 +52,7 @@ def growth_on(last: JournalEntry | None, found: Incident) -> GrowsOn | None:
 
 
 def is_quiet(last: JournalEntry | None, found: Incident) -> bool:
-    """Whether nothing of what was short had grown for a minute or more at the end of the journal."""
+    """Whether nothing of what was short had grown for a minute or more at its end, or so little that an hour of it fits."""
     try:
         return last is not None and _is_quiet(last, found)
     except _DAMAGED:
@@ -66,8 +66,8 @@ def _is_quiet(entry: JournalEntry, found: Incident) -> bool:
         return False
     rest = growth_outside(held)
     grows = sum(each.rate for each in (*held.growing.values(), *(() if rest is None else (rest,))) if each.rate > 0)
-    before = max(found.rate or 0, sum(each.rate for each in found.growers))
-    return bool(max(grows, seen.fill_rate or 0) * _LITTLE < before)
+    before, grows = max(found.rate or 0, sum(each.rate for each in found.growers)), max(grows, seen.fill_rate or 0)
+    return bool(grows * _LITTLE < before and grows * FORESEEN_SECONDS < seen.available.value())
 
 
 def _growth_on(entry: JournalEntry, found: Incident) -> GrowsOn | None:
