@@ -8,6 +8,7 @@ from dataclasses import replace
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import of_count
+from evictd.render.incident.cause.growers import grew_beside_text
 from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy
 from evictd.render.incident.cause.unknown_images import unknown_images_text
@@ -56,11 +57,13 @@ def _verdict_text(found: Incident) -> str:
         return f"its end was needed: {found.event.pod} {held}"
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     verdict = replace(found.verdict, need=found.need or found.verdict.need)
+    if beside := _grew_beside(found):
+        verdict = replace(verdict, need=Need.FOR_A_TIME)
     text = verdict.text(
         relieved=found.relieved_as_judged if verdict.need is Need.ANOTHER_POD else found.relieved,
         too_little=too_little,
         filled=not found.stands_still,
-        cause=_cause(found, verdict.need),
+        cause=_growers_text(found) if beside else _cause(found, verdict.need),
         for_reclaim=bool(went_for_reclaim(found)),
         files_stay=bool(found.suspects) and found.host_filled,
         for_soft=went_for_soft(found),
@@ -72,11 +75,21 @@ def _verdict_text(found: Incident) -> str:
     return text
 
 
+def _grew_beside(found: Incident) -> bool:
+    """Whether no end of any pod relieves the node, and the pod is named as a cause beside what belongs to no pod."""
+    no_pod = found.need is Need.NO_POD_HELPS and not found.relieved
+    return no_pod and any(not each.pod for each in found.growers) and bool(grew_beside_text(found))
+
+
+def _growers_text(found: Incident) -> str:
+    return first_of([each.pod or "what belongs to no pod" for each in found.growers], _NAMED)
+
+
 def _cause(found: Incident, need: Need) -> str:
     """Return what filled the supply beside, or in place of, pods that may go."""
     outside = ("the host", "a hostPath volume") if found.on_disk else ("the host",)
     if found.pods_grew_too:
-        return first_of([each.pod or "what belongs to no pod" for each in found.growers], _NAMED)
+        return _growers_text(found)
     if need is Need.FOR_A_TIME:
         return " or ".join(outside)
     if found.protected_grower:

@@ -17,6 +17,7 @@ from evictd.render.incident.cause.growers import (
     other_growers,
     together_text,
 )
+from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.incident import Incident
@@ -180,6 +181,8 @@ def test_its_growth_is_named_and_it_is_to_be_mended_too(found: Incident) -> None
     assert grew_beside_text(found) == grew
     assert f"belongs to no pod or lies in a hostPath volume, and {grew}" in summary_text(found)
     assert now_text(found).endswith("delete the files in them; mend or limit what ReplicaSet/hog runs")
+    said = "the end of a pod was needed: what belongs to no pod, default/hog-old filled it"
+    assert verdict_text(found).startswith(said), "its end was not needed, it was said"
     assert avoidance(found).not_by[0].startswith("a request, a limit or a priority of this pod alone that keeps it: ")
 
 
