@@ -8,8 +8,9 @@ import pytest
 from evictd.core.units.quantity import parse_quantity
 from evictd.render.incident.cause.growers import grower_rate
 from evictd.render.incident.relief.relief import relief_lines
+from evictd.render.incident.remedy.now import now_text
 from tests.truth.played import Played, played
-from tests.truth.random_worlds import world_document
+from tests.truth.random_worlds import larger_world, world_document
 
 
 @cache
@@ -31,6 +32,14 @@ def test_what_came_back_of_a_disk_is_that_of_the_pod_that_held_it(seed: int) -> 
     assert first.came_back == (0 if first.victim is None else first.victim.usage)
     assert (second.came_back, second.relieved) == (0, False)
     assert "nothing of what came back was its own" in list(relief_lines(second))
+
+
+def test_a_node_whose_memory_is_full_at_the_end_is_not_said_to_be_relieved() -> None:
+    """The report of a pod that had filled the PIDs said so, while the kernel killed."""
+    found = next(each for _, each in played(larger_world(2037)).incidents if each.event.pod == "default/batch-0")
+    assert found.also_short == "memory.available"
+    assert "relieved" not in now_text(found)
+    assert "nothing grew" not in now_text(found)
 
 
 def _rates(seed: int) -> Iterator[tuple[str, float]]:

@@ -32,6 +32,13 @@ def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
     return replace(found, event=replace(found.event, owner=owner), verdict=verdict)
 
 
+def test_a_node_that_is_short_of_something_else_is_not_said_to_be_relieved() -> None:
+    """It was of PIDs, while memory was full and the kernel killed."""
+    found = replace(incident(), also_short="pid.available", quiet=True)
+    assert found.relieved
+    assert now_text(found).startswith("a threshold of pid.available is met")
+
+
 @pytest.mark.parametrize(
     ("owner", "first"),
     [

@@ -137,6 +137,8 @@ class Incident:
     """Whether the node has swap, which a memory limit does not bound."""
     pressed: bool = False
     """Whether the node condition of what was short stood at the end of the journal."""
+    also_short: str = ""
+    """Another signal, with another node condition, of which a threshold was met in the last record; empty for none."""
     still_met: bool = False
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
     ends_before_relief: bool = False

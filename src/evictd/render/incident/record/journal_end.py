@@ -138,6 +138,12 @@ def is_met_at_end(last: JournalRecord, signal: Signal | None) -> bool:
     return any(_met(last, _condition_of(signal)))
 
 
+def also_short(last: JournalRecord, signal: Signal | None) -> str:
+    """Return another signal, with another node condition, of which a threshold was met in the last record; empty for none."""
+    others = (each for each in Signal if _condition_of(each) is not _condition_of(signal))
+    return next((each.value for each in others if any(map(says_met, threshold_findings(last, each)))), "")
+
+
 def running_at_end(last: JournalRecord, evictions: Iterable[HistoryEvent]) -> frozenset[str]:
     """Return the pods of the last record that were not evicted, as `namespace/name`."""
     evicted = {each.uid for each in evictions}

@@ -66,6 +66,8 @@ def _quiet_text(found: Incident) -> str:
     resource = found.resource
     if not found.quiet or found.still_met or found.grows_on is not None or resource is None or found.event.dry_run:
         return ""
+    if found.also_short:
+        return ""  # of that something may grow
     grew = [each.pod for each in found.growers if each.pod]
     quiet = "nothing grew any more at the journal's last record"
     if not grew or found.host_filled or held_by_page_cache(found):
@@ -144,6 +146,8 @@ def _relieved_text(found: Incident) -> str:
     """Write that nothing is to do while the node stays relieved, or for whom; empty where it is not known to be."""
     if not found.relieved:
         return ""
+    if found.also_short:
+        return "; ".join((f"a threshold of {found.also_short} is met", *_of_pod(found)))
     if again := _host_again(found):
         return "; ".join(filter(None, ("the node is relieved", again, reserve_text(found))))
     if of_pod := _of_pod(found):
