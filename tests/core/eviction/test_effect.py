@@ -230,15 +230,15 @@ def test_a_pod_slightly_over_its_request_does_not_return_beside_growth_elsewhere
     assert chosen == (again if may else None)
 
 
-@pytest.mark.parametrize(("freed", "may"), [(50, True), (49, False)])
-def test_a_successor_goes_again_only_if_the_victim_before_it_gave_back_half_of_what_was_missing(
-    freed: int, may: bool
+@pytest.mark.parametrize(("freed", "available", "may"), [(50, 0, True), (49, 0, False), (0, 11, True)])
+def test_a_successor_goes_again_if_the_victim_before_it_gave_back_half_of_what_was_missing_or_some_is_left(
+    freed: int, available: int, may: bool
 ) -> None:
     """It went each time that its owner created it, and a static pod took what it gave back."""
     again = row("again", 150)._replace(pod=pod("again", owner="ReplicaSet/again"))
     victims = [effect(each, at=at, owner="default/ReplicaSet/again") for at, each in enumerate((0, freed))]
     last = [replace(each, held=150) for each in victims]
-    short = shortage({"again": 150}, missing=100, available=0, recreated=("again",))
+    short = shortage({"again": 150}, missing=100, available=available, recreated=("again",))
     assert may_go_paused(again, [again], PAUSE, last, short) == (again if may else None)
 
 

@@ -156,8 +156,7 @@ def _as_while_growing(
     the kernel can drop page cache it kills nothing, and nothing is left for minutes.
     """
     crossing = state.crossings.get(supply)
-    is_used_up = seen.available.nano * _USED_UP_PART <= seen.capacity.nano
-    if not is_used_up or crossing is None:
+    if crossing is None or not is_used_up(seen):
         return before
     last_change = max([crossing.at, *(each.chosen_at for each in state.effects.get(supply, ()))])
     if now - last_change >= USED_UP_TIME:
@@ -323,6 +322,11 @@ def _grown(holdings: SupplyHoldings) -> list[MeasuredLevel]:
 def growth_elsewhere(holdings: SupplyHoldings) -> int:
     """Return by how much the use that belongs to no pod grew within about the last minute."""
     return 0 if holdings.elsewhere is None else holdings.elsewhere.grown
+
+
+def is_used_up(seen: SignalObservation) -> bool:
+    """Whether nothing of a supply is left to be taken."""
+    return seen.available.nano * _USED_UP_PART <= seen.capacity.nano
 
 
 def grows_elsewhere(holdings: SupplyHoldings | None) -> bool:

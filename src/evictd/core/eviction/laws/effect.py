@@ -31,7 +31,8 @@ These pods may still go during a pause:
 * a successor of these victims that stands out and alone holds the missing amount, if it uses twice its request; or if less than
   a twentieth of the target is left, unless the growth belongs to no evictable pod (else a pod slightly over its request would go
   again and again in the place of a static one). In its place a pod before it in the order goes that holds as much and was there.
-  Not one that succeeds a last victim which gave back less than half of the missing amount: it would give back no more;
+  Not one that succeeds a last victim which gave back less than half of the missing amount, while nothing is left: what takes
+  all that is left, such as page cache, takes that too;
 * any pod that is no successor of these victims, or such a one as above, if they gave back what they held, there is and was no
   growth elsewhere, and all such candidates together hold the missing amount and what comes on top meanwhile: many small pods are
   the cause. (A successor went every second, in the place of pods whose end would have lasted.) A pod that was not measured is no
@@ -43,7 +44,7 @@ A pause affects evictions only: condition, taint and collections stay.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evictd.core.eviction.accounts.holdings import WINDOW, grows_elsewhere, growth_without_end
+from evictd.core.eviction.accounts.holdings import WINDOW, grows_elsewhere, growth_without_end, is_used_up
 from evictd.core.eviction.accounts.ledger import SUPPLY_OF, supplies_of
 from evictd.core.eviction.accounts.release import release_timeout, released_by
 from evictd.core.eviction.laws.shortage import Shortage
@@ -323,8 +324,9 @@ def _holds_it_again(row: RankedPod, last: Sequence[Effect], shortage: Shortage, 
     """Whether a pod that came in the place of a victim is the cause again, and alone holds what is missing."""
     if shortage.held.get(row.uid, 0) < shortage.missing or not _is_the_cause_again(row, shortage):
         return False
-    if any(_is_successor(row, each) and not _suffices(each.freed, (each,)) for each in last[-1:]):
-        return False
+    gave_back_little = any(_is_successor(row, each) and not _suffices(each.freed, (each,)) for each in last[-1:])
+    if gave_back_little and is_used_up(shortage.seen):
+        return False  # what it gives back is taken elsewhere at once; while some is left this pod may have taken it
     if row.uid in shortage.recreated:
         return shortage.is_far_over(row) or not elsewhere_grows(shortage)
     return not others_grow and _succeeds(row, last)
