@@ -9,10 +9,11 @@ from evictd.commands.inputs.source import own_config
 from evictd.world.file import decode_world
 from evictd.world.loop import play
 from tests.truth.forecasts import Judged, judged
+from tests.truth.many import seeds
 from tests.truth.random_worlds import world_document
 
 _FAST = 6
-_MANY = 38
+_MANY = 14
 
 
 @pytest.mark.parametrize("seed", range(_FAST))
@@ -22,10 +23,10 @@ def test_what_the_headline_forecasts_happens(seed: int) -> None:
 
 @pytest.mark.slow
 def test_what_the_headline_forecasts_happens_in_many_worlds() -> None:
-    found = [(seed, each) for seed in range(_FAST, _MANY) for each in _judged(seed)]
+    found = [(seed, each) for seed in seeds(_FAST, _MANY) for each in _judged(seed)]
     wrong = [(seed, *each) for seed, each in found if each.wrong]
     said = Counter(each.kind for _, each in found)
-    assert all(said[kind] > 20 for kind in ("calm", "time", "next pod, 5s before", "next pod, 60s before")), said
+    assert all(said[kind] > 10 for kind in ("calm", "time", "next pod, 5s before", "next pod, 60s before")), said
     assert not wrong, Counter((kind, what) for _, kind, what, _ in wrong)
 
 
