@@ -1,6 +1,7 @@
 """What grew before the kernel killed for want of memory."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -173,3 +174,13 @@ def test_the_remedy_with_a_threshold_stays_beside_the_order() -> None:
     order, now = tuple(kill_lines(found, "n/api"))[-2:]
     assert order.endswith("which is within its own")
     assert now == "now: let it request the 1Gi that it uses"
+
+
+def test_a_pod_that_came_back_or_grew_by_less_than_a_killed_one_exceeded_its_request_is_not_to_be_limited() -> None:
+    """`Mend or limit batch-1` was said, which had only come back, where `api` had grown to five times its request."""
+    kill = record(2, {"hog": 7 * GI}, "api", signal="memory.available")
+    found = kill_cause([CALM, kill])
+    assert found is not None
+    assert list(kill_lines(found))[-1] == "now: mend or limit n/hog"
+    for other in (replace(found, before=0), replace(found, exceeded=(("n/api", 9 * GI, GI),))):
+        assert not any(line.startswith("now:") for line in kill_lines(other))

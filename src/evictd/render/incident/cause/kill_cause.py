@@ -51,6 +51,12 @@ class KillCause:
         """Whether the pod that grew most was within its request."""
         return bool(self.grower) and 0 < self.after <= self.request
 
+    @property
+    def grew_beside_killed(self) -> bool:
+        """Whether it was there before, grew beyond its request, and by more than any killed pod exceeded its own."""
+        excess = max((used - request for _, used, request in self.exceeded), default=0)
+        return bool(self.grower) and 0 < self.before < self.after - excess and not self.grew_within
+
 
 def kill_cause(records: Sequence[JournalRecord]) -> KillCause | None:
     """Return the cause of the last kills of the records, oldest first; `None` without a kill."""
@@ -148,7 +154,7 @@ def _remedies(found: KillCause, pod: str) -> Iterator[str]:
     if found.grew_within and found.exceeded:
         who, used, _ = _above_request(found, pod)
         yield f"let {who} request the {amount_text(used, Resource.MEMORY)} that it uses"
-    elif found.has_threshold and found.grower and not found.grew_within:
+    elif found.has_threshold and found.grew_beside_killed:
         yield f"mend or limit {found.grower}"
     if found.outside:
         outside = amount_text(found.outside, Resource.MEMORY)
