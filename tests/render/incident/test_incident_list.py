@@ -66,7 +66,7 @@ def test_it_begins_with_the_state_of_the_node() -> None:
     finding = {"kind": "Threshold", "threshold": {"signal": "memory.available"}, "met": False}
     state = RecordedState(node_conditions_last_observed_at={"MemoryPressure": 0})
     end = msgspec.structs.replace(journal()[0], wall=AT, now=0, state=state, findings=(finding,))
-    clear = "no threshold of memory.available has been met since 00:00:00"
+    clear = "no threshold of memory.available was met at the last record, 00:00:00"
     assert f"\nnow: {clear}; limit " in no_eviction_text([event], end=end)
 
 

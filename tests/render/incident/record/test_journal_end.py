@@ -6,12 +6,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictd.codec.records.journal_record import JournalRecord, RecordedConfig, RecordedExtra, RecordedState
+from evictd.codec.records.journal_record import (
+    JournalRecord,
+    RecordedConfig,
+    RecordedExtra,
+    RecordedKill,
+    RecordedState,
+)
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.journal_end import (
+    also_short,
     clear_text,
     condition_ends,
     ends_before_relief,
@@ -39,7 +46,8 @@ def test_it_stands_for_the_transition_period_after_the_last_threshold_that_was_m
     """A history ended with "MemoryPressure since 10:59:57Z", and nothing was short from that second on."""
     assert condition_ends(ended()) == {
         "MemoryPressure": (
-            "no threshold of it has been met since 2026-01-01T01:00:00Z: it stands until 2026-01-01T01:05:00Z"
+            "no threshold of it was met at the last record, 2026-01-01T01:00:00Z: it stands until 2026-01-01T01:05:00Z, "
+            "unless one is met again"
         )
     }
 
@@ -54,11 +62,10 @@ def test_it_stands_longer_for_the_sake_of_an_owner_whose_pods_come_back() -> Non
         found = (*record.findings, kept | changed)
         return condition_ends(msgspec.structs.replace(record, findings=found))["MemoryPressure"]
 
-    assert said().endswith(
-        "it stands until 2026-01-01T02:00:00Z, because pods of default/ReplicaSet/leak come back when it ends"
-    )
+    because = "because pods of default/ReplicaSet/leak come back when it ends, unless one is met again"
+    assert said().endswith(f"it stands until 2026-01-01T02:00:00Z, {because}")
     for other in ({"condition": "DiskPressure"}, {"periodNanoseconds": None}):
-        assert said(**other).endswith("it stands until 2026-01-01T01:05:00Z")
+        assert said(**other).endswith("it stands until 2026-01-01T01:05:00Z, unless one is met again")
 
 
 def test_a_dry_run_reports_no_condition() -> None:
@@ -69,7 +76,7 @@ def test_a_dry_run_reports_no_condition() -> None:
 
 def test_a_signal_is_clear_since_then() -> None:
     assert clear_text(ended(), Signal.MEMORY_AVAILABLE) == (
-        "no threshold of memory.available has been met since 01:00:00"
+        "no threshold of memory.available was met at the last record, 01:00:00"
     )
     assert clear_text(ended(met=True), Signal.MEMORY_AVAILABLE) == ""
     assert clear_text(ended(), Signal.PID_AVAILABLE) == "", "no threshold of it was read"
@@ -168,3 +175,25 @@ def test_nothing_is_said_without_a_pause_of_that_condition(changed: dict[str, An
 def test_nothing_is_said_of_a_damaged_time_or_a_limit_of_the_pod_alone() -> None:
     assert pause_clause(msgspec.structs.replace(paused(), wall="damaged"), Signal.NODEFS_AVAILABLE) == ""
     assert pause_clause(paused(), None) == ""
+
+
+def test_a_node_of_which_the_kernel_kills_later_is_short_unless_a_pod_was_evicted_since() -> None:
+    """`The node is relieved` was said while the kernel had killed a database eleven times in half an hour."""
+    evicted, first, *_ = journal()
+
+    def later(minutes: int, record: JournalRecord = first, **extra: Any) -> JournalRecord:
+        wall = f"2026-01-01T00:{10 + minutes:02}:00Z"
+        return msgspec.structs.replace(record, wall=wall, now=minutes * MINUTE, extra=RecordedExtra(**extra))
+
+    begin, killed = later(0, evicted), (RecordedKill(where="n/db"),)
+    kill, calm = later(4, decisions_of_none(first), kernel_killed=killed), later(5, decisions_of_none(first))
+    text = "the kernel killed processes of n/db, last at 00:14:00"
+    assert also_short(begin, [kill, calm], Signal.MEMORY_AVAILABLE) == text
+    soon = later(1, decisions_of_none(first), kernel_killed=killed)
+    assert also_short(begin, [soon, calm], Signal.MEMORY_AVAILABLE) == ""
+    assert also_short(begin, [kill, later(5, evicted)], Signal.MEMORY_AVAILABLE) == ""
+
+
+def decisions_of_none(record: JournalRecord) -> JournalRecord:
+    """A record without decisions and findings."""
+    return msgspec.structs.replace(record, decisions=(), findings=())

@@ -34,7 +34,7 @@ def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
 
 def test_a_node_that_is_short_of_something_else_is_not_said_to_be_relieved() -> None:
     """It was of PIDs, while memory was full and the kernel killed."""
-    found = replace(incident(), also_short="pid.available", quiet=True)
+    found = replace(incident(), also_short="a threshold of pid.available is met", quiet=True)
     assert found.relieved
     assert now_text(found).startswith("a threshold of pid.available is met")
 
@@ -273,7 +273,7 @@ def test_what_holds_evictions_back_comes_first_while_the_node_is_short() -> None
 
 def test_it_begins_with_the_state_of_the_node() -> None:
     """Whether the node was well again was said by the history alone (worlds 15, 22, 30, 46)."""
-    ended = "no threshold of memory.available has been met since 00:28:50"
+    ended = "no threshold of memory.available was met from 00:28:50 to the last record, 00:29:00"
     found = replace(again("DaemonSet/leak"), clear_text=ended)
     assert now_text(found).startswith(f"{ended}; mend DaemonSet/leak")
     assert now_text(replace(found, still_met=True)).startswith("the node is still short; mend DaemonSet/leak")

@@ -106,7 +106,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),
-        also_short=also_short(records[-1], signal),
+        also_short=also_short(record, later, signal),
         still_met=is_met_at_end(records[-1], signal),
         ends_before_relief=ends_before_relief(records, evictions, signal),
         clear_text=clear_text(records[-1], signal),

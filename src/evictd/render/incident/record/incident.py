@@ -138,7 +138,7 @@ class Incident:
     pressed: bool = False
     """Whether the node condition of what was short stood at the end of the journal."""
     also_short: str = ""
-    """Another signal, with another node condition, of which a threshold was met in the last record; empty for none."""
+    """What else the node was short of at the end of the journal, as a clause; empty for nothing."""
     still_met: bool = False
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
     ends_before_relief: bool = False

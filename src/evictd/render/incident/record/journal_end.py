@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictd.codec.records.journal_record import JournalRecord
+from evictd.codec.records.journal_record import JournalRecord, recorded_evictions
 from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoActionReason
@@ -37,6 +37,9 @@ _NOTHING_LEFT = {
 }
 """What has come already where nothing was left in the last record."""
 
+_A_MINUTE = 60.0
+_NAMED = 3
+
 
 def condition_ends(last: JournalRecord) -> Mapping[str, str]:
     """Return by type a clause about each condition that the last record has; none of one with a threshold that is met.
@@ -49,7 +52,8 @@ def condition_ends(last: JournalRecord) -> Mapping[str, str]:
     if period is None:
         return {}
     return {
-        each.value: f"no threshold of it has been met since {since}: it stands until {_stands_until(last, each, period)}"
+        each.value: f"no threshold of it was met {_to_the_end(since, _second(last))}: it stands until "
+        f"{_stands_until(last, each, period)}, unless one is met again"
         for each in NodeCondition
         if (since := _after_clear(last, each, 0))
     }
@@ -70,11 +74,21 @@ def _keeps(finding: Mapping[str, Any], condition: NodeCondition) -> bool:
 
 
 def clear_text(last: JournalRecord, signal: Signal | None) -> str:
-    """Write since when no threshold of a signal is met, as a clause; empty while one is, or where that is not known."""
+    """Write from when on no threshold of a signal was met, as a clause; empty where one was at the end, or that is not known."""
     condition = _condition_of(signal)
     if signal is None or condition is None or not (since := _after_clear(last, condition, 0)):
         return ""
-    return f"no threshold of {signal.value} has been met since {clock_text(since)}"
+    return f"no threshold of {signal.value} was met {_to_the_end(clock_text(since), clock_text(_second(last)))}"
+
+
+def _to_the_end(since: str, last: str) -> str:
+    """Write a time up to the last record: of what came after that nothing is known, because not every cycle is recorded."""
+    return f"at the last record, {last}" if since == last else f"from {since} to the last record, {last}"
+
+
+def _second(record: JournalRecord) -> str:
+    """Return the time of a record, a valid one, in whole seconds."""
+    return rfc3339(parse_time(record.wall) // SECOND * SECOND)
 
 
 def _after_clear(last: JournalRecord, condition: NodeCondition, period: int) -> str:
@@ -138,10 +152,21 @@ def is_met_at_end(last: JournalRecord, signal: Signal | None) -> bool:
     return any(_met(last, _condition_of(signal)))
 
 
-def also_short(last: JournalRecord, signal: Signal | None) -> str:
-    """Return another signal, with another node condition, of which a threshold was met in the last record; empty for none."""
+def also_short(record: JournalRecord, later: Sequence[JournalRecord], signal: Signal | None) -> str:
+    """Write what the node was short of besides at the end of the journal; empty for nothing.
+
+    That is another signal, with another node condition, of which a threshold is met; or memory, for want of which the kernel
+    killed more than a minute after the eviction of a record, and no pod was evicted since.
+    """
+    begin = max((n for n, each in enumerate(later, 1) if any(recorded_evictions(each.decisions))), default=0)
+    kills = [each for each in later[begin:] if each.extra.kernel_killed and seconds_between(record, each) > _A_MINUTE]
+    if kills:
+        killed = dict.fromkeys(clean(one.where) for each in kills for one in each.extra.kernel_killed)
+        return f"the kernel killed processes of {first_of([*killed], _NAMED)}, last at {clock_text(kills[-1].wall)}"
+    last = later[-1] if later else record
     others = (each for each in Signal if _condition_of(each) is not _condition_of(signal))
-    return next((each.value for each in others if any(map(says_met, threshold_findings(last, each)))), "")
+    met = next((each.value for each in others if any(map(says_met, threshold_findings(last, each)))), "")
+    return f"a threshold of {met} is met" if met else ""
 
 
 def running_at_end(last: JournalRecord, evictions: Iterable[HistoryEvent]) -> frozenset[str]:

@@ -38,7 +38,8 @@ _STILL_MET = "the threshold is still met: "
 def now_text(found: Incident) -> str:
     """Return how the node is and what to do now as a clause; empty where neither is known."""
     to_do, not_known = _to_do(found), ends_before_relief_text(found)
-    state = not_known or ("the node is still short" if found.still_met else found.clear_text)
+    clear = "" if found.also_short else found.clear_text
+    state = not_known or ("the node is still short" if found.still_met else clear)
     if not_known:
         to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
     elif not to_do and found.still_met:
@@ -147,7 +148,7 @@ def _relieved_text(found: Incident) -> str:
     if not found.relieved:
         return ""
     if found.also_short:
-        return "; ".join((f"a threshold of {found.also_short} is met", *_of_pod(found)))
+        return "; ".join((found.also_short, *_of_pod(found)))
     if again := _host_again(found):
         return "; ".join(filter(None, ("the node is relieved", again, reserve_text(found))))
     if of_pod := _of_pod(found):
