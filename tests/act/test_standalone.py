@@ -13,7 +13,6 @@ from evictd.act.standalone import StandaloneActuator
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
 from evictd.act.stop.victim_cgroups import VictimCgroups
-from evictd.clients.cri.values import CriContainer, CriSandbox, SandboxState
 from evictd.core.eviction.accounts.ledger import victim_until
 from evictd.core.gc.container_gc import ContainerState, PodLifecycles
 from evictd.core.model.decision import Decision, EvictPod, ReclaimNode, RecordEvent, Wait
@@ -29,6 +28,7 @@ from evictd.observe.reading.reading import Reading
 from evictd.observe.runtime.runtime_view import RuntimeView
 from evictd.worker import STDERR
 from tests.daemon.world import DISK, GI, HOG, NOW, WALL, observe, step
+from tests.observe.runtime_double import container, sandbox
 
 
 class Parts:
@@ -142,44 +142,10 @@ def node_of(parts: Parts, log: ActuatorLog | None = None) -> NodeActuation:
 
 VIEW = RuntimeView(
     time=NOW,
-    sandboxes=(
-        CriSandbox(
-            id="s1",
-            name=HOG.name,
-            namespace=HOG.namespace,
-            uid=HOG.uid,
-            attempt=0,
-            state=SandboxState.READY,
-            created_at=1,
-            labels={},
-            annotations={},
-        ),
-    ),
+    sandboxes=(replace(sandbox(HOG.uid), id="s1", name=HOG.name, namespace=HOG.namespace),),
     containers=(
-        CriContainer(
-            id="c1",
-            sandbox_id="s1",
-            name="main",
-            attempt=0,
-            image="",
-            image_ref="",
-            image_id="",
-            state=ContainerState.RUNNING,
-            created_at=1,
-            annotations={},
-        ),
-        CriContainer(
-            id="dead",
-            sandbox_id="s1",
-            name="main",
-            attempt=0,
-            image="",
-            image_ref="",
-            image_id="",
-            state=ContainerState.EXITED,
-            created_at=1,
-            annotations={},
-        ),
+        container("c1", "main", sandbox_id="s1"),
+        container("dead", "main", state=ContainerState.EXITED, sandbox_id="s1"),
     ),
     pod_cgroups={HOG.uid: "/kubepods/poduid-hog"},
 )

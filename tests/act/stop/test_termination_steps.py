@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any
 
 from evictd.act.stop.termination import (
@@ -13,10 +14,10 @@ from evictd.act.stop.termination import (
     TerminationPhase,
 )
 from evictd.clients.cri.channel import Pending
-from evictd.clients.cri.values import CriContainer, CriSandbox, SandboxState
-from evictd.core.gc.container_gc import ContainerState
+from evictd.clients.cri.values import CriContainer, CriSandbox
 from evictd.core.units.duration import SECOND
 from evictd.errors import RuntimeNotFoundError, RuntimeRefusedError
+from tests.observe.runtime_double import container, sandbox
 
 START = 1000 * SECOND
 
@@ -47,10 +48,10 @@ class Runtime:
         return _ended(None)
 
     def begin_list_containers(self, uid: str = "") -> Pending[tuple[CriContainer, ...]]:
-        return _ended(tuple(_container(each, sandbox) for each, sandbox in self.running.items()))
+        return _ended(tuple(container(each, each, sandbox_id=of) for each, of in self.running.items()))
 
     def begin_list_sandboxes(self, uid: str = "") -> Pending[tuple[CriSandbox, ...]]:
-        return _ended(tuple(_sandbox(each) for each in sorted(self.ready)))
+        return _ended(tuple(replace(sandbox("u1"), id=each) for each in sorted(self.ready)))
 
 
 def _read(answer: Any) -> Any:
@@ -64,35 +65,6 @@ def _ended(value: Any) -> Pending[Any]:
     call = Future[Any]()
     call.set_result(value)
     return Pending(call, "call", _read, timeout=60)
-
-
-def _container(name: str, sandbox: str) -> CriContainer:
-    return CriContainer(
-        id=name,
-        sandbox_id=sandbox,
-        name=name,
-        attempt=0,
-        image="",
-        image_ref="",
-        image_id="",
-        state=ContainerState.RUNNING,
-        created_at=0,
-        annotations={},
-    )
-
-
-def _sandbox(name: str) -> CriSandbox:
-    return CriSandbox(
-        id=name,
-        name="web",
-        namespace="ns",
-        uid="u1",
-        attempt=0,
-        state=SandboxState.READY,
-        created_at=0,
-        labels={},
-        annotations={},
-    )
 
 
 def victim_of(
