@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evictd.core.model.decision import EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.statusz.status_page import snapshot_view, status_document
@@ -18,8 +17,9 @@ from evictd.render.status.holders import full_name, row_numbers
 from evictd.render.status.next_pod import goes_at_threshold
 from evictd.render.status.times.depletion import depletions
 from evictd.render.status.times.timing import approaches, first_to_act, graces
-from evictd.world.loop import Run, granted_evictions
+from evictd.world.loop import Run
 from tests.render.snapshots import snapshots
+from tests.truth.played import granted_of
 
 Document = Mapping[str, Any]
 
@@ -87,10 +87,8 @@ def judged(run: Run) -> Iterator[Judged]:
 def _evictions(run: Run) -> list[Eviction]:
     """Return the evictions for pressure that the API server granted."""
     return [
-        Eviction(cycle.at / SECOND, each.pod.full_name, each.because.threshold.signal.value)
-        for cycle in run.cycles
-        if any(isinstance(each, EvictPod) for each in cycle.step.decisions)
-        for each in granted_evictions(cycle, [known for known in run.happened if known.at <= cycle.at])
+        Eviction(at / SECOND, each.pod.full_name, each.because.threshold.signal.value)
+        for at, each in granted_of(run)
         if not each.shortens and each.because.threshold is not None
     ]
 

@@ -10,12 +10,12 @@ from evictd.codec.times import rfc3339
 from evictd.commands.decided.incident_decided import read_incident
 from evictd.commands.inputs.source import own_config, world_under
 from evictd.commands.played.world_journal import journal_lines
-from evictd.core.model.decision import begun_evictions
+from evictd.core.model.decision import EvictPod, begun_evictions
 from evictd.core.model.signal import SIGNALS, Resource, signal_named
 from evictd.render.history.evictions import evictions_of, last_of_each
 from evictd.render.incident.record.incident import Incident
 from evictd.world.file import decode_world
-from evictd.world.loop import Run, play
+from evictd.world.loop import Run, granted_evictions, play
 
 END = 1_767_225_600 * 10**9
 """The wall-clock time at which each world ends."""
@@ -44,6 +44,14 @@ def run_of(document: dict[str, Any]) -> Run:
     """Return the run of a world file, whose pods are read as often as the daemon reads them."""
     file = decode_world(document)
     return play(world_under(file, None), own_config(file), calm=True)
+
+
+def granted_of(run: Run) -> Iterator[tuple[int, EvictPod]]:
+    """Yield the evictions of a run that the API server did not refuse at once, each with its time."""
+    for cycle in run.cycles:
+        if any(isinstance(each, EvictPod) for each in cycle.step.decisions):
+            until = [each for each in run.happened if each.at <= cycle.at]
+            yield from ((cycle.at, each) for each in granted_evictions(cycle, until))
 
 
 def ended_of(run: Run) -> tuple[Ended, ...]:

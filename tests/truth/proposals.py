@@ -13,6 +13,7 @@ from tests.truth.played import Ended, Played, ended_of, run_of
 
 _LASTS = 60 * SECOND
 """For how long after the eviction a proposal that avoids it has to keep the pod."""
+_NO_POD = "no pod"
 _GROWING = {"grow", "burst", "leakAndRelease", "takeRest"}
 Document = dict[str, Any]
 Verified = Callable[["Case", re.Match[str]], str | None]
@@ -119,12 +120,11 @@ def _same(case: Case, one: str, other: str) -> bool:
     )
 
 
-def _first_at(case: Case, ended: Iterable[Ended]) -> Ended | None:
-    """Return the first eviction for the same supply from the moment of the incident on; `None` for none in its second."""
+def _went(case: Case, ended: Iterable[Ended]) -> str:
+    """Return the first pod that was evicted for the same supply within the second of the incident, or `_NO_POD`."""
     mine = case.decided
-    now = (each for each in ended if each.at >= mine.at and each.resource is mine.resource)
-    first = next(now, None)
-    return first if first is not None and first.at <= mine.at + SECOND // 2 else None
+    first = next((each for each in ended if each.at >= mine.at and each.resource is mine.resource), None)
+    return first.pod if first is not None and first.at <= mine.at + SECOND // 2 else _NO_POD
 
 
 def _differs_before(case: Case, ended: Iterable[Ended]) -> bool:
@@ -173,24 +173,22 @@ def _instead(case: Case, match: re.Match[str]) -> str | None:
         return None
     if case.found.first_asked is not None or (ended := _with_request(case, match)) is None:
         return None
-    first = _first_at(case, ended)
-    went = "no pod" if first is None else first.pod
+    went = _went(case, ended)
     return "" if went == match["other"] else f"{went} went, not {match['other']}"
 
 
 def _the_same(case: Case, match: re.Match[str]) -> str | None:
     if (ended := _with_request(case, match)) is None:
         return None
-    first = _first_at(case, ended)
-    went = "no pod" if first is None else first.pod
+    went = _went(case, ended)
     return "" if went == case.decided.pod else f"{went} went"
 
 
 def _no_pod(case: Case, match: re.Match[str]) -> str | None:
     if (ended := _with_request(case, match)) is None:
         return None
-    first = _first_at(case, ended)
-    return "" if first is None else f"{first.pod} went"
+    went = _went(case, ended)
+    return "" if went == _NO_POD else f"{went} went"
 
 
 def _past_request(case: Case, match: re.Match[str]) -> str | None:
@@ -208,8 +206,7 @@ def _priority(case: Case, match: re.Match[str]) -> str | None:
     ended = _again(case, change)
     if ended is None or _differs_before(case, ended):
         return None
-    first = _first_at(case, ended)
-    went = "no pod" if first is None else first.pod
+    went = _went(case, ended)
     return "" if went == match["other"] else f"{went} went, not {match['other']}"
 
 

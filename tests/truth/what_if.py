@@ -20,9 +20,9 @@ from evictd.render.replay.readings_end import readings_ends
 from evictd.render.replay.replayed import Replayed, victims_text
 from evictd.render.replay.unrecorded import may_act_unrecorded, met_at_first
 from evictd.world.file import decode_world
-from evictd.world.loop import Run, granted_evictions, play
+from evictd.world.loop import Run, play
+from tests.truth.played import END, granted_of
 
-_END = 1_767_268_800 * SECOND
 _WITHIN = 2 * SECOND
 """How far the times of an eviction may be apart that is said to be the same: a cycle more or less."""
 Document = dict[str, Any]
@@ -107,7 +107,7 @@ def recorded(document: Document) -> tuple[Run, list[JournalEntry], list[bytes]]:
     """Play a world, and return its run and its journal."""
     file = decode_world(document)
     run = play(file.world, own_config(file))
-    lines = journal_lines(run, end=_END)
+    lines = journal_lines(run, end=END)
     return run, [decode_entry(each) for each in lines], lines
 
 
@@ -121,12 +121,7 @@ class Evicted:
 
 def evictions(run: Run) -> list[Evicted]:
     """Return the evictions of a run that the API server did not refuse at once."""
-    happened = run.happened
-    found = []
-    for cycle in run.cycles:
-        until = [each for each in happened if each.at <= cycle.at]
-        found += [Evicted(pod=each.pod.full_name, at=cycle.at) for each in granted_evictions(cycle, until)]
-    return found
+    return [Evicted(pod=each.pod.full_name, at=at) for at, each in granted_of(run)]
 
 
 @frozen
