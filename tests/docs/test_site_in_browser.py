@@ -4,6 +4,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,6 +50,18 @@ def browser(address: str) -> Iterator[Any]:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=TIMEOUT_MS)
         yield browser
         browser.close()
+
+
+@contextmanager
+def searched(browser: Any, address: str, words: str) -> Iterator[Any]:
+    """Yield the first result of a search; the address has the words, for typed before the theme's script runs they are lost."""
+    page = browser.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(f"{address}?{urlencode({'q': words})}")
+    first = page.locator(".md-search-result__item").first
+    first.wait_for(state="attached")
+    yield first
+    page.close()
 
 
 @pytest.mark.parametrize(
@@ -140,15 +153,8 @@ def browser(address: str) -> Iterator[Any]:
     ],
 )
 def test_the_words_that_people_type_find_their_page_first(browser: Any, address: str, words: str, found: str) -> None:
-    page = browser.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.goto(
-        f"{address}index.html?{urlencode({'q': words})}"
-    )  # words typed before the theme's script runs would be lost
-    first = page.locator(".md-search-result__item a").first
-    first.wait_for(state="attached")
-    assert found in (first.get_attribute("href") or "")
-    page.close()
+    with searched(browser, f"{address}index.html", words) as first:
+        assert found in (first.locator("a").first.get_attribute("href") or "")
 
 
 @pytest.mark.parametrize(
@@ -163,27 +169,19 @@ def test_the_words_that_people_type_find_their_page_first(browser: Any, address:
 )
 def test_the_section_that_has_the_answer_is_not_folded(browser: Any, address: str, words: str, section: str) -> None:
     """The page stood there alone, and its sections behind `11 more on this page`; `a` found `acts` and `API`."""
-    page = browser.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.goto(f"{address}index.html?{urlencode({'q': words})}")
-    item = page.locator(".md-search-result__item").first
-    item.wait_for(state="attached")
-    shown = item.locator(":scope > a").nth(1).get_attribute("href") or ""
-    assert re.sub(r"\?[^#]*", "", shown).endswith(section)
-    assert "acts" not in [text.lower() for text in page.locator(".md-search-result mark").all_text_contents()]
-    page.close()
+    with searched(browser, f"{address}index.html", words) as first:
+        shown = first.locator(":scope > a").nth(1).get_attribute("href") or ""
+        assert re.sub(r"\?[^#]*", "", shown).endswith(section)
+        marked = first.page.locator(".md-search-result mark").all_text_contents()
+        assert "acts" not in [text.lower() for text in marked]
 
 
 @pytest.mark.parametrize("name", ["index.html", "reference/flags.html"])
 def test_the_search_works_on_a_page_that_is_opened_as_a_file(browser: Any, site: Path, name: str) -> None:
     """It showed no results there: a browser starts no worker for a file, and reads no index."""
-    page = browser.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.goto(f"{(site / name).as_uri()}?{urlencode({'q': 'protect a pod'})}")
-    first = page.locator(".md-search-result__item a").first
-    first.wait_for(state="attached")
-    assert (first.get_attribute("href") or "").startswith((site / "tuning.html").as_uri())
-    page.close()
+    with searched(browser, (site / name).as_uri(), "protect a pod") as first:
+        href = first.locator("a").first.get_attribute("href") or ""
+        assert href.startswith((site / "tuning.html").as_uri())
 
 
 @pytest.mark.parametrize("name", PAGES)
