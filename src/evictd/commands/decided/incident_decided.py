@@ -90,15 +90,14 @@ def read_incident(
     if STANDARD_INPUT in paths:
         return replace(incident_of(records, evictions, wanted), not_judged=NotJudged.NOT_KEPT)
 
+    end = last_entry(last)
+
     def judged(wanted: str) -> Incident:
         found = incident_of(records, evictions, wanted)
         entry = _entry(evicting, found)
         if entry is None:
             return found
-        found, end = (
-            _judged_from_first(_decided_again(found, entry, oldest[found.event.at]), evicting),
-            last_entry(last),
-        )
+        found = _judged_from_first(_decided_again(found, entry, oldest[found.event.at]), evicting)
         steady, quiet, grows_on = steady_growers(end, found), is_quiet(end, found), growth_on(end, found)
         return replace(found, steady=steady, quiet=quiet, grows_on=grows_on)
 

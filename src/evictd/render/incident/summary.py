@@ -133,7 +133,7 @@ def _others_text(found: Incident) -> str:
 
 
 _FASTER = 2
-"""From this many times the mean rate of the grower on the rate that the eviction names is told apart from it."""
+"""By how many times the signal fell faster just before the eviction than the grower's mean rate, where that is called a mean."""
 
 
 def _cause_text(found: Incident) -> str:

@@ -90,7 +90,7 @@ def fields_agree(now: object, then: object) -> bool:
 
 
 def changed_words(then: str, now: str) -> str:
-    """Return the words that are replaced by others, each after the word before it, which says what it is.
+    """Return the changed amounts of two sentences with their names, as `uses 4Gi -> 2Gi`: the word before is the name.
 
     Empty where the sentences have little in common or one has more words.
     """

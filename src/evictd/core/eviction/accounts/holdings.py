@@ -152,8 +152,8 @@ def _as_while_growing(
     """Return the holdings with the time left out in which nothing of a supply was left to be taken.
 
     What is used up does not grow any more, and what took it all would seem to have ended. Within `USED_UP_TIME` after the supply
-    became short or a pod was last evicted for it, the growth of the minute before stands. Of memory too: while
-    the kernel can drop page cache it kills nothing, and nothing is left for minutes.
+    became short or a pod was last evicted for it, the growth of the minute before stands. Of memory too: while the kernel can
+    drop page cache it kills nothing, and nothing is left for minutes.
     """
     crossing = state.crossings.get(supply)
     if crossing is None or not is_used_up(seen):

@@ -29,18 +29,14 @@ def grower_rate(found: Incident, grower: Grower) -> int:
     the growth began, so its own rate is less exact.
     """
     growers = found.growers
-    total, fell = sum(each.rate for each in growers), found.rate or 0
+    total, fell, alone = sum(each.rate for each in growers), found.rate or 0, len(growers) == 1
     decided = found.event.because.get("fillRate")
-    if (
-        len(growers) == 1
-        and isinstance(decided, int)
-        and (abs(decided - fell) * _NEARLY <= fell or _is_brief(found, decided))
-    ):
+    if alone and isinstance(decided, int) and (abs(decided - fell) * _NEARLY <= fell or _is_brief(found, decided)):
         return decided  # the line of the eviction names it
-    all_of_it = len(growers) == 1 and abs(total - fell) * _SAME <= fell
+    all_of_it = alone and abs(total - fell) * _SAME <= fell
     if not all_of_it and found.arrivals.held * SECOND * _NEARLY > max(fell, 0) * found.arrivals.over > 0:
         return grower.rate  # the signal fell by what the pods held that came, too
-    if len(growers) == 1:
+    if alone:
         return fell if fell <= total * _ALONE and total * 7 <= fell * 10 else grower.rate
     return grower.rate * fell // total if total and abs(fell - total) * _TOGETHER <= total else grower.rate
 
@@ -66,7 +62,7 @@ def other_growers(found: Incident) -> tuple[Grower, ...]:
 
 
 def taken_beside(found: Incident, pods: Collection[str]) -> int:
-    """Return what all else takes in a minute: a limit of these pods has to leave room for it."""
+    """Return what all else takes in a minute: a limit of these pods has to leave that free."""
     own = pods if found.measured else {*pods, ""}  # what an unmeasured pod took belongs to no measured one
     return sum(each.rate for each in found.growers if each.pod not in own) * MINUTE // SECOND
 

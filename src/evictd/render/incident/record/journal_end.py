@@ -8,7 +8,7 @@ from evictd.codec.times import parse_time, rfc3339
 from evictd.core.model.amount_text import amount_with
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import SIGNALS, NodeCondition, Resource, Signal
-from evictd.core.units.duration import SECOND
+from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import of_count
 from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
@@ -37,7 +37,6 @@ _NOTHING_LEFT = {
 }
 """What has come already where nothing was left in the last record."""
 
-_A_MINUTE = 60.0
 _NAMED = 3
 
 
@@ -159,7 +158,9 @@ def also_short(record: JournalRecord, later: Sequence[JournalRecord], signal: Si
     killed more than a minute after the eviction of a record, and no pod was evicted since.
     """
     begin = max((n for n, each in enumerate(later, 1) if any(recorded_evictions(each.decisions))), default=0)
-    kills = [each for each in later[begin:] if each.extra.kernel_killed and seconds_between(record, each) > _A_MINUTE]
+    kills = [
+        each for each in later[begin:] if each.extra.kernel_killed and seconds_between(record, each) > MINUTE // SECOND
+    ]
     if kills:
         killed = dict.fromkeys(clean(one.where) for each in kills for one in each.extra.kernel_killed)
         return f"the kernel killed processes of {first_of([*killed], _NAMED)}, last at {clock_text(kills[-1].wall)}"
