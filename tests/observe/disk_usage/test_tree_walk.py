@@ -7,8 +7,10 @@ import subprocess
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -339,6 +341,49 @@ def test_a_branch_moved_away_under_the_walk_is_lost_and_the_rest_is_counted(
     assert usage(top).inodes_used == 10
     assert moved
     assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+
+
+@pytest.mark.parametrize("call", ["open", "fstat", "dup", "mount_number"])
+def test_a_walk_that_fails_at_any_call_closes_what_it_had_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """As without a free descriptor: each failed walk kept one more, so there was never a free one again."""
+    monkeypatch.setattr(tree_walk, "_OPEN_LEVELS", 1)
+    where = tree_walk if call == "mount_number" else os
+    made, real, left = getattr(where, call), os.lstat, [0]
+
+    def fail(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(24, "Too many open files")
+        return made(*args, **options)
+
+    def lstat(name: str, *, dir_fd: int) -> os.stat_result:
+        if name == "file":
+            with suppress(FileNotFoundError):  # moved before
+                (tmp_path / "top/a/b/c").rename(tmp_path / "elsewhere")
+        return real(name, dir_fd=dir_fd)
+
+    number, failed = 0, True
+    while failed:
+        number, failed = number + 1, False
+        top = plant(tmp_path / "top", {"a": {"b": {"c": {"d": {"file": "x"}}, "z": {}}}, "e": {}})
+        descriptors = len(list(Path("/proc/self/fd").iterdir()))
+        with opened(top) as folder:
+            walk, left[0] = TreeWalk(folder, RateLimiter()), number
+            with monkeypatch.context() as patched:
+                patched.setattr(os, "lstat", lstat)
+                patched.setattr(where, call, fail)
+                try:
+                    for _ in walk.steps():
+                        pass
+                    failed = bool(walk.fault)  # the entry was left out
+                except NodeError:
+                    failed = True
+        assert len(list(Path("/proc/self/fd").iterdir())) == descriptors, number
+        for each in tmp_path.iterdir():
+            rmtree(each)
+    assert number > 1
 
 
 NAMES = 131_500

@@ -107,9 +107,9 @@ class TreeWalk:
             self._open, self._later = {}, []
 
     def _walk(self, top: int) -> Iterator[None]:
+        self._open[0] = top
         self._levels, self._above = Levels(), InodeSet()
         self._devices, self._mount = [], mount_number(top)
-        self._open[0] = top
         yield from self._enter(b".", top, os.fstat(top))
         while self._levels.depth >= 0:
             name = self._levels.pop()
@@ -128,9 +128,10 @@ class TreeWalk:
             return
         if fd is None:
             return
-        status = os.fstat(fd)
-        # Mounted over since its name was read, or a bind mount of an ancestor, which would make the walk endless.
-        mounted = status.st_dev != self._devices[-1] and mount_number(fd) != self._mount
+        with _closed_on_error(fd):
+            status = os.fstat(fd)
+            # Mounted over since its name was read, or a bind mount of an ancestor, which would make the walk endless.
+            mounted = status.st_dev != self._devices[-1] and mount_number(fd) != self._mount
         if mounted or _numbered(status) in self._above:
             os.close(fd)
         elif self._levels.full or self._above.full:
@@ -180,9 +181,10 @@ class TreeWalk:
         """Open the levels again from the top by name; drop levels that were moved away."""
         reached, fd = 0, os.dup(self._open[0])
         for name in self._levels.names_below_top():
-            below = _open_below(fd, name)
-            if not self._is_level(below, reached + 1):
-                break
+            with _closed_on_error(fd):
+                below = _open_below(fd, name)
+                if not self._is_level(below, reached + 1):
+                    break
             os.close(fd)
             reached, fd = reached + 1, below
         for device, lost in zip(self._devices[reached + 1 :], self._levels.inodes[reached + 1 :], strict=True):
@@ -198,7 +200,8 @@ class TreeWalk:
         """Whether a descriptor is the directory of a level, by device and inode; it is closed if not."""
         if fd is None:
             return False
-        status = os.fstat(fd)
+        with _closed_on_error(fd):
+            status = os.fstat(fd)
         if (status.st_dev, status.st_ino) == (self._devices[level], self._levels.inodes[level]):
             return True
         os.close(fd)
@@ -292,6 +295,16 @@ def as_node_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise NodeError(f"disk usage: {os.strerror(error.errno or 0)}") from error
+
+
+@contextmanager
+def _closed_on_error(fd: int) -> Iterator[None]:
+    """Close a descriptor if the block raises: a walk that fails for want of descriptors must not keep one."""
+    try:
+        yield
+    except OSError:
+        os.close(fd)
+        raise
 
 
 def _numbered(file: os.stat_result) -> int:
