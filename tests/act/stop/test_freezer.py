@@ -1,18 +1,24 @@
 """Freezes and thaws real cgroups of both versions, as this kernel has them."""
 
+import errno
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from evictd.act.stop.freezer import MARK, PodFreezer
+from evictd.act.stop.stopper import PodStopper
+from evictd.act.stop.victim_cgroups import VictimCgroups
+from evictd.errors import NodeError
 from evictd_testnode.tool import wait_for
+from tests.act.stop.test_stop_times import Unanswered
 from tests.real_cgroups import PREFIX
-from tests.recorded_errors import RecordedErrors
+from tests.recorded_errors import NoErrors, RecordedErrors
 
 UID = "3f1c0a52-7a0e-4b6e-9a43-0d9f2a6b7c11"
 MOUNTS = tuple(Path("/sys/fs/cgroup", each) for each in (".", "unified", "freezer"))
@@ -108,9 +114,62 @@ def test_cgroups_that_cannot_be_listed_are_an_error_and_not_a_thawed_pod(tmp_pat
     (tmp_path / f"pod{UID}").touch()
     errors = RecordedErrors()
     freezer = PodFreezer(lambda _: (tmp_path / f"pod{UID}",), errors)
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(NodeError, match=f"pod {UID} may stay frozen: Not a directory"):
         freezer.thaw(UID)
     freezer.freeze(UID)
     freezer.thaw_each([UID])
     assert ["stopped without being frozen" in each for each in errors.details] == [True, False]
-    assert "may have stayed frozen" in errors.details[1]
+    assert "may stay frozen" in errors.details[1]
+
+
+def made_pod(parent: Path, uid: str, *containers: str) -> Path:
+    """A directory that stands for a pod's cgroup of v2; a filesystem with extended attributes keeps the marks."""
+    pod = parent / f"pod{uid}"
+    for each in containers:
+        (pod / each).mkdir(parents=True)
+        (pod / each / "cgroup.freeze").write_text("0")
+    return pod
+
+
+def frozen(pod: Path) -> list[bool]:
+    return [(each / "cgroup.freeze").read_text() == "1" for each in sorted(pod.iterdir())]
+
+
+def test_a_container_that_cannot_be_thawed_now_is_thawed_by_the_next_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory took the last free descriptor, so that the file in it could not be opened."""
+    pod = made_pod(tmp_path, UID, "c1", "c2")
+    freezer = PodFreezer(lambda _: (pod,), NoErrors())
+    freezer.freeze(UID)
+    assert frozen(pod) == [True, True]
+    opened, left = os.open, [1]
+
+    def full_once(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if path == "cgroup.freeze" and left:
+            left.pop()
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return opened(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", full_once)
+    with pytest.raises(NodeError, match="may stay frozen: Too many open files"):
+        freezer.thaw(UID)
+    assert sum(frozen(pod)) == 1, "the other one is thawed at once"
+    freezer.thaw(UID)
+    assert frozen(pod) == [False, False]
+
+
+def test_a_pod_that_cannot_be_thawed_does_not_keep_the_others_frozen(tmp_path: Path) -> None:
+    uids = [f"u{number}" for number in range(8)]
+    pods = {uid: made_pod(tmp_path, uid, "c1") for uid in uids}
+    errors = RecordedErrors()
+    cgroups = VictimCgroups(lambda uid: (pods[uid],), errors)
+    stopper = PodStopper(Unanswered(), clock=lambda: 0, cgroups=cgroups, errors=errors)
+    for uid in uids:
+        stopper.begin(uid, containers=["c1"], sandboxes=["s"], grace_seconds=600, freeze=True)
+    assert all(frozen(pod) == [True] for pod in pods.values())
+    rmtree(pods["u3"])
+    pods["u3"].touch()
+    stopper.close()
+    assert [uid for uid in uids if uid != "u3" and frozen(pods[uid]) != [False]] == []
+    assert errors.details == ["pod u3 may stay frozen: Not a directory"]

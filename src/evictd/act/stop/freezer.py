@@ -17,6 +17,7 @@ from pathlib import Path
 
 from evictd.act.stop.cgroup_kill import VISITS, belongs
 from evictd.act.stop.cgroup_tree import REMOVED, read, write
+from evictd.errors import NodeError
 from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from evictd.worker import ErrorReporter
 
@@ -50,24 +51,33 @@ class PodFreezer:
                 )
 
     def thaw(self, uid: str) -> None:
-        """Thaw what `freeze` has frozen of a pod, also in a previous run.
+        """Thaw what `freeze` has frozen of a pod, also in a previous run; what cannot be thawed does not keep the rest frozen.
 
-        Raises `OSError` if the pod's cgroups cannot be listed or opened, as without a free file descriptor.
+        Raises `NodeError` where some of it may stay frozen, as without a free file descriptor; the next call tries it again.
         """
-        for pod, container in self._containers(uid):
-            try:
-                os.getxattr(container, MARK)
-            except OSError:
-                continue
-            with self._reported(pod, "it stays frozen"):
-                _set(container, frozen=False)
-                os.removexattr(container, MARK)
+        failed: OSError | None = None
+        try:
+            for _, container in self._containers(uid):
+                if not _has_mark(container):
+                    continue
+                try:
+                    _set(container, frozen=False)
+                    os.removexattr(container, MARK)
+                except OSError as error:
+                    if error.errno not in REMOVED:
+                        failed = error
+        except OSError as error:
+            failed = error
+        if failed is not None:
+            raise NodeError(f"pod {uid} may stay frozen: {failed.strerror}") from failed
 
     def thaw_each(self, uids: Iterable[str]) -> None:
         """Thaw what a previous run has left frozen of these pods; an error is reported."""
         for uid in uids:
-            with self._reported(uid, "it may have stayed frozen"):
+            try:
                 self.thaw(uid)
+            except NodeError as error:
+                self._errors.report_error(SOURCE, str(error))
 
     @contextmanager
     def _reported(self, what: object, consequence: str) -> Generator[None]:
@@ -93,6 +103,14 @@ class PodFreezer:
                         yield pod, container
                     finally:
                         os.close(container)
+
+
+def _has_mark(container: int) -> bool:
+    try:
+        os.getxattr(container, MARK)
+    except OSError:
+        return False
+    return True
 
 
 def _is_frozen(container: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from evictd.act.stop.termination import RunningIds, RuntimeTermination, StopCalls, Termination
 from evictd.act.stop.victim_cgroups import FAR_FUTURE, VictimCgroups
@@ -23,6 +23,12 @@ from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 KEPT = 8
 """The number of stops that are remembered: a slow one counts until as many others were faster."""
+
+
+class _ThawOf(NamedTuple):
+    """The thaw of one pod, as a piece of work with a back-off of its own."""
+
+    uid: str
 
 
 class StopTimes:
@@ -100,7 +106,7 @@ class PodStopper:
         self._changed.set()
         if self._thread.is_alive():
             self._thread.join()
-        self._guard.run("thaw", lambda: self._thaw(lambda _: True), self._clock(), otherwise=None)
+        self._thaw(lambda _: True)
 
     def __enter__(self) -> Self:
         self.start()
@@ -252,7 +258,7 @@ class PodStopper:
             self._changed.wait(self._seconds_to_next_step())
             self._changed.clear()
             finished = self._guard.run("step", self._advance, self._clock(), otherwise=False)
-            self._guard.run("thaw", self._thaw_due, self._clock(), otherwise=None)
+            self._thaw_due()
             if self._guard.run("kill", self._kill_overdue, self._clock(), otherwise=False) or finished:
                 self._wake()
 
@@ -270,8 +276,11 @@ class PodStopper:
     def _thaw(self, is_due: Callable[[str], bool]) -> None:
         with self._lock:
             for uid in [each for each in self._frozen if is_due(each)]:
-                self._cgroups.freezer.thaw(uid)  # an error leaves it to the next attempt
-                self._frozen.discard(uid)
+                self._guard.run(_ThawOf(uid), partial(self._thaw_one, uid), self._clock(), otherwise=None)
+
+    def _thaw_one(self, uid: str) -> None:
+        self._cgroups.freezer.thaw(uid)  # an error leaves it to the next attempt
+        self._frozen.discard(uid)
 
     def _thaw_at(self, uid: str) -> int:
         """Return when a frozen pod is thawed, to handle the pending SIGTERM; at once if nothing stops it any more."""
@@ -319,8 +328,7 @@ class PodStopper:
                 for each in self._terminations.values()
                 if each.due_at and not self._guard.rests(each, now)
             ]
-            if not self._guard.rests("thaw", now):
-                due += [self._thaw_at(uid) - now for uid in self._frozen]
+            due += [self._thaw_at(uid) - now for uid in self._frozen if not self._guard.rests(_ThawOf(uid), now)]
             if not self._guard.rests("kill", now):
                 states = [each.state for each in self._terminations.values() if not each.state.finished]
                 due += [at - now for at in map(self._cgroups.due_at, states) if at < FAR_FUTURE]
