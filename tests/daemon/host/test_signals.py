@@ -31,13 +31,17 @@ def test_signals_arrive_by_number_and_the_old_handlers_come_back() -> None:
     assert signal.getsignal(signal.SIGHUP) is before
 
 
-def test_a_full_pipe_loses_no_wake_up() -> None:
+def test_a_burst_of_wake_ups_displaces_no_signal() -> None:
+    """A signal whose byte found the pipe full was lost: evictd went on after SIGTERM."""
     with WakeUp() as wake:
+        wake.listen([signal.SIGHUP])
         for _ in range(70_000):
             wake.wake()
-        assert waiting(wake)
-        wake.take()
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert wake.take() == Arrivals(signals=frozenset({signal.SIGHUP}), woken=True)
         assert not waiting(wake)
+        wake.wake()
+        assert wake.take() == Arrivals(woken=True), "the next one is noticed again"
 
 
 def test_a_burst_of_changes_of_pods_is_one_notice_and_displaces_no_wake_up() -> None:

@@ -1,13 +1,15 @@
 """Ends the loop's wait from a signal handler or from another thread, through one pipe.
 
 Python writes the number of each signal to the pipe (`signal.set_wakeup_fd`), worker threads write through `wake`. The loop polls
-the reading end. A change of the node's pods has a byte of its own, because the loop need not react to it at once.
+the reading end. A change of the node's pods has a byte of its own, because the loop need not react to it at once. At most one
+byte of each kind is in the pipe, so that it is never full: the byte of a signal would be lost.
 """
 
 import os
 import select
 import signal
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Self
 
 from evictd.core.frozen import frozen
@@ -37,7 +39,8 @@ class WakeUp:
     def __init__(self) -> None:
         self.fd, self._write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._previous: dict[int, object] = {}
-        self._pods_changed = False
+        self._unread = set[int]()
+        """The bytes of threads that are in the pipe."""
 
     def __enter__(self) -> Self:
         return self
@@ -53,33 +56,30 @@ class WakeUp:
 
     def wake(self) -> None:
         """End the wait; safe from any thread, and cheap if it has ended already."""
-        self._put(_WOKEN)
+        self._notify(_WOKEN)
 
     def pods_changed(self) -> None:
-        """Notify of a change of the node's pods; at most one notice is in the pipe, so that a burst of them fills it never."""
-        if not self._pods_changed:
-            self._pods_changed = True
-            self._put(_PODS_CHANGED)
+        """Notify of a change of the node's pods; from any thread."""
+        self._notify(_PODS_CHANGED)
 
     def take(self) -> Arrivals:
         """Empty the pipe and return what was in it."""
         arrived: set[int] = set()
         while select.select([self.fd], [], [], 0)[0]:
             arrived.update(os.read(self.fd, 512))
-        if _PODS_CHANGED in arrived:
-            # A notice that is dropped before this line is of a change that the caller's next reading shows.
-            self._pods_changed = False
+        # A notice that is dropped before this line is of a change that the caller's next reading shows.
+        self._unread.clear()
         return Arrivals(
             signals=frozenset(arrived - {_WOKEN, _PODS_CHANGED}),
             woken=_WOKEN in arrived,
             pods_changed=_PODS_CHANGED in arrived,
         )
 
-    def _put(self, byte: int) -> None:
-        try:
-            os.write(self._write, bytes([byte]))
-        except (BlockingIOError, OSError):
-            return  # full: the loop wakes up anyway; closed: the loop has ended
+    def _notify(self, byte: int) -> None:
+        if byte not in self._unread:
+            self._unread.add(byte)
+            with suppress(OSError):  # closed: the loop has ended
+                os.write(self._write, bytes([byte]))
 
     def close(self) -> None:
         """Restore the previous signal handlers and close the pipe."""
@@ -88,9 +88,10 @@ class WakeUp:
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type] # what signal() itself had returned
         self._previous.clear()
-        os.close(self.fd)
-        os.close(self._write)
+        reading, writing = self.fd, self._write
         self.fd = self._write = -1  # a later `wake` must not write to another file with that number
+        os.close(reading)
+        os.close(writing)
 
 
 def _ignore(_number: int, _frame: object) -> None:
