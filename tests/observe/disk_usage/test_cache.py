@@ -191,6 +191,24 @@ def test_the_thread_measures_requested_pods_and_ends_with_stop(cache: DiskUsageC
     assert sorted(meter.measured) == ["a", "b"]
 
 
+def test_a_stop_just_before_a_turn_ends_the_thread(meter: Meter) -> None:
+    """The thread cleared the event that had just been set, and slept for a minute."""
+    cache = DiskUsageCache(at_once(meter.measure), clock=meter.clock)
+
+    class StoppedAfterTheLook(threading.Event):
+        def is_set(self) -> bool:
+            found = super().is_set()
+            self.set()
+            cache._wake.set()
+            return found
+
+    cache._stopped = StoppedAfterTheLook()
+    cache.start()
+    assert cache._thread is not None
+    cache._thread.join(30)
+    assert not cache._thread.is_alive()
+
+
 def test_a_walk_under_way_is_a_lower_bound_until_it_has_ended(meter: Meter) -> None:
     limiter, size = RateLimiter(), 10_000
     cache = DiskUsageCache(lambda _request: Entries(size, limiter, meter.clock), clock=meter.clock, limiter=limiter)

@@ -205,7 +205,6 @@ class DiskUsageCache:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._wake.clear()
             since = self._age.since  # a crossing that comes after this may find something due again
             if self._backoff.run("step", self.take_turn, self._clock(), otherwise=False):
                 self._report_writers_measured(since)
@@ -214,6 +213,7 @@ class DiskUsageCache:
                 until = self._until_due(self._clock())
                 # At least a second: a pod whose measurement failed stays due while it rests.
                 self._wake.wait(_IDLE_SECONDS if until is None else max(1.0, until / SECOND))
+                self._wake.clear()  # before the next look at what may have changed, and at whether to end
 
     def _report_writers_measured(self, since: int) -> None:
         """Call `wake` once per crossing, when the pods that write the most were measured since."""
