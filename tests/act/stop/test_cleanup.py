@@ -168,6 +168,14 @@ def test_the_number_of_leftovers_that_are_retried_is_bounded() -> None:
     stuck.cleanup.close()
 
 
+def test_leftovers_that_the_queue_refuses_are_bounded_too() -> None:
+    cleanup = Cleanup(lambda _: None, RecordedErrors(), lambda: None)
+    cleanup.close()
+    for number in range(MAX_FAILURES + 3):
+        cleanup.begin(str(number))
+    assert len(cleanup.problems()) == MAX_FAILURES
+
+
 class InParts:
     """A remover that gives way after each part of pod `a`; the first part ends when the other pods have been begun."""
 

@@ -64,7 +64,7 @@ class Cleanup:
             self._begun.add(uid)
         if not self._worker.submit("volumes", lambda: self._clean(uid)):
             self._finish(uid)  # the queue has reported it; waiting would not help
-            self._failures[uid] = _Failure(detail=f"volumes of pod {uid}: the disk is too slow")
+            self._keep_failure(uid, f"volumes of pod {uid}: the disk is too slow")
 
     def done(self, uid: str) -> bool:
         """Whether the removal of a stopped pod's leftovers was tried once."""
@@ -109,13 +109,16 @@ class Cleanup:
             finished = self._remove_in_turn(uid, self._clean)
         except EvictdError as error:
             self._errors.report_error("volumes", str(error))
-            self._failures[uid] = _Failure(detail=str(error))
-            while len(self._failures) > MAX_FAILURES:
-                self._failures.pop(next(iter(self._failures)))
+            self._keep_failure(uid, str(error))
         finally:
             if finished:
                 self._finish(uid)
                 self._wake()
+
+    def _keep_failure(self, uid: str, detail: str) -> None:
+        self._failures[uid] = _Failure(detail=detail)
+        for oldest in tuple(self._failures)[:-MAX_FAILURES]:
+            self._failures.pop(oldest, None)  # the loop may have dropped it meanwhile
 
     def _remove_in_turn(self, uid: str, go_on: Callable[[str], None]) -> bool:
         """Remove one batch of leftovers. Return True if none remain; else requeue `go_on` behind the other pods."""
