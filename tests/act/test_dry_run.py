@@ -86,6 +86,17 @@ def test_nothing_is_done_and_everything_is_logged() -> None:
     assert scene.live.advanced == [state]
 
 
+def test_under_a_pressure_that_lasts_no_pod_is_remembered_that_is_gone() -> None:
+    scene = Scene()
+    scene.cycle(PRESSED)
+    remembered = len(scene.actuator._announced)
+    for number in range(20):
+        pod = replace(HOG, uid=f"u{number}")
+        (chosen,) = [each for each in PRESSED.decisions if isinstance(each, EvictPod)]
+        scene.cycle(replace(PRESSED, decisions=(replace(chosen, pod=pod),)))
+    assert len(scene.actuator._announced) <= remembered
+
+
 def test_each_cycle_suspends_what_was_begun_live() -> None:
     """In place of the duties: the conditions and proposals from before the reload are taken back."""
     scene = Scene()

@@ -86,10 +86,16 @@ class DryRunActuator:
         """Withdraw nothing: nothing was asked."""
 
     def advance(self, state: State, reading: Reading) -> Progress:
-        """Finish evictions that were started before the dry run; forget announced decisions once the pressure is over."""
+        """Finish evictions that were started before the dry run; forget announced decisions once the pressure is over.
+
+        Those about a pod that is gone earlier: nothing ends the pressure in a dry run, and it may last for weeks.
+        """
         if not state.thresholds_met and not self._evicting:
             self._announced.clear()
             self._reclaimed.clear()
+        if not reading.observation.pods_unknown:
+            there = {pod.uid for pod in reading.observation.pods}
+            self._announced = {each for each in self._announced if each[0] is not EvictPod or each[1] in there}
         self._evicting = False
         return self._live.advance(state, reading)
 
