@@ -115,7 +115,7 @@ class RecordingStopper(PodStopper):
         self._parts = parts
 
     def begin(self, uid: str, **how: Any) -> Any:
-        self._begun.add(uid)
+        self._begun[uid] = None
         self._parts.begin(uid, **how)
 
     def progress(self, uid: str) -> Termination | None:

@@ -4,7 +4,7 @@ import errno
 from concurrent.futures import Future
 from pathlib import Path
 
-from evictd.act.stop.stopper import KEPT, PodStopper, StopTimes
+from evictd.act.stop.stopper import KEPT, MOST_BEGUN, PodStopper, StopTimes
 from evictd.act.stop.termination import Termination
 from evictd.act.stop.victim_cgroups import VictimCgroups
 from evictd.clients.cri.channel import Pending
@@ -107,3 +107,12 @@ def test_the_record_of_a_pod_that_is_dropped_is_kept_until_its_stop_has_ended() 
     terminator.drop("u")
     assert [each.uid for each in terminator.in_flight()] == ["u"]
     assert not terminator.stopped("u")
+
+
+def test_of_pods_that_are_dropped_a_bounded_number_is_remembered() -> None:
+    """Without an API server no pod is ever forgotten."""
+    terminator = PodStopper(Unanswered(), clock=lambda: SECOND)
+    for number in range(MOST_BEGUN + 1):
+        terminator.begin(f"u{number}", containers=(), sandboxes=(), grace_seconds=1)
+    assert len(terminator._begun) == MOST_BEGUN
+    assert f"u{MOST_BEGUN}" in terminator._begun

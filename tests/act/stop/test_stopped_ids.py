@@ -31,7 +31,7 @@ class RecordingStopper(PodStopper):
         sidecars: Iterable[str] = (),
         freeze: bool = False,
     ) -> Termination:
-        self._begun.add(uid)
+        self._begun[uid] = None
         self.sidecars = tuple(sidecars)
         self.asked.append((uid, tuple(containers), tuple(sandboxes), grace_seconds))
         return self.records.setdefault(uid, Termination(uid=uid, started_at=0, grace_ends_at=0))

@@ -21,6 +21,8 @@ from evictd.core.units.duration import SECOND
 from evictd.observe.runtime.runtime_view import RuntimeView, running_ids, sidecar_ids
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
+MOST_BEGUN = 1000
+"""Stops whose begin is remembered after their record was dropped; `ClusterEvictor` asks for it for some minutes."""
 KEPT = 8
 """The number of stops that are remembered: a slow one counts until as many others were faster."""
 
@@ -88,8 +90,8 @@ class PodStopper:
         self._view: RuntimeView | None = None
         """Replaced as a whole, so that each call sees one listing."""
         self._terminations: dict[str, RuntimeTermination] = {}
-        self._begun: set[str] = set()
-        """Uids of the pods whose termination was started, also if its record was dropped."""
+        self._begun: dict[str, None] = {}
+        """Uids of the last pods whose termination was started, also if its record was dropped."""
         self._forgotten: set[str] = set()
         self._lock = threading.Lock()
         self._changed = threading.Event()
@@ -174,10 +176,10 @@ class PodStopper:
         For a pod that is being stopped this can only shorten the grace. One that is finished is begun anew; what is not there
         any more counts as stopped. So a termination may be begun again, also after a restart.
         """
-        self._begun.add(uid)
         now = self._clock()
         ends_at = now + max(grace_seconds, self._minimum_grace) * SECOND
         with self._lock:
+            self._note_begun(uid)
             self._forgotten.discard(uid)
             victim = self._terminations.get(uid)
             if victim is None or victim.state.finished:
@@ -201,6 +203,11 @@ class PodStopper:
                 finally:
                     victim.shorten(now, ends_at)
             return victim.state
+
+    def _note_begun(self, uid: str) -> None:
+        self._begun[uid] = None
+        if len(self._begun) > MOST_BEGUN:  # without an API server none is ever forgotten
+            del self._begun[next(iter(self._begun))]
 
     def _kill_at_once(self, state: Termination, now: int) -> None:
         """Kill a pod without grace before the runtime is asked, and without waiting for the thread to have its turn."""
@@ -235,7 +242,8 @@ class PodStopper:
 
     def forget(self, uid: str) -> None:
         """Forget a pod altogether."""
-        self._begun.discard(uid)
+        with self._lock:
+            self._begun.pop(uid, None)
         self.drop(uid)
 
     def drop(self, uid: str) -> None:
