@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
@@ -129,9 +129,46 @@ class NodeEvidence:
 
 def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterable[str] = ()) -> NodeEvidence:
     """Collect the evidence of one node from its readings, oldest first."""
-    episodes, came_back = list[Episode](), dict[Signal, int]()
-    last: dict[Signal, _Ended] = {}
-    crossings, stalls, over = _Crossings(), 0, set[Signal]()
+    evictions, outside = _evictions_of(node, readings), tuple(_outside_pods(node, readings))
+    levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
+    return NodeEvidence(
+        node=node,
+        readings=len(readings),
+        episodes=tuple(evictions.episodes),
+        came_back=evictions.came_back,
+        hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
+        soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
+        derived=frozenset(signal for signal, level in levels.items() if level.derived),
+        soft_derived=frozenset(signal for signal, level in levels.items() if level.soft_derived),
+        capacity={signal: level.capacity for signal, level in levels.items()},
+        most={signal: max(_available(signal, readings)) for signal in levels},
+        rest=_at_rest(node, readings),
+        unallocatable=max((reading.unallocatable for reading in readings), default=0),
+        outside_pods=_most_outside_pods(outside),
+        outside_readings=Counter(resource for resource, _ in outside),
+        stalls=evictions.stalls,
+        uncovered=tuple(_uncovered(node, readings, levels)),
+        in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
+        max_pod_grace=readings[-1].max_pod_grace if readings else 0,
+        killed=_killed(readings),
+        problems=tuple(problems),
+    )
+
+
+@dataclass(slots=True)
+class _Evictions:
+    """What the evictions of a node show."""
+
+    episodes: list[Episode] = field(default_factory=list)
+    came_back: dict[Signal, int] = field(default_factory=dict)
+    """By signal the most that was used up again after an end, until the next decision."""
+    stalls: int = 0
+
+
+def _evictions_of(node: str, readings: Sequence[RecordedCycle]) -> _Evictions:
+    """Follow the evictions through the readings of one node, oldest first."""
+    made, last = _Evictions(), dict[Signal, _Ended]()
+    crossings, over = _Crossings(), set[Signal]()
     """`over`: signals of which the node reported the end of the condition since the last eviction for them."""
     short = set[Signal]()
     """Signals that pods were evicted for and that were below their hard threshold ever since."""
@@ -146,47 +183,25 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         if reading.conditions is not None:
             over |= {each for each in last if SIGNALS[each].condition.value not in reading.conditions}
         for chosen in (each for each in reading.chosen if not _refused(readings, index, each)):
-            stalls += chosen.signal in STALLS
+            made.stalls += chosen.signal in STALLS
             if chosen.signal not in reading.levels or SIGNALS[chosen.signal].own:
                 continue
             before = last.get(chosen.signal)
             again = before is not None and 0 <= reading.at - before.end.at <= AGAIN
             fall = 0 if before is None or not again else before.used_again(chosen, reading)
             if fall > 0:
-                came_back[chosen.signal] = max(fall, came_back.get(chosen.signal, 0))
+                made.came_back[chosen.signal] = max(fall, made.came_back.get(chosen.signal, 0))
             end, episode = episode_of(node, readings, index, chosen, crossings.killed)
             same = again and chosen.signal not in over
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
             waited = chosen.hard and (chosen.signal in waiting or crossings.seen_late(replace(episode, fell=fell)))
             waiting.discard(chosen.signal)
-            episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short, waited=waited))
+            made.episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short, waited=waited))
             last[chosen.signal] = _Ended(chosen=chosen, end=end)
             short.add(chosen.signal)
             over.discard(chosen.signal)
-    levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
-    return NodeEvidence(
-        node=node,
-        readings=len(readings),
-        episodes=tuple(episodes),
-        came_back=came_back,
-        hard={signal: level.hard for signal, level in levels.items() if level.hard is not None},
-        soft={signal: level.soft for signal, level in levels.items() if level.soft is not None},
-        derived=frozenset(signal for signal, level in levels.items() if level.derived),
-        soft_derived=frozenset(signal for signal, level in levels.items() if level.soft_derived),
-        capacity={signal: level.capacity for signal, level in levels.items()},
-        most={signal: max(_available(signal, readings)) for signal in levels},
-        rest=_at_rest(node, readings),
-        unallocatable=max((reading.unallocatable for reading in readings), default=0),
-        outside_pods=_most_outside_pods(node, readings),
-        outside_readings=Counter(resource for _, outside in _outside_pods(readings) for resource in outside),
-        stalls=stalls,
-        uncovered=tuple(_uncovered(node, readings, levels)),
-        in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
-        max_pod_grace=readings[-1].max_pod_grace if readings else 0,
-        killed=_killed(readings),
-        problems=tuple(problems),
-    )
+    return made
 
 
 def _available(signal: Signal, readings: Iterable[RecordedCycle]) -> Iterator[int]:
@@ -269,25 +284,24 @@ def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> b
     return False
 
 
-def _outside_pods(readings: Iterable[RecordedCycle]) -> Iterator[tuple[RecordedCycle, dict[Resource, int]]]:
+def _outside_pods(node: str, readings: Iterable[RecordedCycle]) -> Iterator[tuple[Resource, OutsidePods]]:
     """Yield the use outside pods in each reading; of the disk none while files of a victim, which are of no pod, are removed."""
     last: int | None = None
     for reading in readings:
         if reading.chosen or reading.gone:
             last = reading.at
         removes = last is not None and 0 <= reading.at - last <= _REMOVED
-        left_out = {Resource.EPHEMERAL_STORAGE} if removes else set[Resource]()
-        yield reading, {each: used for each, used in reading.outside_pods.items() if each not in left_out}
+        for resource, amount in reading.outside_pods.items():
+            if not (removes and resource is Resource.EPHEMERAL_STORAGE):
+                capacity = reading.capacity.get(resource, 0)
+                yield resource, OutsidePods(node=node, wall=reading.wall, amount=amount, capacity=capacity)
 
 
-def _most_outside_pods(node: str, readings: Iterable[RecordedCycle]) -> dict[Resource, OutsidePods]:
+def _most_outside_pods(found: Iterable[tuple[Resource, OutsidePods]]) -> dict[Resource, OutsidePods]:
     most: dict[Resource, OutsidePods] = {}
-    for reading, outside in _outside_pods(readings):
-        for resource, amount in outside.items():
-            if resource not in most or amount > most[resource].amount:
-                most[resource] = OutsidePods(
-                    node=node, wall=reading.wall, amount=amount, capacity=reading.capacity.get(resource, 0)
-                )
+    for resource, outside in found:
+        if resource not in most or outside.amount > most[resource].amount:
+            most[resource] = outside
     return most
 
 
