@@ -56,14 +56,13 @@ def _verdict_text(found: Incident) -> str:
         held = f"was not measured; up to {came_back} came back with its end, so it held what was missing"
         return f"its end was needed: {found.event.pod} {held}"
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
-    verdict = replace(found.verdict, need=found.need or found.verdict.need)
-    if beside := _grew_beside(found):
-        verdict = replace(verdict, need=Need.FOR_A_TIME)
+    need = Need.FOR_A_TIME if _grew_beside(found) else found.need
+    verdict = replace(found.verdict, need=need or found.verdict.need)
     text = verdict.text(
         relieved=found.relieved_as_judged if verdict.need is Need.ANOTHER_POD else found.relieved,
         too_little=too_little,
         filled=not found.stands_still,
-        cause=_growers_text(found) if beside else _cause(found, verdict.need),
+        cause=_cause(found, verdict.need),
         for_reclaim=bool(went_for_reclaim(found)),
         files_stay=bool(found.suspects) and found.host_filled,
         for_soft=went_for_soft(found),
@@ -88,7 +87,7 @@ def _growers_text(found: Incident) -> str:
 def _cause(found: Incident, need: Need) -> str:
     """Return what filled the supply beside, or in place of, pods that may go."""
     outside = ("the host", "a hostPath volume") if found.on_disk else ("the host",)
-    if found.pods_grew_too:
+    if found.pods_grew_too or _grew_beside(found):
         return _growers_text(found)
     if need is Need.FOR_A_TIME:
         return " or ".join(outside)

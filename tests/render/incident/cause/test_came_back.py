@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.render.incident.cause.came_back import came_back_cause, comes_again_text, of_first
+from evictd.render.incident.cause.came_back import at_the_first, came_back_cause, comes_again_text
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.now import now_text
@@ -19,7 +19,6 @@ def test_the_first_eviction_of_the_series_has_the_cause() -> None:
     assert "default/web holds what it took" in comes_again_text(found)
     assert comes_again_text(found) in now_text(found)
     assert comes_again_text(replace(found, running=frozenset())) == "", "what it held came back with its end"
-    (text,) = of_first(found, Avoidance(by=("a limit",))).by
+    (text,) = at_the_first(first, Avoidance(by=("a limit",))).by
     assert text.startswith("at the first, default/hog-old at ")
     assert text.endswith(": a limit")
-    assert of_first(first, Avoidance(by=("a limit",))).by == ("a limit",)

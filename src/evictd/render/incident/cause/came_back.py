@@ -28,11 +28,8 @@ def comes_again_text(found: Incident) -> str:
     )
 
 
-def of_first(found: Incident, avoided: Avoidance) -> Avoidance:
+def at_the_first(first: Incident, avoided: Avoidance) -> Avoidance:
     """Return what would have avoided the first eviction, with its pod and time."""
-    first = found.first
-    if first is None:
-        return avoided
 
     def then(texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"at the first, {first.event.pod} at {clock_text(first.event.at)}: {each}" for each in texts)

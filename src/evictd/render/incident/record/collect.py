@@ -7,7 +7,7 @@ it (`extra.trend`). A damaged part of a record is left out, without an error.
 from collections.abc import Iterable, Sequence
 
 from evictd.codec.records.journal_record import JournalRecord, uid_of
-from evictd.core.model.signal import SIGNALS
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.cause.recorded import ranked_pods, ranking_rows
 from evictd.render.history.cause.suspects import suspects_of
@@ -56,13 +56,13 @@ _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
 def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
     """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
     event = find_eviction(evictions, wanted)
-    record, later, at = records[number := _place_of(records, event)], records[number + 1 :], time_of(event.at)
-    label, signal, held = event.because.get("signal", ""), signal_of(event), who_filled(record)
+    number = _place_of(records, event)
+    record, later, at = records[number], records[number + 1 :], time_of(event.at)
+    signal, held = signal_of(event), who_filled(record)
     begun = BEFORE if held is None else max(BEFORE, held.over or 0)
     around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
     before, after = _events_around(records, around, number)
-    gone = next((records[n] for n in around if n >= number and event.uid in records[n].observation.cleaned_up), None)
-    met = [any(map(says_met, threshold_findings(each, signal))) for each in later]
+    together = read_together(records, number, signal, event.uid)
     seen, clear = levels_of(record, signal), clear_after(record, later, signal)
     return Incident(
         event=event,
@@ -81,16 +81,16 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         earlier=earlier_evictions(records[: number + 1], evictions, event),
         after=tuple(each for each in after if each.kind is not EventKind.BOOT),
         evicted_later=_evicted_later(evictions, event),
-        gone_after=None if gone is None else seconds_between(record, gone),
+        gone_after=_gone_after(record, (records[n] for n in around if n >= number), event.uid),
         leaves=not event.dry_run and _leaves(records[number:], event.uid),
         successors=successors_of(record, later, event, at),
         events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
-        met=met_after(record, later, met, event.uid, clear),
+        met=met_after(record, later, _were_met(later, signal), event.uid, clear),
         clear=clear,
         freed=freed_after(later, signal, event.uid),
-        next_eviction=(read := read_together(records, number, signal, event.uid))[0],
-        beside=read[1],
+        next_eviction=together.next_eviction,
+        beside=together.beside,
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
         allocatable_met=allocatable_met(record),
@@ -102,7 +102,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         outside=outside_pods_held(held, event),
         elsewhere=None if held is None else held.elsewhere.held,
         unallocatable=record.observation.unallocatable,
-        suspects=suspects_of(record, label),
+        suspects=suspects_of(record, event.because.get("signal", "")),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
         pressed=stands_at_end(records, signal),
@@ -128,6 +128,16 @@ def _events_around(
 def _place_of(records: Sequence[JournalRecord], event: HistoryEvent) -> int:
     found = (n for n, each in enumerate(records) if each.wall == event.at and _evicts(each, event.uid))
     return next(found, len(records) - 1)
+
+
+def _were_met(records: Iterable[JournalRecord], signal: Signal | None) -> list[bool]:
+    return [any(map(says_met, threshold_findings(each, signal))) for each in records]
+
+
+def _gone_after(record: JournalRecord, later: Iterable[JournalRecord], uid: str) -> float | None:
+    """Return after how many seconds the first of these records saw the end of a pod; `None` where none did."""
+    gone = next((each for each in later if uid in each.observation.cleaned_up), None)
+    return None if gone is None else seconds_between(record, gone)
 
 
 def _leaves(records: Sequence[JournalRecord], uid: str) -> bool:

@@ -1,6 +1,7 @@
 """Finds the pods whose bytes on a disk came back together: the kubelet's policy may choose the next pod before any did."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from evictd.codec.records.journal_record import JournalRecord, recorded_evictions, uid_of
 from evictd.core.model.signal import DISKS, SIGNALS, Signal
@@ -11,13 +12,20 @@ from evictd.render.incident.record.incident import SETTLED
 from evictd.render.incident.record.readings import points_of
 
 
-def read_together(
-    records: Sequence[JournalRecord], number: int, signal: Signal | None, uid: str
-) -> tuple[float, int | None]:
-    """Return after how many seconds a pod is evicted once the bytes of this one had been read, and what pods between held.
+class ReadTogether(NamedTuple):
+    """What tells the bytes of one pod from those of others."""
 
-    It is evicted in the record of that number. Also a pod evicted before counts, whose bytes had not been read yet; `None` where
-    there is no such pod. Of other supplies than disks what came back is read at once.
+    next_eviction: float
+    """Seconds until a pod is evicted once the bytes of this one had been read, at most those of `AFTER`."""
+    beside: int | None
+    """What pods evicted before that held, whose bytes came back together with its own; `None` without any."""
+
+
+def read_together(records: Sequence[JournalRecord], number: int, signal: Signal | None, uid: str) -> ReadTogether:
+    """Return what the records say of a pod that is evicted in the record of that number.
+
+    Also a pod evicted before counts, whose bytes had not been read yet. Of other supplies than disks what came back is read at
+    once.
     """
     record, at = records[number], time_of(records[number].wall)
     others = [each for each in records if each is not record and abs(time_of(each.wall) - at) <= AFTER]
@@ -31,10 +39,10 @@ def read_together(
         if not evicted or later < -within or (later <= 0 and (not within or _rose(points, later, 0))):
             continue
         if later > within or _rose(points, 0, later):
-            return min(later, AFTER / SECOND), beside
+            return ReadTogether(min(later, AFTER / SECOND), beside)
         held = (recorded_amount((each.get("because") or {}).get("usage")) for each in evicted)
         beside = (beside or 0) + sum(each or 0 for each in held)
-    return AFTER / SECOND, beside
+    return ReadTogether(AFTER / SECOND, beside)
 
 
 def _ends(record: JournalRecord, uid: str) -> bool:

@@ -4,7 +4,7 @@ from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
 from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
 from evictd.render.history.cause.suspects import suspects_text
-from evictd.render.incident.cause.came_back import of_first
+from evictd.render.incident.cause.came_back import at_the_first
 from evictd.render.incident.cause.growers import (
     brought_forward_remedy,
     grew_beside_text,
@@ -59,7 +59,7 @@ def avoidance(found: Incident) -> Avoidance:
     if found.signal is None:
         return Avoidance(by=(_own_limit_text(found),))
     if found.first is not None:
-        return of_first(found, avoidance(found.first))
+        return at_the_first(found.first, avoidance(found.first))
     resource = SIGNALS[found.signal].resource
     if found.need is Need.NO_POD_HELPS and not found.relieved:
         return _of_no_pod(found, resource) + soft_threshold_avoidance(found, resource)
