@@ -18,8 +18,8 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.kubelet_comparison import kubelet_comparison_document
 from evictd.render.incident.incident_list import incident_list_document
 from evictd.render.incident.view import incident_document
+from evictd.render.replay.printed import replay_document
 from evictd.render.replay.readings_end import ends_document
-from evictd.render.replay.replayed import replay_document
 from evictd.render.replay.unrecorded import met_at_first_document
 from evictd.render.simulation.comparison import comparison_document
 from evictd.render.simulation.document import simulation_document

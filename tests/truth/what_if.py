@@ -3,7 +3,7 @@
 import json
 import re
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.replay.met_earlier import met_earlier
 from evictd.render.replay.readings_end import readings_ends
 from evictd.render.replay.replayed import Replayed, victims_text
-from evictd.render.replay.unrecorded import may_act_unrecorded, met_at_first
+from evictd.render.replay.unrecorded import met_at_first, unknown_between
 from evictd.world.file import decode_world
 from evictd.world.loop import Run, play
 from tests.truth.played import END, granted_of
@@ -136,6 +136,8 @@ class Said:
     """Whether it says that a pod may have gone before the first of them, or between the records."""
     ends_at: int | None
     """When the readings end, at an eviction that would not have been."""
+    until: int | None
+    """Up to when this holds: until a condition could have ended sooner."""
     earlier: tuple[tuple[str, int], ...]
     """Pods that are said to be evicted earlier, at the latest at a time."""
 
@@ -143,8 +145,8 @@ class Said:
 def said(entries: list[JournalEntry], config: Path) -> Said:
     """Decide a journal again by a configuration, and return what is said of it."""
     replayed = tuple(replay_under(entries, Namespace(config=config, policy=None)))
-    unrecorded = may_act_unrecorded(replayed)
-    victims = victims_text(replayed, sooner=bool(unrecorded))
+    unknown = unknown_between(replayed)
+    victims = victims_text(replayed, unknown)
     at = {one.entry.wall: one.entry.now for one in reversed(replayed)}
     ends = list(readings_ends(replayed))
     end = min((at[each.wall] for each in ends if not each.earlier), default=None)
@@ -157,7 +159,7 @@ def said(entries: list[JournalEntry], config: Path) -> Said:
         for each in begun_evictions(one.step.decisions)
     ]
     open_before = (
-        bool(unrecorded or any(met_at_first(replayed)))
+        bool((unknown.may_act and not unknown.condition_end) or any(met_at_first(replayed)))
         or "recorded readings" in victims
         or "may have gone" in victims
         or any(one.formula for one in replayed)
@@ -169,6 +171,7 @@ def said(entries: list[JournalEntry], config: Path) -> Said:
         victims=victims,
         open_before=open_before,
         ends_at=end,
+        until=None if unknown.condition_end is None else unknown.condition_end.at - _WITHIN,
         earlier=earlier,
     )
 
@@ -182,8 +185,8 @@ def played(document: Document, config: Path) -> Run:
 
 def false_claims(said: Said, run: Run) -> list[str]:
     """Return what is said without a caveat and is not so in the play; empty where all of it is true."""
-    found, real = list[str](), evictions(run)
-    first = said.evictions[0] if said.evictions else None
+    found, real = list[str](), list(_until(said, evictions(run)))
+    first = next(_until(said, said.evictions), None)
     actual = real[0] if real else None
     if not said.open_before:
         if first is None or (said.ends_at is not None and first.at > said.ends_at):
@@ -195,10 +198,9 @@ def false_claims(said: Said, run: Run) -> list[str]:
             found.append("first at another time")
         elif actual.pod != first.pod:
             found.append("first is another pod")
-    if said.victims.startswith("No victim differs: the same pods at the same times"):
-        then = [each for one in said.replayed for each in begun_evictions(one.step.decisions)]
-        if [each.pod.full_name for each in then] != [each.pod for each in real]:
-            found.append("same pods, but others are evicted")
+    same = said.victims.startswith(("No victim differs: the same pods at the same times", "No victim differs up to"))
+    if same and [each.pod for each in _until(said, said.evictions)] != [each.pod for each in real]:
+        found.append("same pods, but others are evicted")
     names = list(dict.fromkeys(each.pod for each in real))
     if (listed := _listed(said.victims)) is not None and not said.open_before:
         pods, whole = listed
@@ -210,6 +212,10 @@ def false_claims(said: Said, run: Run) -> list[str]:
         if not any(each.pod == pod and each.at <= at + _WITHIN for each in real):
             found.append("said to be evicted earlier, is not")
     return found
+
+
+def _until(said: Said, evictions: Iterable[Evicted]) -> Iterator[Evicted]:
+    yield from (each for each in evictions if said.until is None or each.at < said.until)
 
 
 def _listed(victims: str) -> tuple[list[str], bool] | None:

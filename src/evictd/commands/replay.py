@@ -50,9 +50,10 @@ from evictd.core.model.threshold import Threshold
 from evictd.errors import ExitCode, InputError, InvalidValueError
 from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
+from evictd.render.replay.printed import print_replayed, print_victims, replay_document
 from evictd.render.replay.readings_end import WhatIf, ends_document, print_readings_end
-from evictd.render.replay.replayed import Replayed, decided_alike, print_replayed, print_victims, replay_document
-from evictd.render.replay.unrecorded import may_act_unrecorded, met_at_first_document, print_unrecorded
+from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed, decided_alike
+from evictd.render.replay.unrecorded import met_at_first_document, print_unrecorded, unknown_between
 from evictd.render.simulation.plot import draw
 from evictd.render.text import clean, counted, first_of
 from evictd.simulation import SimulatedCycle, Turn
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     _report_nodes(paths, entries)
     other = args.config is not None or args.policy is not None
     replayed = tuple(replay_under(entries, args) if other else replay(entries))
-    unrecorded = may_act_unrecorded(replayed) if other else ()
+    unknown = unknown_between(replayed) if other else NOTHING_UNKNOWN
     if args.plot is not None:
         draw(paths[-1].name, cycles_of(replayed), args.plot, subtitle="replayed", begin=_begin(entries))
         report_plot(args.plot)
@@ -85,8 +86,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         console, what_if = make_console(sys.stdout), _what_if(args, paths)
         print_replayed(replayed, console, other=other)
         if other:  # what is not known comes before what is the same
-            print_unrecorded(unrecorded, replayed, what_if, console)
-        print_victims(replayed, console, other=other, sooner=bool(unrecorded))
+            print_unrecorded(unknown, replayed, what_if, console)
+        print_victims(replayed, unknown, console, other=other)
         if other:
             print_readings_end(replayed, what_if, console)
     else:
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             "metAtFirst": met_at_first_document(replayed) if other else [],
             "readingsEnd": ends_document(replayed) if other else [],
         }
-        write_document({**replay_document(replayed, unrecorded), **ends}, args.output, sys.stdout)
+        write_document({**replay_document(replayed, unknown), **ends}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
 
 
@@ -159,6 +160,7 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
             formula=formula,
             sooner=tuple(sooner_settings(entry.config, config)),
             added=tuple(added_thresholds(entry.config, config)),
+            transition_period=config.pressure_transition_period,
             pod_termination=config.pod_termination,
             memory_held=_memory_held(entry),
         )

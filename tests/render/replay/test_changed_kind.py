@@ -8,7 +8,8 @@ from evictd.core.model.decision import EvictPod
 from evictd.core.units.duration import MINUTE
 from evictd.render.console import make_console
 from evictd.render.replay.changed_kind import changed_kinds
-from evictd.render.replay.replayed import Replayed, print_replayed
+from evictd.render.replay.printed import print_replayed
+from evictd.render.replay.replayed import Replayed
 from tests.daemon.world import GI, step
 from tests.render.replay.test_replayed import entry
 

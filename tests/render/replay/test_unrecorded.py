@@ -15,18 +15,20 @@ from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictionCause, EvictionReason, EvictPod
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.signal import NodeCondition, Signal
+from evictd.core.model.sooner import TRANSITION_PERIOD
 from evictd.core.model.state import State, Step
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
 from evictd.render.replay.readings_end import WhatIf
-from evictd.render.replay.replayed import Replayed
+from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed, Unknown
 from evictd.render.replay.unrecorded import (
     may_act_unrecorded,
     met_at_first,
     met_at_first_document,
     print_unrecorded,
+    unknown_between,
     unrecorded_texts,
     unrecorded_thresholds,
 )
@@ -50,7 +52,7 @@ def replayed(then: Threshold, now: Threshold) -> list[Replayed]:
 
 def texts_of(replayed: list[Replayed], options: str) -> tuple[str, ...]:
     """The sentences on what may act unrecorded."""
-    return unrecorded_texts(may_act_unrecorded(replayed), replayed, options)
+    return unrecorded_texts(unknown_between(replayed), replayed, options)
 
 
 def _decided(config: EvictionConfig) -> Step:
@@ -129,7 +131,7 @@ def test_a_threshold_that_the_first_reading_meets_is_said(capsys: pytest.Capture
     found = replayed(OWN, above)
     [finding] = met_at_first(found)
     assert finding.threshold == above
-    print_unrecorded((), found, WhatIf(journals="", options=""), make_console(sys.stdout))
+    print_unrecorded(NOTHING_UNKNOWN, found, WhatIf(journals="", options=""), make_console(sys.stdout))
     assert " ".join(capsys.readouterr().out.split()) == (
         "memory.available<5Gi (soft, 1m0s) is met already in the first reading, at , when no recorded threshold of "
         "memory.available was: 4Gi were available."
@@ -140,8 +142,15 @@ def test_a_threshold_that_the_first_reading_meets_is_said(capsys: pytest.Capture
 
 
 def test_a_larger_minimum_reclaim_is_said_to_act_for_longer() -> None:
-    met = replace(OWN, value=replace(OWN.value, quantity=of_bytes(5 * GI)), min_reclaim=OWN.value)
-    (one,) = replayed(met, met)
+    small, large = (
+        replace(
+            OWN,
+            value=replace(OWN.value, quantity=of_bytes(5 * GI)),
+            min_reclaim=replace(OWN.value, quantity=of_bytes(count)),
+        )
+        for count in (GI, 2 * GI)
+    )
+    (one,) = replayed(small, large)
     said, *_ = texts_of([replace(one, sooner=("evictionMinimumReclaim",))], "--config new.yaml")
     assert said.startswith("evictionMinimumReclaim can act for longer than what was recorded. The journal has only")
     both, *_ = texts_of([replace(one, sooner=("memory.lead", "evictionMinimumReclaim"))], "--config new.yaml")
@@ -155,8 +164,27 @@ def test_a_setting_that_changes_nothing_of_what_was_recorded_is_not_named() -> N
     (one,) = replayed(OWN, OWN)
     settings = ("evictionMinimumReclaim", "evictionPressureTransitionPeriod")
     assert may_act_unrecorded([replace(one, sooner=settings)]) == ()
-    short = replace(one.entry, state=State(node_conditions=(NodeCondition.MEMORY_PRESSURE,)))
+    short = replace(one.entry, state=State(node_conditions=(NodeCondition.MEMORY_PRESSURE,)), decisions=())
     assert may_act_unrecorded([replace(one, entry=short, sooner=settings)]) == settings[1:]
+
+
+def test_a_condition_that_ends_sooner_is_named_with_its_time() -> None:
+    """`evictionPressureTransitionPeriod can act sooner`, of evictions before the end of a condition too, which are certain."""
+    (one,) = replayed(OWN, OWN)
+    kept = State(
+        node_conditions=(NodeCondition.MEMORY_PRESSURE,),
+        node_conditions_last_observed_at={NodeCondition.MEMORY_PRESSURE: NOW},
+    )
+    entry = replace(one.entry, state=kept, wall="2026-01-01T00:00:00Z", decisions=())
+    short = replace(
+        one, entry=entry, step=replace(one.step, state=kept), sooner=(TRANSITION_PERIOD,), transition_period=MINUTE
+    )
+    said, *how = texts_of([short], "--config new.yaml")
+    assert said == (
+        "By evictionPressureTransitionPeriod MemoryPressure can end sooner than what was recorded, from 2026-01-01T00:01:00Z on. "
+        "The journal does not show whether a pod that came back would have gone."
+    )
+    assert how[-1] == "  evictd simulate WORLD.yaml --config new.yaml"
 
 
 def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,7 +193,7 @@ def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytes
     cause = EvictionCause(reason=EvictionReason.PRESSURE, threshold=OWN, available=of_bytes(GI))
     plain = encode_decision(EvictPod(pod=pod("hog"), grace_period_seconds=1, message="", because=cause))
     ended = [replace(each, entry=replace(each.entry, decisions=(plain,)), same=False) for each in replayed(OWN, RISEN)]
-    print_unrecorded(may_act_unrecorded(ended), ended, what_if, make_console(sys.stdout))
+    print_unrecorded(unknown_between(ended), ended, what_if, make_console(sys.stdout))
     out = " ".join(capsys.readouterr().out.split())
     assert "can act sooner than what was recorded" in out
     assert "simulate WORLD.yaml" not in out
@@ -185,6 +213,8 @@ def test_a_disk_or_the_pids_that_were_never_near_a_threshold_are_named_as_such(
         )
         found = [replace(one, step=replace(one.step, findings=(finding,)))]
         assert unrecorded_thresholds(found) == named
-        print_unrecorded(named, found, WhatIf(journals="j", options=""), make_console(sys.stdout, width=200))
+        print_unrecorded(
+            Unknown(may_act=named), found, WhatIf(journals="j", options=""), make_console(sys.stdout, width=200)
+        )
         far = f"No recorded reading is near {signal.value}<2Gi (hard); those between are not in the journal.\n"
         assert (far in capsys.readouterr().out) is not bool(named)

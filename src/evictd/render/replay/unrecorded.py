@@ -16,9 +16,11 @@ from evictd.core.model.sooner import MINIMUM_RECLAIM, TRANSITION_PERIOD
 from evictd.core.model.threshold import Origin
 from evictd.render.console import print_line
 from evictd.render.documents import Document
+from evictd.render.replay.condition_end import first_condition_end
 from evictd.render.replay.met_earlier import met_earlier, readings_before, recorded_limits
+from evictd.render.replay.met_for_longer import may_be_met_for_longer
 from evictd.render.replay.readings_end import WhatIf, readings_ends
-from evictd.render.replay.replayed import Replayed
+from evictd.render.replay.replayed import Replayed, Unknown
 from evictd.render.text import clean, counted, signal_amount, threshold_text
 
 if TYPE_CHECKING:
@@ -71,28 +73,41 @@ def _near(one: Replayed, finding: ThresholdFinding) -> bool:
     return SIGNALS[signal].filesystem is None or lowest <= near
 
 
+def unknown_between(replayed: Sequence[Replayed]) -> Unknown:
+    """Return what could have acted between the records of a journal."""
+    found = may_act_unrecorded(replayed)
+    return Unknown(
+        may_act=found, condition_end=first_condition_end(replayed) if found == (TRANSITION_PERIOD,) else None
+    )
+
+
 def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     """Return these thresholds, and the settings that act sooner than the recorded ones, or for longer.
 
-    Without a met threshold that has a minimum reclaim, and without a condition, theirs change nothing.
+    A minimum reclaim changes nothing where the records show that it was reached (`may_be_met_for_longer`), and a transition
+    period nothing without a condition that ends sooner (`first_condition_end`).
     """
     idle = set[str]()
-    findings = (each for one in replayed for each in one.step.findings if isinstance(each, ThresholdFinding))
-    if not any(each.met and each.threshold.min_reclaim is not None for each in findings):
+    if not may_be_met_for_longer(replayed):
         idle.add(MINIMUM_RECLAIM)
-    if not any(one.entry.state.node_conditions for one in replayed):
+    if first_condition_end(replayed) is None:
         idle.add(TRANSITION_PERIOD)
     settings = dict.fromkeys(name for one in replayed for name in one.sooner if name not in idle)
     return (*unrecorded_thresholds(replayed), *settings)
 
 
-def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
-    """Return that the journal cannot tell what these would have done, and how to find out; nothing without one.
-
-    `found` is what `may_act_unrecorded` gives.
-    """
-    if not found:
+def unrecorded_texts(unknown: Unknown, replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
+    """Return that the journal cannot tell what these would have done, and how to find out; nothing without one."""
+    how = (
+        "To find out, run it on the node with dryRun: true, or describe the node in a world (docs/worlds.md), and play it:",
+        f"  evictd simulate WORLD.yaml {options}",
+    )
+    if not (found := unknown.may_act):
         return ()
+    if (end := unknown.condition_end) is not None:
+        can = f"can end sooner than what was recorded, from {clean(end.wall)} on"
+        shows = "The journal does not show whether a pod that came back would have gone."
+        return (f"By {TRANSITION_PERIOD} {end.condition.value} {can}. {shows}", *how)
     if MINIMUM_RECLAIM in found:
         acts = "can act for longer" if len(found) == 1 else "can act sooner or for longer"
     elif any(one.sooner for one in replayed) or not set(found) <= _met(replayed):
@@ -102,11 +117,7 @@ def unrecorded_texts(found: Sequence[str], replayed: Sequence[Replayed], options
     cycles = f"the {counted(len(replayed), 'cycle')} in which something was decided"
     cannot = f"The journal has only {cycles}, and does not show whether a pod would have gone between them."
     listed = " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
-    return (
-        f"{listed} {acts} than what was recorded. {cannot}",
-        "To find out, run it on the node with dryRun: true, or describe the node in a world (docs/worlds.md), and play it:",
-        f"  evictd simulate WORLD.yaml {options}",
-    )
+    return (f"{listed} {acts} than what was recorded. {cannot}", *how)
 
 
 def met_at_first(replayed: Sequence[Replayed]) -> Iterator[ThresholdFinding]:
@@ -143,7 +154,7 @@ def _met(replayed: Sequence[Replayed]) -> set[str]:
     return {threshold_text(each.threshold) for each in findings if isinstance(each, ThresholdFinding) and each.met}
 
 
-def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
+def print_unrecorded(unknown: Unknown, replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
     """Print it after what the first reading meets.
 
     It is without how to find out where the readings end at an eviction, which is said with what answers there.
@@ -155,7 +166,7 @@ def print_unrecorded(found: Sequence[str], replayed: Sequence[Replayed], what_if
             to, "", f"No recorded reading is near {', '.join(far)}; those between are not in the journal.", "yellow"
         )
     ends = any(not each.earlier for each in readings_ends(replayed))
-    for line in unrecorded_texts(found, replayed, what_if.options)[: 1 if ends else None]:
+    for line in unrecorded_texts(unknown, replayed, what_if.options)[: 1 if ends else None]:
         if line.startswith(" "):
             to.print(line, soft_wrap=True)  # a command stays on one line, so that it can be copied
         else:
