@@ -1,7 +1,7 @@
 """Collects what the journal of one node knows of how early its thresholds would have had to be, for `evictd.advice`."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -108,6 +108,8 @@ class NodeEvidence:
     stalls: int = 0
     """Evictions for stalled tasks, which are no amount that is used up: no threshold follows from them."""
     uncovered: tuple[Uncovered, ...] = ()
+    unguarded: Mapping[Signal, str] = field(default_factory=dict)
+    """The other signals without a threshold in all readings, each with the documented one: no shortage of them is recorded."""
     in_vain: dict[Signal, str] = field(default_factory=dict)
     """When evictions for a signal were paused first, because the last ones did not help."""
     max_pod_grace: int = 0
@@ -131,6 +133,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
     """Collect the evidence of one node from its readings, oldest first."""
     evictions, outside = _evictions_of(node, readings), tuple(_outside_pods(node, readings))
     levels = {signal: level for reading in readings for signal, level in reading.levels.items()}
+    uncovered = tuple(_uncovered(node, readings, levels))
     return NodeEvidence(
         node=node,
         readings=len(readings),
@@ -147,7 +150,8 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         outside_pods=_most_outside_pods(outside),
         outside_readings=Counter(resource for resource, _ in outside),
         stalls=evictions.stalls,
-        uncovered=tuple(_uncovered(node, readings, levels)),
+        uncovered=uncovered,
+        unguarded=_unguarded(readings, {*levels, *(each.signal for each in uncovered)}),
         in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
         max_pod_grace=readings[-1].max_pod_grace if readings else 0,
         killed=_killed(readings),
@@ -258,6 +262,13 @@ def _uncovered(node: str, readings: Sequence[RecordedCycle], covered: Collection
                 line=line, below=len(below), occasions=_occasions(below), readings=len(found),
                 first_met=below[0].wall if below else "", killed=len(kills),
             )  # fmt: skip
+
+
+def _unguarded(readings: Iterable[RecordedCycle], known: Collection[Signal]) -> dict[Signal, str]:
+    found = {
+        signal: level for reading in readings for signal, level in reading.uncovered.items() if signal not in known
+    }
+    return {each: documented_line(each, found[each].capacity) for each in Signal if each in found}
 
 
 def _occasions(readings: Sequence[RecordedCycle]) -> int:

@@ -8,6 +8,7 @@ from evictd.codec.records.journal import decode_entry
 from evictd.core.eviction.next_up import first_to_go
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
+from evictd.core.model.signal import Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.model.threshold_config import parse_threshold_value
 
@@ -40,6 +41,24 @@ def missing_thresholds(nodes: Iterable[NodeEvidence]) -> Iterator[MissingThresho
             readings=sum(each.readings for each in of_line),
             killed=sum(each.killed for each in of_line),
         )
+
+
+@frozen
+class Unguarded:
+    """A signal without a threshold on nodes whose readings were not close to a useful one."""
+
+    signal: Signal
+    line: str
+    """The hard threshold that the documentation begins with."""
+    nodes: tuple[str, ...]
+
+
+def unguarded_signals(nodes: Iterable[NodeEvidence]) -> Iterator[Unguarded]:
+    """Yield one for each signal and threshold: for memory the threshold depends on the node's size."""
+    found = [(signal, line, node.node) for node in nodes for signal, line in node.unguarded.items()]
+    for signal, line in sorted({each[:2] for each in found}, key=lambda key: (list(Signal).index(key[0]), key[1])):
+        names = sorted(name for *of, name in found if of == [signal, line])
+        yield Unguarded(signal=signal, line=line, nodes=tuple(names))
 
 
 def recorded_first_to_go(line: bytes, uncovered: Uncovered, before_kills: bytes | None = None) -> RankedPod | None:

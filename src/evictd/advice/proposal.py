@@ -44,7 +44,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from evictd.advice.enough import covers, least_hard, neediest, needs_with, not_above, quantile, round_up, suffices
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import AtRest, NodeEvidence
-from evictd.advice.missing import MissingThreshold, missing_thresholds
+from evictd.advice.missing import MissingThreshold, Unguarded, missing_thresholds, unguarded_signals
 from evictd.advice.pod_grace import PodGrace, pod_grace
 from evictd.advice.reservation import COVERED, Reservation, highest_threshold, reservation
 from evictd.advice.soft import SOFT_GRACE, fast_nodes, met_at_rest, soft_need, time_to_hard
@@ -174,6 +174,7 @@ class Advice:
     """The eviction that was too late and would have begun the earliest with `memory.lead: Auto`; `None` if none would have."""
     reserved: tuple[Reservation, ...]
     missing: tuple[MissingThreshold, ...]
+    unguarded: tuple[Unguarded, ...]
     kept_hard: tuple[Signal, ...]
     """Signals with a hard threshold on a node of which none is proposed; a list without them would drop them."""
     kept_soft: tuple[Signal, ...]
@@ -221,6 +222,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
             if (found := [node for node in nodes if resource in node.outside_pods])
         ),
         missing=tuple(missing_thresholds(nodes)),
+        unguarded=tuple(unguarded_signals(nodes)),
         kept_hard=tuple(
             signal
             for signal in Signal

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
-from evictd.advice.evidence import Uncovered
-from evictd.advice.missing import MissingThreshold
 from evictd.advice.proposal import LEAST_EVICTIONS, Advice, SignalAdvice
 from evictd.advice.reservation import LEAST_READINGS, Reservation
 from evictd.advice.soft import SOFT_GRACE
@@ -13,11 +11,11 @@ from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import MINUTE
 from evictd.render.advice.configuration import configuration
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines
-from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, some, unfit_text
+from evictd.render.advice.missing_lines import missing_document, missing_line, some, unguarded_document
+from evictd.render.advice.settings import FIND, RESERVED_NAMES, none_fits_all, other_lines, unfit_text
 from evictd.render.advice.soft import hard_lines, soft_lines
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.sentences import place_text
 from evictd.render.text import clean, counted, duration_text, first_of, signal_amount
 
 if TYPE_CHECKING:
@@ -54,7 +52,8 @@ def advice_document(advice: Advice) -> Document:
         },
         "signals": [_signal(each) for each in advice.signals],
         "reserved": [_reservation(each) for each in advice.reserved],
-        "missing": [_missing(each) for each in advice.missing],
+        "missing": [missing_document(each) for each in advice.missing],
+        "withoutThreshold": [unguarded_document(each) for each in advice.unguarded],
         "stallEvictions": advice.stalls,
         "kernelKilled": [{"node": node, "where": where, "count": count} for node, where, count in advice.killed],
         "problems": list(advice.problems),
@@ -88,22 +87,6 @@ def _signal(each: SignalAdvice) -> Document:
         "notCovered": list(each.not_covered),
         "inVain": [{"node": node, "from": wall} for node, wall in each.in_vain],
     }  # fmt: skip
-
-
-def _missing(each: MissingThreshold) -> Document:
-    worst = each.worst
-    return {
-        "signal": worst.signal.value,
-        "hard": worst.line,
-        "nodes": list(each.nodes),
-        "readings": each.readings,
-        "below": each.below,
-        "killed": each.killed,
-        "occasions": each.occasions,
-        "firstMet": worst.first_met or None,
-        "evictedFirst": None if worst.goes_first is None else worst.goes_first.pod.full_name,
-        "lowest": {"node": worst.node, "at": worst.wall, "available": worst.available, "capacity": worst.capacity},
-    }
 
 
 def _reservation(each: Reservation) -> Document:
@@ -149,7 +132,7 @@ def print_advice(advice: Advice, to: "Console") -> None:
         for line in others:
             print_line(to, "  ", line)
     for missing in advice.missing:
-        print_line(to, "- ", _missing_line(missing))
+        print_line(to, "- ", missing_line(missing))
     for line in other_lines(advice):
         print_line(to, "- ", line)
     if not all(each.enough_evidence for each in advice.settings):
@@ -285,38 +268,6 @@ def _min_reclaim_line(each: SignalAdvice) -> str:
             "pod would have been evicted"
         )
     return f"no minimum reclaim: {amount} would have kept a shortage from coming back, but {why}"
-
-
-def _missing_line(each: MissingThreshold) -> str:
-    """Say which line would cover a signal that no threshold covers, and how near it came."""
-    worst, name = each.worst, each.worst.signal.value
-    left, whole = (signal_amount(amount, worst.signal) for amount in (worst.available, worst.capacity))
-    where = f"on {clean(worst.node)} at {clean(worst.wall)}"
-    how = "it ran out" if worst.available <= 0 else "it ran short" if each.below else "it came close"
-    how = "the kernel had killed for want of it" if worst.killed else f"{how}: {left} of {whole} were left"
-    met = f"{each.below or 'none'} of {counted(each.readings, 'recorded reading')} would have met it"
-    if each.occasions:
-        met += f", on {counted(each.occasions, 'occasion')}"
-    if each.killed:
-        met += f", kills by the kernel precede {each.killed}"
-    once = "; one accident says little of the next" if each.occasions == 1 else ""
-    return (
-        f"{name}: has no threshold on {some(each.nodes)}, and {how} {where}. To cover it add "
-        f"`{name}: {worst.line}` to the lines of evictionHard; {met}{once}"
-        f"{_goes_first(worst)}"
-    )
-
-
-def _goes_first(worst: Uncovered) -> str:
-    """Say which pod the threshold would have evicted first; empty where that is not known."""
-    row = worst.goes_first
-    if row is None:
-        return ""
-    place = place_text(row, SIGNALS[worst.signal].resource)
-    return (
-        f". It would have evicted {clean(row.pod.full_name)} ({place}) first, by what the pods requested and used at "
-        f"{clean(worst.first_met)}, or before the kernel killed them; that need not be the pod that grew"
-    )
 
 
 def _print_problems(problems: tuple[str, ...], to: "Console") -> None:

@@ -7,6 +7,7 @@ from evictd.advice.proposal import Advice
 from evictd.advice.reservation import COVERED, LEAST_READINGS, Reservation
 from evictd.advice.unfit import Unfit
 from evictd.core.model.signal import Resource, Signal
+from evictd.render.advice.missing_lines import some, unguarded_lines
 from evictd.render.text import amount_text, clean, counted, first_of, signal_amount
 
 RESERVED_NAMES = {Resource.MEMORY: "memory", Resource.EPHEMERAL_STORAGE: "ephemeral-storage", Resource.PIDS: "pid"}
@@ -18,6 +19,7 @@ _SHOWN = 5
 
 def other_lines(advice: Advice) -> Iterator[str]:
     """Yield the lines that a copied list would drop, and the settings beside thresholds, each with its evidence."""
+    yield from unguarded_lines(advice)
     yield from _kept_lines(advice)
     if advice.killed:
         killed = first_of(
@@ -162,8 +164,3 @@ def unfit_text(found: Unfit, signal: Signal, hard: int) -> str:
 def none_fits_all(least: str, node: str, most: str) -> str:
     """Write that nodes are too different for one value."""
     return f"none proposed: no one value fits nodes of {least} ({clean(node)}) and {most}: advise them apart"
-
-
-def some(names: tuple[str, ...]) -> str:
-    """Write the names of the first few nodes."""
-    return first_of([clean(name) for name in names], _SHOWN)
