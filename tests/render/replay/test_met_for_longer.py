@@ -47,6 +47,9 @@ def test_it_could_not_where_the_end_of_the_victim_reached_it() -> None:
 def test_it_could_where_it_was_not_reached_or_the_journal_ends_before() -> None:
     assert may_be_met_for_longer(_replayed(GI // 2, 2 * GI))
     assert may_be_met_for_longer(_replayed(GI // 2))
+    assert may_be_met_for_longer(_replayed(GI // 2, 2 * GI, 6 * GI)), (
+        "the end of another pod that goes now is no record"
+    )
 
 
 def test_without_a_threshold_that_is_due_it_could_not() -> None:
