@@ -20,6 +20,7 @@ _CHECKED = {
     "thresholds[].minimumReclaim": "as configured; `null` without one",
     "thresholds[].given": "whether the size was given as an option",
     "thresholds[].origin": "`set`, `default`, `derived`: where the threshold is from",
+    "thresholds[].setBy": "the file or flag that sets it; `null`: none does",
     "warnings": "sentences",
     "findings": "what was found",
     "findings[].lint": "its [name](findings.md#lint-findings-of-evictd-check)",

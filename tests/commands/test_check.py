@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evictd.cli import main
 from evictd.commands import check as command
 from evictd.commands.check import add_arguments, run
 from evictd.config.file import load
@@ -359,6 +360,32 @@ def test_the_kubelets_drop_ins_and_flags_count(tmp_path: Path, node: Path) -> No
     assert "KubeletActsFirst" in {one.lint.value for one in check(settings, node, kubelet_config=copy).findings}
     (node / "proc/12/cmdline").write_text("kubelet\0--eviction-hard=memory.available<2Gi\0")
     assert any("2Gi" in one.message for one in check(settings, node).findings if one.lint.value == "KubeletActsFirst")
+
+
+def test_of_several_files_and_flags_the_one_that_sets_a_threshold_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """FROM had `set` for each of them, also where a drop-in had replaced the value of the file."""
+    header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+    main_file, drop_in = tmp_path / "main.yaml", tmp_path / "d/10-memory.conf"
+    main_file.write_text(header + "evictionHard: {memory.available: 500Mi, pid.available: 5%}\n")
+    drop_in.parent.mkdir()
+    drop_in.write_text(header + "evictionHard: {memory.available: 1Gi}\n")
+    merged = ["check", str(main_file), "--config-dir", str(drop_in.parent)]
+    soft = ["--eviction-soft", "memory.available<2Gi", "--eviction-soft-grace-period", "memory.available=1m"]
+
+    def columns(*arguments: str) -> list[str]:
+        main([*merged, *arguments])
+        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        return [row[-1] for row in rows if row[:1] in (["memory.available"], ["pid.available"])]
+
+    assert columns() == ["10-memory.conf", "main.yaml"]
+    assert columns(*soft) == ["10-memory.conf", "main.yaml", "--eviction-soft"]
+    assert columns("--eviction-hard", "memory.available<1Gi,pid.available<5%") == ["set", "set"], "all are the flag's"
+    main([*merged, "--output", "json"])
+    found = {each["signal"]: each["setBy"] for each in json.loads(capsys.readouterr().out)["thresholds"]}
+    assert found["memory.available"] == str(drop_in)
+    assert found["allocatableMemory.available"] is None
 
 
 def test_drop_ins_that_are_not_checked_are_named(node: Path) -> None:

@@ -119,6 +119,7 @@ def test_data_has_exact_amounts_and_null_where_nothing_is_known() -> None:
         "minimumReclaim": None,
         "given": False,
         "origin": "set",
+        "setBy": None,
     }
 
 

@@ -24,7 +24,7 @@ from evictd.core.model.config import MemoryFormula
 from evictd.core.model.observation import Filesystems
 from evictd.core.model.problem import printable
 from evictd.core.model.signal import Filesystem, Signal
-from evictd.core.model.threshold import Operator, Threshold
+from evictd.core.model.threshold import Operator, Origin, Threshold
 from evictd.core.model.threshold_config import NODE_ALLOCATABLE_ENFORCEMENT_KEY
 from evictd.core.units.approximate import bytes_text
 from evictd.core.units.quantity import ZERO, Quantity, parse_quantity
@@ -197,6 +197,7 @@ def check(
     return CheckReport(
         source=settings.source,
         thresholds=thresholds,
+        set_by=_set_by(thresholds, settings),
         capacities=capacities,
         available=available,
         warnings=(
@@ -220,6 +221,13 @@ def check(
         given=frozenset(given),
         compared_with=None if kubelet is None else _compared_with(kubelet, running),
     )
+
+
+def _set_by(thresholds: Sequence[Threshold], settings: Settings) -> dict[Threshold, str]:
+    """Return the file or flag of each threshold that is set."""
+    main = "" if settings.source is None else str(settings.source)
+    found = {each: settings.written.set_by(each) or main for each in thresholds if each.origin is Origin.SET}
+    return {each: name for each, name in found.items() if name}
 
 
 def _given(overrides: Mapping[Signal, Quantity], filesystems: Filesystems) -> dict[Signal, Quantity]:

@@ -26,6 +26,7 @@ from evictd.config.lines import MAX_DEPTH, YAML_LOADER, field_lines, with_line
 from evictd.config.settings import Settings
 from evictd.config.written import Written, ends_early
 from evictd.core.model.problem import ConfigProblem, shown
+from evictd.core.model.threshold_config import HARD, SOFT
 from evictd.errors import InputError, did_you_mean, similar_names
 
 MAX_BYTES = 2**20
@@ -277,6 +278,15 @@ class _Reader:
 # --- the whole configuration ------------------------------------------------------------------------------------------
 
 
+def _threshold_flags(flags: Flags) -> dict[str, str]:
+    """Return by field the flag that sets all thresholds of it."""
+    return {
+        name: flags.sources[of]
+        for name, of in ((HARD, "eviction_hard"), (SOFT, "eviction_soft"))
+        if of in flags.sources
+    }
+
+
 def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
     """Read the configuration from the file, the drop-ins and the flags. Raises `InputError` with every fault."""
     layers, texts = Layers(), {}
@@ -295,6 +305,7 @@ def load(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
         kinds=layers.kinds,
         fields=frozenset(layers.evictd),
         kubelet=frozenset(layers.kubelet),
+        thresholds={**layers.thresholds, **_threshold_flags(flags)},
         cluster=frozenset(cluster if isinstance(cluster, Mapping) else ()),
     )
     cut = tuple(

@@ -15,6 +15,7 @@ from evictd.config.lines import document_lines, with_line
 from evictd.core.frozen import frozen
 from evictd.core.model.problem import ConfigProblem, quoted, shown
 from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold_config import HARD, SOFT
 from evictd.errors import did_you_mean
 
 _KINDS = {kubelet_fields.KIND: kubelet_fields.API_VERSION, evictd_config.KIND: evictd_config.API_VERSION}
@@ -46,6 +47,8 @@ class Layers:
     """Origin of the entries of `evictionHard` that the user did not set."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """The drop-in by the top-level field that it sets; every other field is the main file's."""
+    thresholds: Mapping[str, str] = field(default_factory=dict)
+    """The drop-in by the threshold that it sets, as `evictionHard.memory.available`."""
     name: str = ""
     """The main file; empty if there is none."""
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -96,8 +99,15 @@ def drop_in(
         kubelet=merge_patch(layers.kubelet, patch),
         hard_origins={signal: origin for signal, origin in layers.hard_origins.items() if signal not in overridden},
         sources={**layers.sources, **dict.fromkeys(patch, name)},
+        thresholds={**layers.thresholds, **dict.fromkeys(_thresholds(patch), name)},
         problems=(*layers.problems, *(f"{name}: {problem}" for problem in found)),
     )
+
+
+def _thresholds(fields: Fields) -> Iterator[str]:
+    for name in (HARD, SOFT):
+        if isinstance(each := fields.get(name), Mapping):
+            yield from (f"{name}.{signal}" for signal in each)
 
 
 def merge_patch(target: Mapping[str, object], patch: Mapping[str, object]) -> dict[str, object]:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from evictd.core.frozen import frozen
+from evictd.core.model.threshold import Threshold
+from evictd.core.model.threshold_config import HARD, SOFT
 
 _DOCUMENT_END = "..."
 """YAML's own mark; a file that ends with it was not cut."""
@@ -26,8 +28,15 @@ class Written:
     """Top-level fields of `EvictdConfiguration` that the file has, by their YAML names."""
     kubelet: frozenset[str] = frozenset()
     """The same of `KubeletConfiguration`."""
+    thresholds: Mapping[str, str] = field(default_factory=dict)
+    """The drop-in of a threshold, as `evictionHard.memory.available`, and the flag of all of a field, as `evictionHard`."""
     cluster: frozenset[str] = frozenset()
     """Fields of the `cluster` of `EvictdConfiguration`, by their YAML names."""
+
+    def set_by(self, threshold: Threshold) -> str:
+        """Return the drop-in or the flag that sets a threshold; empty where the main file does."""
+        name = HARD if threshold.hard else SOFT
+        return self.thresholds.get(name) or self.thresholds.get(f"{name}.{threshold.signal.value}", "")
 
 
 def ends_early(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 
 from evictd.config.lint_model import LintFinding, Severity, limit_on
@@ -37,6 +38,8 @@ class CheckReport:
     """The kubelet that the thresholds were compared with; `None` without one."""
     drop_ins: tuple[Path, ...] = ()
     """The files that were merged over the main one, in this order."""
+    set_by: Mapping[Threshold, str] = field(default_factory=dict)
+    """The file or flag of each threshold that is set."""
 
 
 def write_report(report: CheckReport, output: str) -> None:
@@ -89,6 +92,7 @@ def _row_data(threshold: Threshold, report: CheckReport) -> dict[str, object]:
         "minimumReclaim": None if reclaim is None else str(reclaim),
         "given": threshold.signal in report.given,
         "origin": threshold.origin.value,
+        "setBy": report.set_by.get(threshold),
     }
 
 
@@ -163,5 +167,13 @@ def _row(threshold: Threshold, report: CheckReport) -> tuple[str, ...]:
         signal_amount(None if available is None else available.value(), threshold.signal),
         format_duration(threshold.grace_period) if threshold.grace_period else "-",
         "-" if reclaim is None else str(reclaim),
-        threshold.origin.value,
+        _from(threshold, report),
     )
+
+
+def _from(threshold: Threshold, report: CheckReport) -> str:
+    """Return where a threshold is from; of those that are set the file or flag, where these are several."""
+    name = report.set_by.get(threshold)
+    if name is None or len({*report.set_by.values()}) == 1:
+        return threshold.origin.value
+    return clean(Path(name).name)
