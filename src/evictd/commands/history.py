@@ -26,7 +26,7 @@ from evictd.render.history.page import history_page
 from evictd.render.history.parquet import write_parquet
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.table import print_history
-from evictd.render.incident.cause.kill_cause import unguarded_kill_lines
+from evictd.render.incident.cause.kill_lines import unguarded_kill_lines
 from evictd.render.incident.record.journal_end import condition_ends
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean

@@ -36,7 +36,8 @@ from evictd.render.history.pod.places import places_then, unrecorded_place
 from evictd.render.history.pod.why import PodWhy, why_lines
 from evictd.render.history.pod.why_cause import cause_lines
 from evictd.render.history.pods_meant import pods_meant, pods_of
-from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
+from evictd.render.incident.cause.kill_cause import kill_cause
+from evictd.render.incident.cause.kill_lines import kill_facts, kill_lines, kill_remedies, threshold_remedies
 from evictd.render.incident.heading import remedy_lines
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.now import left_to_do, now_of_growing
@@ -115,8 +116,10 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         events=tuple(event for event in events if event.pod == pod),
         evicted=evicted,
         passed=passed,
-        causes=(*cause_lines(records or (), pod), *kill_lines(killed := kill_cause(records or ()), pod)),
-        kills=tuple(kill_lines(killed)),
+        causes=(*cause_lines(records or (), pod), *kill_facts(killed := kill_cause(records or (), pod), pod)),
+        kill_remedies=tuple(kill_remedies(killed, pod)),
+        higher_threshold=tuple(threshold_remedies(killed, pod)),
+        kills=tuple(kill_lines(kill_cause(records or ()))),
         unrecorded=unrecorded_place(records or (), pod),
         pods=pods_of(records or ()),
         incident=tuple(remedy_lines(found)) if own and found is not None else (),

@@ -324,3 +324,25 @@ def test_a_pod_that_nothing_concerned_is_told_of_the_kills_of_others() -> None:
     assert tuple(why_lines(why))[1:] == (grew, "now: set a threshold")
     assert grew not in text(replace(why, pods=frozenset())), "a pod that was never there"
     assert grew not in text(replace(why, causes=("it grew most",))), "it was told its own"
+
+
+def test_what_to_do_about_kills_by_the_kernel_is_said_in_one_line() -> None:
+    """Two lines began with `now`, or none did, where the journal had evictions beside the kills."""
+    kill = HistoryEvent(at="2026-01-01T00:03:00Z", kind=EventKind.KERNEL, pod="a/x", text="killed")
+    killed = PodWhy(pod="a/x", events=(kill,), kill_remedies=("limit a/y",), higher_threshold=("raise it",))
+    now = [line for line in why_lines(killed) if line.startswith("now: ")]
+    assert now == ["now: limit a/y; raise it"]
+    growing = replace(killed, growing="end a/z")
+    assert "\nnow: end a/z; raise it\n" in text(growing)
+    refused = AllRefused(since=kill.at, at=kill.at, pods=("a/x",))
+    budget = replace(killed, refused=refused, left_to_do="look")
+    assert [line for line in why_lines(budget) if line.startswith("now: ")] == ["now: look"]
+
+
+def test_an_evicted_pod_that_the_kernel_killed_has_one_line_on_what_to_do() -> None:
+    evicted = HistoryEvent(at="2026-01-01T00:03:00Z", kind=EventKind.EVICTED, pod="a/x", text="evict a/x")
+    why = PodWhy(pod="a/x", events=(evicted,), kill_remedies=("limit a/x",), higher_threshold=("raise it",))
+    told = replace(why, incident=("in short: it went", "would have avoided it: less"))
+    assert "in short: it went\nnow: limit a/x; raise it\nwould have avoided it: less" in text(told)
+    with_now = replace(why, incident=("in short: it went", "now: relieved", "would have avoided it: less"))
+    assert "in short: it went\nnow: relieved; raise it\nwould have avoided it: less" in text(with_now)

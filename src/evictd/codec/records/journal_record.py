@@ -12,7 +12,8 @@ import msgspec
 from evictd.codec.records.journal import KIND, not_a_line
 from evictd.codec.records.journaled import RecordedPoint
 from evictd.codec.records.recorded_pod import RecordedPod
-from evictd.errors import InputError
+from evictd.core.units.quantity import parse_quantity
+from evictd.errors import InputError, InvalidValueError
 
 Plain = dict[str, Any]
 
@@ -194,6 +195,17 @@ class RecordedThreshold(_Part, frozen=True):
     """A threshold of the configuration."""
 
     signal: str = ""
+    value: dict[str, Any] = {}
+    """`quantity`, or the `fraction` of the capacity as a hexadecimal number."""
+
+    def amount(self, capacity: int) -> int:
+        """Return the amount on a node of this capacity; 0 where it is not recorded, or damaged."""
+        try:
+            if "fraction" in self.value:
+                return int(capacity * float.fromhex(str(self.value["fraction"])))
+            return parse_quantity(str(self.value.get("quantity", 0))).value()
+        except (InvalidValueError, ValueError, OverflowError):
+            return 0
 
 
 class RecordedConfig(_Part, frozen=True):
@@ -202,6 +214,7 @@ class RecordedConfig(_Part, frozen=True):
     eviction_timeout: int | None = None
     pressure_transition_period: int | None = None
     thresholds: tuple[RecordedThreshold, ...] = ()
+    memory_lead: str = ""
 
 
 class RecordedLevel(_Part, frozen=True):

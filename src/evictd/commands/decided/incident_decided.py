@@ -36,7 +36,8 @@ from evictd.errors import EvictdError, NoEvictionError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
-from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines
+from evictd.render.incident.cause.kill_cause import kill_cause
+from evictd.render.incident.cause.kill_lines import kill_lines
 from evictd.render.incident.incident_list import no_eviction_text
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.filled import fills_host, is_unknown

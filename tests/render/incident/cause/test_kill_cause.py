@@ -28,7 +28,8 @@ from evictd.codec.records.recorded_pod import (
     RecordedSpec,
 )
 from evictd.core.units.duration import MINUTE
-from evictd.render.incident.cause.kill_cause import kill_cause, kill_lines, unguarded_kill_lines
+from evictd.render.incident.cause.kill_cause import kill_cause
+from evictd.render.incident.cause.kill_lines import kill_lines, unguarded_kill_lines
 from tests.stories import GI
 
 

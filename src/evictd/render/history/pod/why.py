@@ -39,7 +39,11 @@ class PodWhy:
     """Its place at the evictions of other pods, by their RFC 3339 time."""
     causes: tuple[str, ...] = ()
     """What makes it a cause of an eviction of another pod (`cause_lines`), or of processes that the kernel killed
-    (`kill_lines`)."""
+    (`kill_facts`)."""
+    kill_remedies: tuple[str, ...] = ()
+    """What to do where the kernel killed its processes, or it grew before (`kill_remedies`), as clauses."""
+    higher_threshold: tuple[str, ...] = ()
+    """The threshold that evictd should have had then (`threshold_remedies`), as a clause."""
     kills: tuple[str, ...] = ()
     """What is known of the last kills by the kernel, of any pod (`kill_lines`)."""
     no_action: HistoryEvent | None = None
@@ -168,7 +172,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     for _, lines in sorted(told, key=lambda each: each[0]):
         yield from lines
     if any(event.kind is EventKind.EVICTED for event in why.events):
-        yield from why.incident
+        yield from _incident(why)
         same = "" if why.asked else f" --journal {why.journal or 'FILE'}"
         yield f"`evictd incident {why.pod}{same}` shows its readings, the ranking and what came back"
     for row in why.remembered:
@@ -268,17 +272,40 @@ def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield refused.at, (f"{clean(refused.at)}: {refused.text}",)
 
 
+_NOW = "now: "
+
+
+def _incident(why: PodWhy) -> Iterator[str]:
+    """Write what its incident says first, with what to do about kills by the kernel in the line on what to do now."""
+    short = [line for line in why.incident if line.startswith("in short: ")]
+    now = next((line for line in why.incident if line.startswith(_NOW)), "")
+    to_do = [now.removeprefix(_NOW), *why.higher_threshold] if now else [*why.kill_remedies, *why.higher_threshold]
+    yield from short
+    if to_do:
+        yield _NOW + "; ".join(to_do)
+    yield from (line for line in why.incident if line not in {*short, now})
+
+
 def _remedy(why: PodWhy) -> Iterator[str]:
-    """Write what to do about the reason for which no pod went, or about its own growth; an evicted pod's incident says it."""
+    """Write what to do about the reason for which no pod went, about its own growth, or about kills by the kernel.
+
+    An evicted pod's incident says it.
+    """
     evicted = any(event.kind is EventKind.EVICTED for event in why.events)
     if evicted or any(each.startswith(MEASURE_HOST_PATHS) for each in why.causes):
         return
-    if (refused := why.last_refused) is not None:
-        yield f"now: {why.left_to_do or refused.remedy}"
-    elif (reason := why.last_reason) is not None:
-        yield from _standing_remedy(why, reason)
+    refused, reason = why.last_refused, why.last_reason
+    if refused is not None:
+        to_do = [why.left_to_do or refused.remedy]
+    elif reason is not None and (standing := [*_standing_remedy(why, reason)]):
+        yield from standing
+        return
     elif why.growing and (why.explained is None or why.places):
-        yield f"now: {why.growing}"
+        to_do = [why.growing, *why.higher_threshold]
+    else:
+        to_do = [*why.kill_remedies, *why.higher_threshold]
+    if to_do:
+        yield _NOW + "; ".join(to_do)
 
 
 def _standing_remedy(why: PodWhy, reason: HistoryEvent) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Says what grew before the kernel killed processes for want of memory, and that evictd has no threshold of memory."""
+"""Finds what grew before the kernel killed processes for want of memory, and how high the thresholds of memory were.
+
+`kill_lines` writes it.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,25 +9,26 @@ from dataclasses import replace
 from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.records.recorded_pod import RecordedPod
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import MEMORY_SIGNALS, Resource, signal_named
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.attribution import clock_text
 from evictd.render.incident.record.aftermath import seconds_between
-from evictd.render.text import amount_text, clean, first_of
+from evictd.render.text import clean
 
 _APART = 15 * MINUTE // SECOND
-"""Seconds without a kill after which the next one is of another shortage."""
+"""Seconds without a kill after which the next one is of another shortage; what grew before the first is looked for as long."""
 _MUCH = 10
 """A pod that grew by less than this part of the node's memory is not named: the pod that was killed may have grown more."""
-_NAMED = 3
+_LEADS = "Auto"
 _NOTABLE = 20
 """What is used outside pods is named from this part of the memory on: each node runs a few daemons."""
-_NO_THRESHOLD = "evictd has no threshold of memory, so it evicts no pod for it"
 
 
 @frozen
 class KillCause:
-    """The kills of the last shortage at which the kernel killed for want of memory, and what grew before the first."""
+    """The kills of the last shortage at which the kernel killed for want of memory, and what grew before the first.
+
+    Of one pod that is the first in which it lost processes.
+    """
 
     at: str
     """RFC 3339 time of the first kill."""
@@ -33,7 +37,7 @@ class KillCause:
     grower: str = ""
     """`namespace/name` of the pod that grew most; empty where none is known to have grown much."""
     since: str = ""
-    """RFC 3339 time of the reading before."""
+    """RFC 3339 time of the reading before with the least."""
     before: int = 0
     after: int = 0
     """Bytes of memory that it held at that reading, and at the kill."""
@@ -43,8 +47,26 @@ class KillCause:
     """Killed pods that used more than they request at that reading: `namespace/name`, bytes used and requested."""
     outside: int = 0
     """Bytes of memory that were used outside pods at the first kill; 0 where that is little, or not known."""
+    outside_before: int = 0
+    """The least of them before."""
+    outside_since: str = ""
+    """RFC 3339 time of the reading with that, where what is outside pods grew most; empty where it did not."""
+    largest: tuple[str, int, int] | None = None
+    """The pod that used more memory than it requests by most before, if it was killed: name, bytes used and requested."""
+    capacity: int = 0
+    """The memory of the node in bytes."""
+    highest: int | None = None
+    """The highest threshold of `memory.available` in bytes; `None` where the journal has none with an amount."""
+    dry_run: bool = False
+    leads: bool = False
+    """Whether evictd acted before a threshold of memory was crossed (`memory.lead: Auto`)."""
     has_threshold: bool = True
     """Whether evictd had a threshold of memory."""
+
+    @property
+    def host_holds_most(self) -> bool:
+        """Whether more than half of the memory was used outside pods, or that grew most."""
+        return bool(self.outside_since) or self.outside * 2 > self.capacity
 
     @property
     def grew_within(self) -> bool:
@@ -58,126 +80,118 @@ class KillCause:
         return bool(self.grower) and 0 < self.before < self.after - excess and not self.grew_within
 
 
-def kill_cause(records: Sequence[JournalRecord]) -> KillCause | None:
-    """Return the cause of the last kills of the records, oldest first; `None` without a kill."""
+def kill_cause(records: Sequence[JournalRecord], pod: str = "") -> KillCause | None:
+    """Return the cause of the last kills of the records, oldest first; `None` without a kill.
+
+    Of a pod, `namespace/name`, that lost processes in them, the cause of its own first kill.
+    """
     kills = [number for number, each in enumerate(records) if each.extra.kernel_killed]
     if not kills:
         return None
     place = len(kills) - 1
     while place and seconds_between(records[kills[place - 1]], records[kills[place]]) <= _APART:
         place -= 1
-    first = records[kills[place]]
+    number = next((each for each in kills[place:] if pod in _killed(records[each])), kills[place])
+    first = records[number]
     thresholds = first.config.thresholds
-    killed = (clean(each.where) for number in kills[place:] for each in records[number].extra.kernel_killed)
+    killed = (name for each in kills[place:] for name in _killed(records[each]))
+    seen = first.observation
     found = KillCause(
         at=first.wall,
         killed=tuple(dict.fromkeys(killed)),
-        outside=_outside(first),
+        outside=_notable(_outside(first), first),
+        capacity=seen.whole_memory,
+        highest=_highest(first),
+        dry_run=first.extra.dry_run,
+        leads=first.config.memory_lead == _LEADS,
         has_threshold=not thresholds or any(signal_named(each.signal) in MEMORY_SIGNALS for each in thresholds),
     )
-    return _with_grower(found, records[: kills[place]], first)
+    return _with_growth(found, records[:number], first)
 
 
-def _outside(record: JournalRecord) -> int:
-    """Return the bytes of memory that were used outside pods, without what no process can allocate; 0 where that is little."""
+def _killed(record: JournalRecord) -> Iterator[str]:
+    return (clean(each.where) for each in record.extra.kernel_killed)
+
+
+def _highest(record: JournalRecord) -> int | None:
+    thresholds = [each for each in record.config.thresholds if each.signal == Signal.MEMORY_AVAILABLE.value]
+    return max((each.amount(record.observation.whole_memory) for each in thresholds), default=0) or None
+
+
+def _outside(record: JournalRecord) -> int | None:
+    """Return the bytes of memory that were used outside pods, without what no process can allocate; `None` if unknown."""
     seen, used = record.observation, record.observation.memory
     node = None if seen.summary is None else seen.summary.node.memory
     if node is None or node.working_set_bytes is None or any(each.metadata.uid not in used for each in seen.pods):
-        return 0
-    outside = node.working_set_bytes - seen.unallocatable - sum(used.values())
-    return outside if outside * _NOTABLE >= seen.whole_memory > 0 else 0
+        return None
+    return max(node.working_set_bytes - seen.unallocatable - sum(used.values()), 0)
 
 
-def _with_grower(found: KillCause, earlier: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
-    """Return the cause with the pod that grew most between the last reading before the first kill and the kill."""
-    before = next((each for each in reversed(earlier) if each.observation.memory), None)
-    if before is None or before.now > first.now:  # none, or of another boot
+def _notable(outside: int | None, record: JournalRecord) -> int:
+    """Return the bytes used outside pods; 0 where they are little, or not known."""
+    return outside if outside is not None and outside * _NOTABLE >= record.observation.whole_memory > 0 else 0
+
+
+def _with_growth(found: KillCause, earlier: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
+    """Return the cause with what grew most before the first kill: a pod, or what is used outside pods."""
+    read = [each for each in earlier if each.observation.memory and each.now <= first.now]  # of this boot
+    if not read:
         return found
-    then, now = before.observation.memory, first.observation.memory
-    grown = {uid: used - then.get(uid, 0) for uid, used in now.items()}
+    last = read[-1]
+    before = [each for each in read if seconds_between(each, first) <= _APART] or [last]
+    found = replace(found, exceeded=tuple(_exceeded(found.killed, last)), largest=_largest(found.killed, last))
+    found = _with_grower(found, before, first)
+    known = [(amount, each.wall) for each in before if (amount := _outside(each)) is not None]
+    least, since = min(known, default=(found.outside, ""), key=lambda each: each[0])
+    grown = found.outside - least
+    if grown * _MUCH < found.capacity or grown < found.after - found.before:
+        return found
+    return replace(found, outside_before=least, outside_since=since)
+
+
+def _with_grower(found: KillCause, before: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
+    """Return the cause with the pod that grew most from the least that it held in the readings before until the kill."""
+    now, then = first.observation.memory, before[-1].observation.memory
+    held = {uid: max(used, then.get(uid, 0)) for uid, used in now.items()}
+    least = {uid: min(_measured_in(before, uid), key=lambda each: each.observation.memory.get(uid, 0)) for uid in held}
+    grown = {uid: used - least[uid].observation.memory.get(uid, 0) for uid, used in held.items()}
     uid = max(grown, key=lambda each: grown[each], default="")
-    if not uid or grown[uid] * _MUCH < first.observation.whole_memory or grown[uid] <= 0:
+    if not uid or grown[uid] * _MUCH < found.capacity or grown[uid] <= 0:
         return found
     pod = next((each for each in first.observation.pods if each.metadata.uid == uid), RecordedPod())
     return replace(
         found,
         grower=clean(pod.full_name) if pod.metadata.uid else "",
-        since=before.wall,
-        before=then.get(uid, 0),
-        after=now[uid],
+        since=least[uid].wall,
+        before=held[uid] - grown[uid],
+        after=held[uid],
         request=pod.spec.memory_request,
-        exceeded=tuple(_exceeded(found.killed, before)),
     )
+
+
+def _measured_in(before: Sequence[JournalRecord], uid: str) -> list[JournalRecord]:
+    """Return the records in which the pod was measured, the latest first; the latest of all where it was in none."""
+    return [each for each in reversed(before) if uid in each.observation.memory] or [before[-1]]
 
 
 def _exceeded(killed: Sequence[str], before: JournalRecord) -> Iterator[tuple[str, int, int]]:
     """Yield the killed pods that used more than they request in a record before the kill, which they lost their memory by."""
-    for pod in before.observation.pods:
-        name, request = clean(pod.full_name), pod.spec.memory_request
-        used = before.observation.memory.get(pod.metadata.uid, 0)
-        if name in killed and used > request:
-            yield name, used, request
+    return (each for each in _above_request(before) if each[0] in killed)
 
 
-def unguarded_kill_lines(records: Sequence[JournalRecord]) -> tuple[str, ...]:
-    """Write what is known of the last kills where evictd had no threshold of memory: then the history has kills alone."""
-    found = kill_cause(records)
-    return () if found is None or found.has_threshold else tuple(kill_lines(found))
+def _largest(killed: Sequence[str], before: JournalRecord) -> tuple[str, int, int] | None:
+    """Return the pod that exceeded its request by most in a record before the kill; `None` where that is little.
+
+    One that the kernel did not kill is not known to be a cause: it may hold as much at all times.
+    """
+    name, used, request = max(_above_request(before), default=("", 0, 0), key=lambda each: each[1] - each[2])
+    much = (used - request) * _MUCH >= before.observation.whole_memory > 0
+    return (name, used, request) if much and name in killed else None
 
 
-def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:
-    """Write what is known of a cause; of a pod that is named only where it was killed or grew."""
-    if found is None or (pod and pod not in {*found.killed, found.grower}):
-        return
-    if found.grower:
-        before, after = (amount_text(each, Resource.MEMORY) for each in (found.before, found.after))
-        who = "it" if found.grower == pod else found.grower
-        of = "its processes" if pod in found.killed else f"processes of {first_of(found.killed, _NAMED)}"
-        yield (
-            f"{who} grew most before the kernel killed {of}, first at {clock_text(found.at)}: "
-            f"from {before} to {after} since {clock_text(found.since)}{_within(found)}"
-        )
-    if found.outside:
-        yield f"{amount_text(found.outside, Resource.MEMORY)} of memory was used outside pods, by the host"
-    if not found.has_threshold:
-        yield _NO_THRESHOLD
-    if found.grew_within and found.exceeded:
-        yield _order_text(found, pod)
-    if remedies := [*_remedies(found, pod)]:
-        yield f"now: {'; '.join(remedies)}"
-
-
-def _remedies(found: KillCause, pod: str) -> Iterator[str]:
-    """Yield what to do: to set a threshold where there is none, and what bounds the pod or the host that took the memory."""
-    if not found.has_threshold:
-        yield "set the threshold `memory.available` (`evictd check`)"
-    if found.grew_within and found.exceeded:
-        who, used, _ = _above_request(found, pod)
-        yield f"let {who} request the {amount_text(used, Resource.MEMORY)} that it uses"
-    elif found.has_threshold and found.grew_beside_killed:
-        yield f"mend or limit {found.grower}"
-    if found.outside:
-        outside = amount_text(found.outside, Resource.MEMORY)
-        yield f"let systemReserved and kubeReserved of the kubelet cover the {outside} used outside pods"
-
-
-def _above_request(found: KillCause, pod: str) -> tuple[str, int, int]:
-    """Return a killed pod above its request, that pod if it is one: how it is called, bytes used and requested."""
-    name, used, request = next((each for each in found.exceeded if each[0] == pod), found.exceeded[0])
-    return "it" if name == pod else name, used, request
-
-
-def _within(found: KillCause) -> str:
-    """Write that the pod that grew most stayed within its request; empty where it did not."""
-    return f", within its request of {amount_text(found.request, Resource.MEMORY)}" if found.grew_within else ""
-
-
-def _order_text(found: KillCause, pod: str) -> str:
-    """Write that pods that exceed their request rank before the one that grew within its own, and how to change that."""
-    who, used, request = _above_request(found, pod)
-    requests = f"requests {amount_text(request, Resource.MEMORY)}" if request else "requests none"
-    grower = "this pod" if found.grower == pod else found.grower
-    return (
-        f"{who} used {amount_text(used, Resource.MEMORY)} before and {requests}: evictd ranks a pod above its request "
-        f"before {grower}, which is within its own"
-    )
+def _above_request(record: JournalRecord) -> Iterator[tuple[str, int, int]]:
+    """Yield the pods that use more memory than they request: `namespace/name`, bytes used and requested."""
+    for pod in record.observation.pods:
+        used, request = record.observation.memory.get(pod.metadata.uid, 0), pod.spec.memory_request
+        if used > request:
+            yield clean(pod.full_name), used, request
