@@ -14,6 +14,7 @@ from typing import Any
 
 from evictd.codec.records.journal_record import JournalRecord, decode_record
 from evictd.commands.decided.incident_decided import read_incident
+from evictd.commands.decided.last_place import last_place_lines
 from evictd.commands.incident import LAST
 from evictd.commands.inputs.journals import (
     add_journal_options,
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     why = _ask(args)
     with understood(args.address or DEFAULT_ADDRESS):
         _show(why, args.output)
-        return ExitCode.DONE if why.known else ExitCode.NO
+        return ExitCode.DONE if why.answered else ExitCode.NO
 
 
 def _meant(args: argparse.Namespace) -> str:
@@ -133,7 +134,8 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         journal_read=records is not None,
     )
     if not isinstance(answers, tuple):
-        return known
+        named = not known.known and pod in known.pods
+        return replace(known, last_place=last_place_lines(journals_of(args), pod)) if named else known
     with understood(args.address or DEFAULT_ADDRESS):
         return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
 

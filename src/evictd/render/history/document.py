@@ -28,7 +28,7 @@ def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
         "apiVersion": API_VERSION,
         "kind": "Why",
         "pod": why.pod,
-        "known": why.known,
+        "known": why.answered,
         "daemonAnswered": why.explained is not None,
         "leaving": None if why.leaving is None else dict(why.leaving),
         "places": [

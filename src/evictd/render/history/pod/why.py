@@ -54,6 +54,8 @@ class PodWhy:
     status: Plain | None = None
     incident: tuple[str, ...] = ()
     """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
+    last_place: tuple[str, ...] = ()
+    """Where it stood in the last record that has it (`last_place_lines`), if nothing else is known of it."""
     unrecorded: str = ""
     """At which evictions its place was not recorded (`unrecorded_place`)."""
     refused: AllRefused | None = None
@@ -151,6 +153,11 @@ class PodWhy:
         of_daemon = (self.places, self.leaving, self.proposed, self.remembered)
         return any((*of_daemon, self.events, self.replaced, self.passed, self.causes))
 
+    @property
+    def answered(self) -> bool:
+        """Whether anything is said of the pod: at least where it stood in the last record that has it."""
+        return self.known or bool(self.last_place)
+
 
 # --- sentences --------------------------------------------------------------------------------------------------------
 
@@ -184,6 +191,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
+        yield from why.last_place
         if not why.known and why.pod in why.pods and why.no_action is not None:
             yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
             yield from _standing_remedy(why, why.no_action)

@@ -1,0 +1,84 @@
+"""Says from the last record of a journal that has a pod where that stands in each order of eviction, and what would evict it.
+
+A journal is read where no daemon answers, or of a pod that no event concerned.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evictd.codec.records.journal import JournalEntry, decode_entry
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.inputs.journals import read_lines
+from evictd.config.file import STANDARD_INPUT
+from evictd.core.eviction.synchronize import synchronize
+from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.threshold import Origin
+from evictd.errors import EvictdError
+from evictd.render.attribution import clock_text
+from evictd.render.history.pod.standing import Place, place_in
+from evictd.render.node_view import explanation_document, node_view
+from evictd.render.text import clean, first_of, gap_text, signal_amount
+
+_NAMED = 3
+_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
+"""What a damaged record raises: of it nothing is known."""
+
+
+def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
+    """Return the lines about a pod, `namespace/name`; none where no record has it, or of standard input, which is read once."""
+    if STANDARD_INPUT in paths:
+        return ()
+    last = b""
+
+    def keep(line: bytes) -> JournalRecord:
+        nonlocal last
+        record = decode_record(line)
+        if any(clean(each.full_name) == pod for each in record.observation.pods):
+            last = line
+        return record
+
+    try:
+        read_lines(paths, keep)
+        return tuple(_lines(decode_entry(last), pod)) if last else ()
+    except _DAMAGED:
+        return ()
+
+
+def _lines(entry: JournalEntry, pod: str) -> Iterator[str]:
+    """Decide the record again and write the place of the pod for each signal for which it was measured."""
+    step = synchronize(entry.state, entry.observation, entry.config, entry.now)
+    view = node_view("", entry.config, entry.observation, step.state, step.findings, now=entry.now)
+    queues = explanation_document(view, rows=None)["queues"]
+    places = [place for queue in queues if (place := place_in(queue, pod)) is not None]
+    at = f"by the journal's last record of it, {clock_text(clean(entry.wall))},"
+    if guard := next((clean(place.row["protected"]) for place in places if place.row["protected"]), ""):
+        yield f"{at} it is never evicted ({guard})"
+        return
+    for place in places:
+        thresholds = [each for each in view.thresholds if each.threshold.signal.value in place.queue["signals"]]
+        own = [each for each in thresholds if each.threshold.origin is not Origin.DERIVED]
+        if place.row["usage"] is None or not own:
+            continue  # a derived threshold repeats another one
+        signals = ", ".join(dict.fromkeys(each.threshold.signal.value for each in own))
+        yield f"{at} it is at place {place.number} of {place.pods} for {signals}: {clean(place.row['why'])}"
+        if place.row.get("passedOver"):
+            yield f"  passed over: {clean(place.row['passedOver'])}"
+        yield f"  to be evicted: {', and '.join(_needed(place, own))}"
+
+
+def _needed(place: Place, thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
+    """Yield what would have to happen before the pod is evicted."""
+    yield " or ".join(map(_crossing, thresholds))
+    if place.before and not place.is_next:
+        before = [clean(f"{row['namespace']}/{row['name']}") for row in place.before]
+        yield f"{first_of(before, _NAMED)} would have to go first, or be skipped"
+
+
+def _crossing(found: ThresholdFinding) -> str:
+    """Write how far a signal was from a threshold."""
+    signal, left = found.threshold.signal, (found.available - found.limit).value()
+    kind = "hard" if found.threshold.hard else "soft"
+    limit = signal_amount(found.limit.value(), signal)
+    if found.met:
+        return f"{signal.value} is already below its {kind} threshold {limit}"
+    return f"{signal.value} would have to fall by {gap_text(left, signal)} to its {kind} threshold {limit}"

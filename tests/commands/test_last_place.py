@@ -1,0 +1,48 @@
+"""What would evict a pod that no event of a journal concerns."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evictd.cli import main
+from evictd.commands.decided.last_place import last_place_lines
+from evictd.config.file import STANDARD_INPUT
+from tests.stories import ROOT
+
+
+def played(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The journal of a recorded incident."""
+    assert main(["simulate", str(ROOT / "config/incidents" / f"{name}.yaml"), "--journal", str(folder / name)]) == 0
+    capsys.readouterr()
+    return folder / name / "journal.jsonl"
+
+
+def test_a_pod_that_no_event_concerns_has_a_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`why` answered with exit status 1, and not what would evict the pod, as README promises."""
+    journal = played("34-control-burst-within-grace", tmp_path, capsys)
+    assert main(["why", "default/web-1", "--journal", str(journal)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "it is at place 3 of 9 for memory.available: is equal to default/web-2, so the name decides" in said
+    assert "to be evicted: memory.available would have to fall by 1.21Gi to its hard threshold 200Mi or" in said
+    assert "memory.available is already below its soft threshold 1.4Gi, and default/batch, default/web-0 would" in said
+    assert main(["why", "default/web-1", "--journal", str(journal), "--output", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["known"]
+    assert main(["why", "default/absent", "--journal", str(journal)]) == 1
+
+
+def test_a_protected_pod_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = played("15-static-culprit", tmp_path, capsys)
+    (line,) = last_place_lines([journal], "default/static")
+    assert line.startswith("by the journal's last record of it, ")
+    assert line.endswith(" it is never evicted (static pod)")
+    place, needed = last_place_lines([journal], "default/web-3")
+    assert "it is at place 4 of 8 for memory.available: " in place
+    assert needed.endswith("and default/web-0, default/web-1, default/web-2 would have to go first, or be skipped")
+
+
+def test_nothing_is_said_where_no_record_has_the_pod(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    journal.write_bytes(b"{}\n")
+    assert last_place_lines([journal], "a/b") == ()
+    assert last_place_lines([STANDARD_INPUT], "a/b") == ()
