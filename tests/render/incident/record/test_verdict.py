@@ -18,7 +18,20 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
     ("need", "fewest", "growers", "relieved", "text"),
     [
         (Need.NEEDED, ("a/x",), (LEAK,), False, f"its end was needed: {GROWN}, its end alone would have relieved the node"),
-        (Need.NEEDED, ("a/x", "a/y"), (LEAK,), True, "its end was needed, and it relieved the node"),
+        (
+            Need.NEEDED, ("a/x", "a/y"), (LEAK,), True,
+            (
+                "its end was needed: had what was there gone on growing for 5m0s as in the minute before, the fewest pods whose "
+                "end relieves the node are a/x, a/y; its own relieved the node"
+            ),
+        ),
+        (
+            Need.NEEDED, ("a/x",), (LEAK,), True,
+            (
+                "its end was needed: had what was there gone on growing for 5m0s as in the minute before, its end alone would "
+                "have relieved the node, and it did"
+            ),
+        ),
         (
             Need.NEEDED, ("a/x", "a/y"), (LEAK,), False,
             f"its end was needed: {GROWN}, the fewest pods whose end relieves the node are a/x, a/y",

@@ -187,14 +187,8 @@ class EvictionVerdict:
         needed = "its end was needed" + (" for the soft threshold" if for_soft else "")
         names, compared = ", ".join(self.fewest), self._compared
         match self.need:
-            case Need.NEEDED if relieved:
-                return f"{needed}, and it {relief}"  # what was foreseen after it did not come
-            case Need.NEEDED if self.fewest == (self.pod,) and too_little:
-                return f"{UNKNOWN_NEED}by what was measured it alone would have {relief}, and it did not"
-            case Need.NEEDED if self.fewest == (self.pod,):
-                return f"{needed}: {grown}, its end alone would have {relief}"
             case Need.NEEDED:
-                return f"{needed}: {grown}, the fewest pods whose end relieves the node are {names}{compared}"
+                return self._of_needed(needed, relief, relieved=relieved, too_little=too_little)
             case Need.ANOTHER_POD if relieved:
                 return f"{_AN_END}, and its own {relief}; that of {names} in its place would have relieved it as well{compared}"
             case Need.ANOTHER_POD if self.only_larger:
@@ -212,6 +206,18 @@ class EvictionVerdict:
                 return f"{UNKNOWN_NEED}it {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
             case Need.NO_POD_HELPS:
                 return self._of_no_pod(no_end, cause, filled=filled, files_stay=files_stay)
+
+    def _of_needed(self, needed: str, relief: str, *, relieved: bool, too_little: bool) -> str:
+        """Write that its end was needed; where it relieved the node, what was foreseen beside that did not come."""
+        grown = self._premise
+        if self.fewest in {(), (self.pod,)}:
+            if too_little and not relieved:
+                return f"{UNKNOWN_NEED}by what was measured it alone would have {relief}, and it did not"
+            did = ", and it did" if relieved else ""
+            return f"{needed}: {grown}, its end alone would have {relief}{did}"
+        its_own = f"; its own {relief}" if relieved else ""
+        fewest = f"the fewest pods whose end relieves the node are {', '.join(self.fewest)}"
+        return f"{needed}: {grown}, {fewest}{its_own}{self._compared}"
 
     def _of_no_pod(self, no_end: str, cause: str, *, filled: bool, files_stay: bool) -> str:
         """Write that no end of a pod helps; one may, beside that of a pod that writes what is not measured."""
