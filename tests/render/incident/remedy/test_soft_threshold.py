@@ -207,3 +207,11 @@ def test_an_eviction_for_the_hard_threshold_is_needed_without_a_condition(found:
 
 def test_only_the_soft_threshold_is_named_where_the_record_has_no_hard_one() -> None:
     assert (went_for_soft(for_soft_of_above_hard()), above_hard_text(for_soft_of_above_hard())) == (True, "")
+
+
+def test_a_soft_threshold_above_half_of_the_memory_is_named_only_where_one_is_set() -> None:
+    """`A soft threshold of 76Gi on a node of 16Gi` was listed under what would not have avoided nearly each eviction."""
+    found = incident()
+    (text,) = soft_threshold_avoidance(found, Resource.MEMORY).not_by
+    assert "it would have to be 11Gi, more than all of the 8Gi" in text
+    assert soft_threshold_avoidance(replace(found, soft=None), Resource.MEMORY).not_by == ()

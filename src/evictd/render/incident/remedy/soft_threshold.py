@@ -52,6 +52,8 @@ def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
     what = f"a soft threshold of {amount}{had}"
     soft = f"{what}: {fell} it would have been met {lead} s earlier, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
+        if found.soft is None:
+            return Avoidance()  # it is not one that a user would set
         part = "all" if limit > found.capacity else "half"
         most = f"more than {part} of the {signal_amount(found.capacity, signal)} that there are"
         soft = f"a soft threshold{had}: {fell} it would have to be {amount}, {most}"
