@@ -17,7 +17,11 @@ def heading_lines(found: Incident) -> Iterator[str]:
 
 
 def remedy_lines(found: Incident) -> Iterator[str]:
-    """Write the heading, and each setting that would have avoided the eviction."""
+    """Write the heading, each setting that would have avoided the eviction, and which ones would not have."""
+    avoided = avoidance(found)
     yield from heading_lines(found)
-    for each in avoidance(found).by:
+    for each in avoided.by:
         yield f"would have avoided it: {each}"
+    if avoided.not_by:
+        settings = "; ".join(each.partition(": ")[0] for each in avoided.not_by)
+        yield f"would not have: {settings} (`evictd incident` says why)"
