@@ -23,8 +23,8 @@ from evictd.errors import ExitCode, InputError, NoEvictionError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import last_of_each
 from evictd.render.history.folded_events import folded_events
-from evictd.render.history.history import HistoryEvent
-from evictd.render.incident.incident_list import incident_list_document, listed_lines
+from evictd.render.history.history import HistoryEvent, history
+from evictd.render.incident.incident_list import incident_list_document, kills_text, listed_lines
 from evictd.render.incident.view import incident_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean, incident_id
@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     try:
         if args.list:
             records = read_journals(paths, decode_record)
-            return _list(last_of_each(evictions_or_reason(records)), args.output, everything=args.all)
+            evictions = last_of_each(evictions_or_reason(records))
+            return _list(evictions, args.output, everything=args.all, kills=kills_text(history(records)))
         found = read_incident(paths, wanted)
     except NoEvictionError as error:
         if args.output in {TABLE, HTML}:
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool) -> ExitCode:
+def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool, kills: str) -> ExitCode:
     if form == HTML:
         raise InputError("--list: is a table, json or yaml; `evictd history --output html` writes all events")
     if form != TABLE:
@@ -93,4 +94,6 @@ def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool) -> 
         print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", first)
         for line in others:
             print_line(console, "  ", line)
+    if kills:
+        print_line(console, "", kills)
     return ExitCode.DONE

@@ -6,7 +6,7 @@ import msgspec
 
 from evictd.codec.records.journal_record import RecordedState
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.incident.incident_list import incident_list_document, listed_lines, no_eviction_text
+from evictd.render.incident.incident_list import incident_list_document, kills_text, listed_lines, no_eviction_text
 from tests.render.recorded_incident import incident
 from tests.render.recorded_journal import journal
 
@@ -158,3 +158,20 @@ def test_a_condition_for_which_nothing_was_done_is_told_with_what_grew() -> None
 def test_the_document_has_no_incident_and_the_reason() -> None:
     document = incident_list_document((), no_eviction_text([]))
     assert (document["kind"], document["incidents"], document["text"]) == ("IncidentList", [], no_eviction_text([]))
+
+
+def test_kills_by_the_kernel_are_named_beside_the_evictions() -> None:
+    """The list of a journal with two evictions and 42 kills had the evictions alone."""
+    kill = HistoryEvent(
+        at=AT, kind=EventKind.KERNEL, pod="n/api", text="killed", evidence={"where": "n/api", "count": 2}
+    )
+    later = replace(kill, at="2026-01-01T00:05:00Z", pod="n/db")
+    assert kills_text([kill, ENDS, later]) == (
+        "the kernel killed 4 processes of n/api, n/db for want of memory of the node, from 00:00:00 to 00:05:00: "
+        "`evictd why n/db` says what to do"
+    )
+    host = replace(kill, pod="", evidence={"where": "daemon", "count": 1})
+    assert kills_text([host]) == (
+        "the kernel killed 1 process of daemon for want of memory of the node, at 00:00:00: `evictd history` lists each"
+    )
+    assert kills_text([ENDS]) == ""

@@ -7,11 +7,11 @@ from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.model.signal import signal_named
 from evictd.render.attribution import clock_text
 from evictd.render.documents import API_VERSION, Document
-from evictd.render.history.history import EventKind, HistoryEvent, event_line
+from evictd.render.history.history import EventKind, HistoryEvent, event_line, killed_of
 from evictd.render.history.pod.no_action import no_action_remedy
 from evictd.render.incident.cause.page_cache import listed_pages_text
 from evictd.render.incident.record.journal_end import clear_text
-from evictd.render.text import incident_id
+from evictd.render.text import first_of, incident_id
 
 _NOTHING = "the journal has no eviction; `evictd history` says what was decided"
 _SHOWN = 3
@@ -35,6 +35,20 @@ def incident_list_document(evictions: Sequence[HistoryEvent], text: str = "") ->
         "incidents": [{"id": incident_id(each.uid), **event_row(each), "why": each.why} for each in evictions],
         **({"text": text} if text else {}),
     }
+
+
+def kills_text(events: Iterable[HistoryEvent]) -> str:
+    """Write what the kernel killed besides the evictions of a list; empty where it killed nothing."""
+    kills = [each for each in events if each.kind is EventKind.KERNEL]
+    if not kills:
+        return ""
+    killed, number = killed_of(kills), sum(int(each.evidence.get("count", 1)) for each in kills)
+    first, last = clock_text(kills[0].at), clock_text(kills[-1].at)
+    when = f"at {first}" if first == last else f"from {first} to {last}"
+    pods = [each.pod for each in kills if each.pod]
+    see = f"`evictd why {pods[-1]}` says what to do" if pods else "`evictd history` lists each"
+    what = "1 process" if number == 1 else f"{number} processes"
+    return f"the kernel killed {what} of {first_of(killed, _SHOWN)} for want of memory of the node, {when}: {see}"
 
 
 def event_row(event: HistoryEvent) -> dict[str, Any]:
