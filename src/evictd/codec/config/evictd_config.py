@@ -84,7 +84,12 @@ class ClusterSettings(msgspec.Struct, kw_only=True, frozen=True, rename="camel")
         ),
     ] = ConditionTypes.AUTO
     taints: Annotated[
-        bool, about("Taint the node while it is under pressure; applies to conditions of type Own.", sets="keep_away")
+        bool,
+        about(
+            "Taint the node while it is under pressure; applies to conditions of type Own. Without taints an evicted pod may "
+            "come back at once, and under a hard threshold it is evicted each time.",
+            sets="keep_away",
+        ),
     ] = True
     taint_effect: Annotated[
         TaintEffect,

@@ -153,7 +153,9 @@ def refused_since(backoff: Backoff, uid: str) -> int | None:
 def skipped_pods(
     backoff: Backoff, candidates: Iterable[Pod], config: EvictionConfig, now: int, *, hard: bool
 ) -> Mapping[str, PodSkipped]:
-    """Pick the candidates that are skipped now, by uid; `hard`: a hard threshold is due, which bounds each skip.
+    """Pick the candidates that are skipped now, by uid.
+
+    `hard`: a hard threshold is due, under which a budget delays a pod for `HARD_BYPASS` at most, and its owner's back-off not.
 
     A server that says "again in a second" must not keep a soft threshold asking for one pod for ever: pods that a budget protects
     come after all others. Where there is no other, the one refused longest ago has its turn again.
