@@ -162,7 +162,7 @@ def kubelet() -> str:
         "## Obeyed",
         _table(("Field", "Flag"), rows),
         "## Accepted without effect",
-        "Validated as the kubelet does. `evictd check` warns about each that is set.",
+        "Validated as the kubelet does. `evictd check` warns about each whose value is not the kubelet's default.",
         _table(("Field", "Flag"), without),
         "## Ignored",
         "Known by name and not read.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evictd.cli import COMMANDS, main
+from evictd.config.file import load
 from evictd.config.lint_model import Lint
 from evictd.core.model.decision import EvictionReason
 from evictd.core.model.finding import NoActionReason
@@ -18,6 +19,7 @@ from tools.json_meanings import MEANINGS
 from tools.source import event_reasons, member_texts, metrics
 
 ROOT = Path(__file__).parents[2]
+KUBELET = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 
 
 @pytest.mark.parametrize("name", reference.PAGES)
@@ -103,3 +105,25 @@ def test_each_event_has_its_type() -> None:
     types = event_reasons()
     assert {types["Evicted"], types["EvictionThresholdMet"]} == {"Warning"}
     assert set(types.values()) <= {"Normal", "Warning"}
+
+
+@pytest.mark.parametrize(
+    ("field", "default", "other"),
+    [
+        ("maxPods", "110", "50"),
+        ("failCgroupV1", "true", "false"),
+        ("registerNode", "true", "false"),
+        ("oomScoreAdj", "-999", "-998"),
+    ],
+)
+def test_the_page_says_of_which_fields_without_effect_the_check_warns(
+    tmp_path: Path, field: str, default: str, other: str
+) -> None:
+    """It said of each that is set, and `check` is silent about a default."""
+    page = (reference.FOLDER / "kubelet.md").read_text(encoding="utf-8")
+    assert "`evictd check` warns about each whose value is not the kubelet's default." in page
+    assert f"| `{field}` |" in page.partition("## Accepted without effect")[2].partition("## ")[0]
+    path = tmp_path / "config.yaml"
+    for value, named in ((default, ()), (other, (field,))):
+        path.write_text(f"{KUBELET}{field}: {value}\n")
+        assert load(path).without_effect == named

@@ -241,7 +241,7 @@ ZERO_MEANS_DEFAULT = tuple(name for name, rule in _RULES.items() if rule.zero_is
 """Fields whose zero in a file means 'not set'."""
 
 WITHOUT_EFFECT = tuple(name for name, rule in _RULES.items() if not rule.has_effect)
-"""Fields that are validated but do not change what evictd does; `evictd check` warns about each that is set."""
+"""Fields that are validated but do not change what evictd does; `evictd check` warns about each that is not its default."""
 
 IGNORED_FIELDS = frozenset(
     {
