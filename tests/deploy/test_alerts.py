@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import yaml
+
 from evictd.commands.explain_alert import runbooks
 from evictd.core.eviction.draft import NORMAL, notice_of
 from evictd.core.model.finding import NoAction, NoActionReason
@@ -16,6 +18,7 @@ from tests.prometheus import program
 from tools.source import metrics
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+HELPLESS = "EvictdEvictionCannotHelp"
 CASES = sorted(Path(__file__).parent.glob("alerts_*test.yaml"))
 
 
@@ -73,6 +76,59 @@ def test_every_reason_not_to_evict_that_is_a_warning_has_an_alert_whose_run_book
     for reason, name in several.items():
         (section,) = re.findall(rf"\n## {name}\n(.*?)\n## ", book, re.DOTALL)
         assert f"`{reason}`:" in section, reason
+
+
+ALERTED_OTHERWISE = {
+    NoActionReason.LAYOUT_UNKNOWN: "EvictdSignalUnavailable",
+    NoActionReason.PODS_UNKNOWN: "EvictdCannotPerform",
+}
+"""Reasons of a node that is not read, each with the alert of what is not read."""
+NO_ALERT = {
+    NoActionReason.RECLAIM_SUFFICED,
+    NoActionReason.WAITING_FOR_VICTIM,
+    NoActionReason.WAITING_FOR_RELEASE,
+    NoActionReason.NOT_SHORT_OF_MEMORY,
+    NoActionReason.NO_RANK_FUNCTION,
+    NoActionReason.NO_STATS,
+}
+"""Reasons of the normal course; the last two are of scenarios, the daemon has a ranking and a reading in each cycle."""
+
+
+def test_each_other_reason_for_which_no_pod_is_evicted_raises_one_alert(tmp_path: Path) -> None:
+    """On a node without a pod, or with pods of an API server that evictd does not ask, a due threshold raised none."""
+    shutil.copy(DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml", tmp_path)
+    own = {
+        NoActionReason.EVICTIONS_DO_NOT_HELP: "EvictdEvictionsDoNotHelp",
+        NoActionReason.THRESHOLD_NEVER_CLEAR: "EvictdThresholdNeverClear",
+        NoActionReason.UNMEASURED_CULPRIT: "EvictdCulpritNotMeasured",
+    }
+    silent = {*ALERTED_OTHERWISE, *NO_ALERT}
+    raised = [
+        f'{{node="{why.value}",alertname="{own.get(why, HELPLESS)}"}}' for why in NoActionReason if why not in silent
+    ]
+    case = {
+        "interval": "1m",
+        "input_series": [
+            {"series": 'evictd_last_cycle_timestamp_seconds{node="a"}', "values": "0+60x60"},
+            *(
+                {"series": f'evictd_no_action{{node="{why.value}",reason="{why.value}"}}', "values": "1x60"}
+                for why in NoActionReason
+            ),
+        ],
+        "promql_expr_test": [
+            {
+                "expr": 'count by (node, alertname) (ALERTS{alertstate="firing"})',
+                "eval_time": "10m",
+                "exp_samples": [{"labels": labels, "value": 1} for labels in raised],
+            }
+        ],
+    }
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["alerts.yaml"], "tests": [case]}))
+    command = [str(program("promtool")), "test", "rules", "test.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rules = (DEPLOY / "chart" / "evictd" / "files" / "alerts.yaml").read_text(encoding="utf-8")
+    assert all(f"alert: {name}\n" in rules for name in ALERTED_OTHERWISE.values())
 
 
 def test_the_dashboard_shows_metrics_that_exist() -> None:
