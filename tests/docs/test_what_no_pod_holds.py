@@ -4,8 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from evictd.commands.explain_alert import runbooks
+from evictd.commands.inputs.source import own_config
+from evictd.core.model.config import Policy
+from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.world.file import decode_world
+from evictd.world.loop import play
 
 DOCS = Path(__file__).parents[2] / "docs"
 PARTS = ["Meaning.", "Severity.", "Look.", "Do."]
@@ -27,6 +33,32 @@ def test_a_run_book_without_commands_leads_to_the_one_that_has_them() -> None:
     section = runbooks(text_of("alerts.md"))["EvictdEvictionCannotHelp"]
     (line,) = (each for each in section.splitlines() if each.startswith("- `NothingHelps`"))
     assert "EvictdEvictionsDoNotHelp" in line
+
+
+HOST_FILLS = """
+kind: World
+name: the-host-fills-memory
+config: {evictionHard: {memory.available: 500Mi}}
+duration: 20m
+node: {memory: 8Gi}
+pods:
+- {name: agent, static: true, behaviours: [{hold: {of: memory, amount: 300Mi}}]}
+host: [{name: build, behaviours: [{grow: {of: memory, rate: 10Mi, bound: 7500Mi}}]}]
+"""
+
+
+def test_a_constant_pod_is_no_cause_where_the_host_filled_memory() -> None:
+    """The reason is `ProtectedCulprit`, at which both pages said to limit or move that pod, which freed 300 MiB of 8 GiB."""
+    file = decode_world(yaml.safe_load(HOST_FILLS))
+    run = play(file.world, own_config(file, Policy.STANDARD))
+    reasons = {each.why for cycle in run.cycles for each in cycle.step.findings if isinstance(each, NoAction)}
+    assert reasons == {NoActionReason.PROTECTED_CULPRIT}
+    (row,) = (line for line in text_of("troubleshooting.md").splitlines() if line.startswith("| `ProtectedCulprit`"))
+    (item,) = re.findall(r"^- `ProtectedCulprit`: (.*)$", text_of("alerts.md"), re.MULTILINE)
+    begin = f"| `ProtectedCulprit` | first free [what no pod holds]{COMMANDS} if that grew"
+    assert row.startswith(begin)
+    assert item.startswith("first the same if that grew: the pod may only hold the most of all pods. Then ")
+    assert text_of("alerts.md").index("- `NothingHelps`: ") < text_of("alerts.md").index("- `ProtectedCulprit`: ")
 
 
 def test_the_commands_find_each_consumer_that_is_no_pod() -> None:

@@ -125,8 +125,9 @@ class NoActionReason(Enum):
     FILESYSTEM_READ_ONLY = "FilesystemReadOnly"
     """Policy Standard: the filesystem cannot be written, so neither collecting nor evicting frees anything of it."""
     PROTECTED_CULPRIT = "ProtectedCulprit"
-    """Policy Standard: a protected pod is the cause, and the others together could not make up for it and its growth; or a
-    budget guards the cause for a while, and the others are within their requests."""
+    """Policy Standard: a protected pod holds or grew the most of all pods, and the others together could not make up for it and
+    its growth; what belongs to no pod may have grown more. Or a budget guards the cause for a while, and the others are within
+    their requests."""
     WAITING_FOR_VICTIM = "WaitingForVictim"
     """A victim is being terminated; no other pod is evicted before it is gone."""
     WAITING_FOR_RELEASE = "WaitingForRelease"
