@@ -23,9 +23,9 @@ from bench.suite_observe import Node, clock, node, nothing
 from evictd.daemon.run import freeze_gc
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import measure
 from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from tests.measured import at_once
+from tests.tree_usage import measure
 
 FILES = 1_000_000
 RUNS = int(os.environ.get("EVICTD_BENCH_RUNS", "5"))
@@ -37,9 +37,11 @@ BASELINE = os.environ.get("EVICTD_BENCH_BASELINE", "")
 SOURCE = Path(__file__).parents[1] / "src"
 CHILD = """
 import os, sys
-from evictd.observe.disk_usage.tree_walk import measure
+from evictd.observe.disk_usage.rate_limiter import RateLimiter
+from evictd.observe.disk_usage.tree_walk import TreeWalk
 begin = os.times()
-measure(os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY))
+for _ in TreeWalk(os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECTORY), RateLimiter()).steps():
+    pass
 end = os.times()
 print((end[4] - begin[4]) * 1e3, (end[0] + end[1] - begin[0] - begin[1]) * 1e3)
 """

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
-from evictd.observe.disk_usage.tree_walk import measure
 from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from tests.fuzz.trees import FAST
+from tests.tree_usage import measure
 
 A_MILLION = 1_000_000
 _MOST_PARTS = 8

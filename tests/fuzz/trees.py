@@ -15,8 +15,9 @@ from tempfile import mkdtemp
 from evictd.core.model.stats import DiskUsage
 from evictd.observe.disk_usage.deleted_files import DeletedFiles
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import BLOCK, measure
+from evictd.observe.disk_usage.tree_walk import BLOCK
 from evictd.observe.untrusted_paths import OPEN_DIRECTORY
+from tests.tree_usage import measure
 
 FAST = "/dev/shm"
 """Memory, where a disk would take most of the time."""

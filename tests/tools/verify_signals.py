@@ -17,10 +17,10 @@ from pathlib import Path
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import Signal
 from evictd.core.model.stats import DiskUsage, FsStats
-from evictd.observe.disk_usage.tree_walk import measure
 from evictd.observe.reading.node_stats import NodeStatsReader, ObserveOptions
 from evictd.observe.reading.roots import Roots
 from evictd.observe.untrusted_paths import OPEN_DIRECTORY
+from tests.tree_usage import measure
 from tests.trees import HOSTILE_NAMES, Fifo, Hard, Link, Sparse, Tree, plant
 
 MEMORY_DRIFT = 32 << 20

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evictd.core.model.stats import DiskUsage
-from evictd.observe.disk_usage.tree_walk import measure
 from evictd.observe.untrusted_paths import OPEN_DIRECTORY
 from evictd_testnode.pods import ContainerRecipe, PodRecipe, VolumeRecipe
+from tests.tree_usage import measure
 from tests.vm.guest.node import KUBELET_ROOT, Node
 from tests.vm.guest.waiting import wait_for
 from tests.vm.guest.workload import Workload

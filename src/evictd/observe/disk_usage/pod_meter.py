@@ -22,7 +22,7 @@ from evictd.observe.disk_usage.files_walk import FilesWalk, measure_file
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.quota import quota_usage
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
-from evictd.observe.disk_usage.tree_walk import PartlyCountedError, TreeWalk
+from evictd.observe.disk_usage.tree_walk import TreeWalk
 from evictd.observe.filesystems.mounts import mount_number, parse_mountinfo
 from evictd.observe.reading.problems import Problems
 from evictd.observe.reading.roots import Roots
@@ -216,10 +216,11 @@ class PodMeasurement:
             os.close(folder)
 
     def _add(self, part: _Part, source: str, walk: Walk) -> None:
-        part.column[part.name] = walk.counted
+        counted = part.column[part.name] = walk.counted
         if walk.fault:  # without the lower bound a pod could hide its usage in a tree too large to walk
             self._at_least = True
-            self._problems.add(source, PartlyCountedError(walk.counted, walk.fault))
+            least = f"at least {counted.used_bytes} bytes and {counted.inodes_used} inodes"
+            self._problems.add(source, f"disk usage: {walk.fault}: {least}")
 
     def _files(self, folder: int) -> Walk:
         return FilesWalk(folder, self._meter.limiter)

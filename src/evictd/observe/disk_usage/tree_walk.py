@@ -59,6 +59,7 @@ _MAX_LATER = 16
 _DEVICE_SHIFT = 64
 _SHARE = 1 << 20
 """The unit in which shares of hard-linked files are added up."""
+TOO_LARGE = "too large to be counted to its end in bounded memory"
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE}
 """Errors of an entry that was deleted or replaced since its name was read."""
 
@@ -319,28 +320,3 @@ def _open_below(directory: int, name: bytes) -> int | None:
         if error.errno in _GONE:
             return None
         raise
-
-
-TOO_LARGE = "too large to be counted to its end in bounded memory"
-
-
-class PartlyCountedError(NodeError):
-    """The tree was not counted to its end, for the reason `fault`."""
-
-    def __init__(self, counted: DiskUsage, fault: str) -> None:
-        super().__init__(f"disk usage: {fault}: at least {counted.used_bytes} bytes and {counted.inodes_used} inodes")
-        self.counted = counted
-        """A lower bound of the tree's usage."""
-
-
-def measure(directory: int, limiter: RateLimiter | None = None) -> DiskUsage:
-    """Measure the tree at an open directory, the directory included.
-
-    Raises `NodeError` if a directory of it cannot be read, and `PartlyCountedError` if a part of it was not counted.
-    """
-    walk = TreeWalk(directory, limiter or RateLimiter())
-    for _ in walk.steps():
-        pass
-    if walk.fault:
-        raise PartlyCountedError(walk.counted, walk.fault)
-    return walk.counted
