@@ -251,7 +251,7 @@ def without_unit(thresholds: Sequence[Threshold]) -> Iterator[LintFinding]:
 
 
 def _lethal(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return at most one finding for the limit of each threshold, and one for its minimum reclaim."""
+    """Yield at most one finding for the limit of each threshold, and one for its minimum reclaim."""
     for threshold in thresholds:
         spec = SIGNALS[threshold.signal]
         limit, capacity = limit_on(threshold, around.capacities), around.capacities.get(threshold.signal)

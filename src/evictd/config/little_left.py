@@ -16,7 +16,7 @@ _LITTLE = "leave little time before the OOM killer acts"
 
 
 def little_left(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding where the highest threshold of `memory.available` is below 500Mi.
+    """Yield a finding where the highest threshold of `memory.available` is below 500Mi.
 
     A soft one that is hardly above the hard one gives no more time than that.
     """

@@ -24,7 +24,7 @@ MARGIN = 28 * _MI
 
 
 def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding for each threshold of `memory.available` that this node cannot meet, with a value that it can.
+    """Yield a finding for each threshold of `memory.available` that this node cannot meet, with a value that it can.
 
     With the formula `Auto` hard thresholds go by the kernel's estimate, so only soft ones may be among them.
     """
@@ -40,7 +40,7 @@ def memory_never_met(thresholds: Sequence[Threshold], around: Surroundings) -> I
 
 
 def kubelet_never_acts(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding for each memory threshold of the kubelet on this node that cannot be met."""
+    """Yield a finding for each memory threshold of the kubelet on this node that cannot be met."""
     for threshold in around.kubelet or ():
         unallocatable = _hides(threshold, around)
         if unallocatable is not None and threshold.origin is not Origin.DERIVED and thresholds:

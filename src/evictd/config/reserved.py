@@ -16,7 +16,7 @@ _MI = 1 << 20
 
 
 def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding for the node's memory and one for that of all pods, if their highest threshold is not reserved."""
+    """Yield a finding for the node's memory and one for that of all pods, if their highest threshold is not reserved."""
     if around.kubelet is None or around.kubelet_reserved is None:
         return
     hard = highest_limit([one for one in around.kubelet if one.hard], Signal.MEMORY_AVAILABLE, around) or ZERO

@@ -20,7 +20,7 @@ _SIGNAL = Signal.MEMORY_AVAILABLE
 
 
 def soft_after_hard(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Return a finding for each soft threshold of `memory.available` that is above the hard one by less than that memory."""
+    """Yield a finding for each soft threshold of `memory.available` that is above the hard one by less than that memory."""
     unallocatable = _unallocatable(around)
     own = [each for each in thresholds if each.signal is _SIGNAL and each.origin is not Origin.DERIVED]
     hard = highest_limit([each for each in own if each.hard], _SIGNAL, around)

@@ -17,7 +17,7 @@ from evictd.observe.node_capacity import below
 def unreadable_files(
     settings: Settings, root: Path, *, service_account: Path = SERVICE_ACCOUNT
 ) -> Iterator[LintFinding]:
-    """Return a finding for each named file below `root` that does not exist or that this user cannot read."""
+    """Yield a finding for each named file below `root` that does not exist or that this user cannot read."""
     kubeconfig = settings.evictd.cluster.kubeconfig
     if kubeconfig == IN_CLUSTER:
         yield from _of_service_account(service_account)

@@ -73,7 +73,7 @@ def oomd_kills(roots: Roots, pods_cgroup: str) -> tuple[OomdKill, ...]:
 
 
 def _slices(pods_cgroup: str) -> Iterator[str]:
-    """Return the slices that pods are in; a cgroup of all pods that is no slice has only the root slice above it."""
+    """Yield the slices that pods are in; a cgroup of all pods that is no slice has only the root slice above it."""
     yield "-.slice"
     names = PurePosixPath(pods_cgroup).parts[1:]
     yield from (name for name in names if name.endswith(".slice"))

@@ -21,7 +21,7 @@ _TIMEOUT_SECONDS = 5
 def runtime_findings(
     settings: Settings, root: Path, *, timeout_seconds: int = _TIMEOUT_SECONDS
 ) -> Iterator[LintFinding]:
-    """Return a finding for each endpoint below `root` that does not answer."""
+    """Yield a finding for each endpoint below `root` that does not answer."""
     kubelet = settings.kubelet
     endpoints = {
         kubelet.image_endpoint: "imageServiceEndpoint",

@@ -41,7 +41,7 @@ def rounds(keys: Sequence[Hashable]) -> Iterator[Round]:
 
 
 def without_rounds(keys: Sequence[Hashable]) -> Iterator[int | Round]:
-    """Return which lines to show: of rounds that repeat the first and the last, and between them the `Round` that is left out."""
+    """Yield which lines to show: of rounds that repeat the first and the last, and between them the `Round` that is left out."""
     for each in rounds(keys):
         yield from range(each.start, each.start + each.length)
         if each.count > 1:

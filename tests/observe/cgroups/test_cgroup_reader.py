@@ -28,7 +28,7 @@ def cgroups(request: pytest.FixtureRequest, tmp_path: Path) -> CgroupReader:
 
 
 def test_more_inactive_cache_than_usage_is_a_working_set_of_zero(cgroups: CgroupReader) -> None:
-    assert cgroups.working_set("/a") == (10, 0)
+    assert cgroups.memory_usage("/a") == (10, 0)
     assert cgroups.memory("/a")[:2] == (10, 0)
 
 
@@ -43,11 +43,11 @@ MIB = 1 << 20
 
 def test_root_pods_and_containers_are_read(tmp_path: Path) -> None:
     cgroups = CgroupV1(plant(tmp_path, v1_node()), FileDescriptorCache(0))
-    assert cgroups.working_set("/") == (5_000_000_000, 4_000_000_000)
-    assert cgroups.working_set("/kubepods") == (5000, 4000)
+    assert cgroups.memory_usage("/") == (5_000_000_000, 4_000_000_000)
+    assert cgroups.memory_usage("/kubepods") == (5000, 4000)
     assert cgroups.limit("/kubepods") == 9000
-    assert cgroups.working_set("/kubepods/burstable/poda-b") == (100, 80)
-    assert cgroups.working_set("/kubepods/burstable/poda-b/c1") == (60, 50)
+    assert cgroups.memory_usage("/kubepods/burstable/poda-b") == (100, 80)
+    assert cgroups.memory_usage("/kubepods/burstable/poda-b/c1") == (60, 50)
     assert cgroups.pids_current("/kubepods/burstable/poda-b") == 4
     assert cgroups.version == "v1"
     assert cgroups.pressure("/kubepods") == {}
@@ -59,7 +59,7 @@ def test_the_cache_of_descendants_counts_not_only_the_cgroups_own(tmp_path: Path
         FileDescriptorCache(0),
     )
     with pytest.raises(NodeError, match="no total_inactive_file"):
-        cgroups.working_set("/")
+        cgroups.memory_usage("/")
 
 
 def test_pressure_comes_from_the_unified_tree_beside_it(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_cgroup_that_is_not_there_has_vanished(tmp_path: Path) -> None:
     cgroups = CgroupV1(plant(tmp_path, v1_node()), FileDescriptorCache(0))
     assert cgroups.exists("/kubepods")
     assert not cgroups.exists("/none")
-    for read in (cgroups.usage, cgroups.working_set, cgroups.limit, cgroups.pids_current):
+    for read in (cgroups.usage, cgroups.memory_usage, cgroups.limit, cgroups.pids_current):
         with pytest.raises(VanishedError):
             read("/none")
 
@@ -101,7 +101,7 @@ def test_the_kernels_own_files_of_this_machine() -> None:
     files = FileDescriptorCache()
     cgroups = find_hierarchy(CGROUP_MOUNT, files)
     with real_cgroups.branch() as branch:
-        assert cgroups.working_set(branch)[1] < MIB
+        assert cgroups.memory_usage(branch).working_set < MIB
         assert cgroups.limit(branch) == 2**63 - 4096
         assert cgroups.pids_current(branch) == 0
         eater = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -153,9 +153,9 @@ def test_pods_and_containers_are_read_under_both_drivers(tmp_path: Path, driver:
     cgroups = reader(tmp_path, v2_node(systemd=driver is Driver.SYSTEMD))
     pods = pods_cgroup(driver)
     pod = pod_cgroup(pods, "a-b", "burstable")
-    assert cgroups.working_set(pods) == (5000, 4000)
+    assert cgroups.memory_usage(pods) == (5000, 4000)
     assert cgroups.limit(pods) == 9000
-    assert cgroups.working_set(pod) == (100, 80)
+    assert cgroups.memory_usage(pod) == (100, 80)
     assert cgroups.pids_current(pod) == 4
     assert cgroups.limit(pod) is None
     assert cgroups.pressure(pod)["some"].total_us == 12345
@@ -164,7 +164,7 @@ def test_pods_and_containers_are_read_under_both_drivers(tmp_path: Path, driver:
 def test_the_root_without_memory_current_is_anon_and_file(tmp_path: Path) -> None:
     cgroups = reader(tmp_path, v2(anon=300, file=200, inactive=150))
     assert cgroups.usage("/") == 500
-    assert cgroups.working_set("/") == (500, 350)
+    assert cgroups.memory_usage("/") == (500, 350)
 
 
 def test_the_root_of_a_cgroup_namespace_uses_its_memory_current(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_only_the_root_may_lack_memory_current(tmp_path: Path) -> None:
 def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, text: str) -> None:
     cgroups = reader(tmp_path, {"a": {**v2(1), "memory.current": text}})
     with pytest.raises(NodeError):
-        cgroups.working_set("/a")
+        cgroups.memory_usage("/a")
 
 
 def test_what_a_cgroup_writes_to_all_devices(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_pressure_of_node_and_pods_equals_the_files(
 def test_a_pods_working_set_and_tasks(hierarchy: CgroupReader, workload: Workload, qos: QOSClass) -> None:
     folder = pod_cgroup(workload[qos])
     path = "/" + str(folder.relative_to(ROOTS.cgroup))
-    usage, working_set = hierarchy.working_set(path)
+    usage, working_set = hierarchy.memory_usage(path)
     assert working_set >= 8 * MIB
     assert working_set <= usage
     assert abs(working_set - shell.working_set(folder)) < MIB

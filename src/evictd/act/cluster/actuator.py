@@ -71,7 +71,7 @@ class ClusterActuator:
         return frozenset(each.uid for each in open_ones if each.uid not in own and not known(each))
 
     def _answers_of_the_previous_run(self) -> Iterator[EvictionAnswer]:
-        """Return whether the API server agreed to the evictions of the previous run, as far as the pods' objects show it."""
+        """Yield the API server's answers about the evictions of the previous run, as far as the pods' objects show them."""
         for victim in (self._previous or {}).values():
             agreed = None if _needs_no_answer(victim) else self._agreed(victim)
             if agreed is not None:

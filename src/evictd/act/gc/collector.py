@@ -23,6 +23,10 @@ from evictd.core.model.observation import Reclaim, ReclaimOutcome
 from evictd.core.model.signal import Filesystem
 from evictd.worker import STDERR, ErrorReporter, describe
 
+_KEPT_TIMES = 8
+"""The number of collections whose times are remembered: a slow one counts until as many others were faster."""
+_PERIODS = {Reclaim.CONTAINERS: container_gc.GC_PERIOD, Reclaim.IMAGES: image_gc.GC_PERIOD}
+
 
 @frozen
 class NodeMoment:
@@ -206,8 +210,3 @@ class Collector:
         if self._image_failures < 2:
             return events
         return (*events, RecordEvent(type="Warning", reason="ImageGCFailed", message=outcome.error))
-
-
-_KEPT_TIMES = 8
-"""The number of collections whose times are remembered: a slow one counts until as many others were faster."""
-_PERIODS = {Reclaim.CONTAINERS: container_gc.GC_PERIOD, Reclaim.IMAGES: image_gc.GC_PERIOD}

@@ -89,7 +89,7 @@ class PageCacheReclaimer:
         cgroup, path = CgroupV2(folder.parent, FileDescriptorCache(0)), f"/{folder.name}"
         if not cgroup.drops_page_cache(path):
             raise NodeError("page cache can be dropped only with cgroup v2 and Linux 5.19 or newer")
-        usage, before = cgroup.working_set(path)
+        usage, before = cgroup.memory_usage(path)
         # The kernel drops inactive pages first, which are no part of the working set.
         left, now = wanted + usage - before, before
         self._argument = _FILE_ONLY
@@ -98,8 +98,8 @@ class PageCacheReclaimer:
                 if not self._ask(file.fileno(), min(STEP, left)):
                     break
                 left -= STEP
-                _, now = cgroup.working_set(path)
-        return max(0, before - cgroup.working_set(path)[1])
+                now = cgroup.memory_usage(path).working_set
+        return max(0, before - cgroup.memory_usage(path).working_set)
 
     def _ask(self, file: int, size: int) -> bool:
         """Ask the kernel to drop `size` bytes; return whether it dropped as many."""

@@ -155,7 +155,7 @@ def uninterruptible(pids: Iterable[int], proc: Path = Path("/proc")) -> tuple[in
 
 
 def _states(process: Path) -> Iterable[bytes]:
-    """Return the state of each thread, as far as it can be read."""
+    """Yield the state of each thread, as far as it can be read."""
     with suppress(OSError), os.scandir(process / "task") as threads:
         for thread in threads:
             with suppress(OSError):

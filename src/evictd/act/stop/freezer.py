@@ -89,7 +89,7 @@ class PodFreezer:
                 self._errors.report_error(SOURCE, f"{what}: {error.strerror}; {consequence}")
 
     def _containers(self, uid: str) -> Generator[tuple[Path, int]]:
-        """Return the pod's directory with an open descriptor of each cgroup directly below it, valid until the next one."""
+        """Yield the pod's directory with an open descriptor of each cgroup directly below it, valid until the next one."""
         for pod in self._directories(uid):
             if not belongs(pod.name, uid):
                 continue

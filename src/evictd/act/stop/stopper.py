@@ -18,7 +18,7 @@ from evictd.act.stop.victim_cgroups import FAR_FUTURE, VictimCgroups
 from evictd.core.eviction.time_left import LONGEST_STOP_TIME, THAWED_TIME
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
-from evictd.observe.runtime.runtime_view import RuntimeView, running_ids, sidecar_ids
+from evictd.observe.runtime.runtime_view import PodIds, RuntimeView, running_ids, sidecar_ids
 from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 
 MOST_BEGUN = 1000
@@ -132,8 +132,7 @@ class PodStopper:
         A second call can only shorten the grace, but stops a pod again that had stopped. With `freeze` its containers are
         frozen first, until shortly before the end of the grace.
         """
-        containers, sandboxes = ((), ()) if self._view is None else running_ids(self._view, pod.uid)
-        self._stop(pod, containers, sandboxes, grace_seconds, freeze=freeze)
+        self._stop(pod, running_ids(self._view, pod.uid), grace_seconds, freeze=freeze)
 
     def resume(self, pod: Pod, grace_seconds: int) -> None:
         """Continue to stop a victim of the previous run; of `pod` only the uid has to be known.
@@ -141,19 +140,17 @@ class PodStopper:
         Its sandboxes are left to the listing that follows the containers: stopping a sandbox kills at once, and a container
         that was started since the view has its grace as well.
         """
-        containers = () if self._view is None else running_ids(self._view, pod.uid)[0]
-        self._stop(pod, containers, (), grace_seconds, freeze=False)
+        containers = running_ids(self._view, pod.uid).containers
+        self._stop(pod, PodIds(containers=containers), grace_seconds, freeze=False)
 
-    def _stop(
-        self, pod: Pod, containers: tuple[str, ...], sandboxes: tuple[str, ...], grace_seconds: int, *, freeze: bool
-    ) -> None:
+    def _stop(self, pod: Pod, ids: PodIds, grace_seconds: int, *, freeze: bool) -> None:
         sidecars = () if self._view is None else sidecar_ids(self._view, pod)
         if self._view is not None:
-            self._cgroups.watch(pod.uid, self._view.pod_cgroups.get(pod.uid, ""), containers)
+            self._cgroups.watch(pod.uid, self._view.pod_cgroups.get(pod.uid, ""), ids.containers)
         self.begin(
             pod.uid,
-            containers=containers,
-            sandboxes=sandboxes,
+            containers=ids.containers,
+            sandboxes=ids.sandboxes,
             grace_seconds=grace_seconds,
             sidecars=sidecars,
             freeze=freeze,
@@ -237,8 +234,7 @@ class PodStopper:
 
     def has_no_tasks(self, uid: str) -> bool:
         """Whether the cgroups of a pod that is being stopped have no process, whatever the runtime lists."""
-        running = () if self._view is None else running_ids(self._view, uid)[0]
-        return self._cgroups.none_left(uid, running)
+        return self._cgroups.none_left(uid, running_ids(self._view, uid).containers)
 
     def forget(self, uid: str) -> None:
         """Forget a pod altogether."""

@@ -124,7 +124,7 @@ class NodeList:
         self._transport = transport
 
     def all(self) -> Iterator[NodeObject]:
-        """Return every node."""
+        """Yield every node."""
         rest = ""
         while True:
             query = {"limit": str(PAGE), **({"continue": rest} if rest else {})}

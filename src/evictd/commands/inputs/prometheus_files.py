@@ -106,7 +106,7 @@ def prometheus_summaries(documents: Sequence[Plain], pods: Sequence[Any], name: 
 
 
 def _samples(document: Plain, name: str) -> Iterator[tuple[Plain, int, int]]:
-    """Return labels, time in nanoseconds and value of every sample that is a number."""
+    """Yield labels, time in nanoseconds and value of every sample that is a number."""
     try:
         for series in document["data"]["result"]:
             for time, text in series["values"] if "values" in series else [series["value"]]:

@@ -246,7 +246,7 @@ def _mentioned(image: Image, references: frozenset[str]) -> bool:
 
 
 def _spellings(image: Image) -> Iterable[str]:
-    """Return every spelling of an image that `keepImages` matches: id, names, each without tag, digest and default registry."""
+    """Yield every spelling of an image that `keepImages` matches: id, names, each without tag, digest and default registry."""
     yield image.id
     for name in image.names:
         repository = name.partition("@")[0]

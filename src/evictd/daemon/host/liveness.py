@@ -13,6 +13,7 @@ from typing import Self
 from evictd.clock import boot_clock, monotonic_clock
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 
+_MICROSECOND = 1_000
 SIGNS_OF_LIFE = 4
 """Number of notifications within the manager's watchdog interval."""
 
@@ -129,6 +130,3 @@ class Liveness:
     def stopping(self) -> None:
         """Notify that the daemon stops."""
         self._notifier.stopping()
-
-
-_MICROSECOND = 1_000

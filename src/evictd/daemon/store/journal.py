@@ -134,7 +134,7 @@ def _opened_new(path: Path) -> BinaryIO:
 
 
 def _evictions(path: Path) -> Iterator[bytes]:
-    """Return the records of a file in which evictd or the kubelet evicted a pod; none of a file that does not exist."""
+    """Yield the records of a file in which evictd or the kubelet evicted a pod; none of a file that does not exist."""
     with suppress(FileNotFoundError), os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
         # Decisions come before the findings. A text of a pod's author has its quotation marks escaped, so it cannot match.
         yield from (line for line in file if line.endswith(b"\n") and _is_eviction(line))

@@ -29,6 +29,14 @@ from evictd.observe.cgroups.kernel_text import (
 )
 
 
+class CgroupUsage(NamedTuple):
+    """The memory of a cgroup and its descendants, in bytes."""
+
+    usage: int
+    working_set: int
+    """The usage without inactive file cache, at least zero."""
+
+
 class KillCounters(NamedTuple):
     """The counters of `memory.events`."""
 
@@ -84,14 +92,14 @@ class CgroupReader(ABC):
     def drops_page_cache(self, path: str) -> bool:
         """Whether the kernel can be asked to reclaim memory of the cgroup."""
 
-    def working_set(self, path: str) -> tuple[int, int]:
-        """Return usage, and usage minus inactive file cache (the working set), at least zero; in bytes."""
-        return self._charged(path)[:2]
+    def memory_usage(self, path: str) -> CgroupUsage:
+        """Return the usage, and the working set, which is a part of it."""
+        return self._charged(path)[0]
 
     def memory(self, path: str) -> CgroupMemory:
         """Return the same, and the clean active file pages."""
-        usage, working_set, stat, what = self._charged(path)
-        return CgroupMemory(usage, working_set, parse_clean_file(stat, self._file_pages, what))
+        found, stat, what = self._charged(path)
+        return CgroupMemory(found.usage, found.working_set, parse_clean_file(stat, self._file_pages, what))
 
     def pids_current(self, path: str) -> int:
         """Return the number of tasks (threads) in the cgroup and its descendants."""
@@ -121,10 +129,10 @@ class CgroupReader(ABC):
         """Whether the cgroup exists."""
         return self.folder(path).is_dir()
 
-    def _charged(self, path: str) -> tuple[int, int, bytes, str]:
-        """Return usage, working set, `memory.stat` and its path."""
+    def _charged(self, path: str) -> tuple[CgroupUsage, bytes, str]:
+        """Return the usage, `memory.stat` and its path."""
         usage, (stat, what) = self.usage(path), self._stat(path)
-        return usage, max(usage - parse_stat(stat, self._inactive, what), 0), stat, what
+        return CgroupUsage(usage, max(usage - parse_stat(stat, self._inactive, what), 0)), stat, what
 
     def _stat(self, path: str) -> tuple[bytes, str]:
         """Return `memory.stat` and its path."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import SECOND
@@ -26,6 +27,14 @@ from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
 STALLED = 30 * SECOND
 """Nanoseconds without progress after which a walk is reported as hanging."""
 _IDLE_SECONDS = 60.0
+
+
+class _Progress(NamedTuple):
+    """The pod of a walk under way, and since when the number of all walked entries is the same."""
+
+    uid: str
+    entries: int
+    since: int
 
 
 class DiskUsageCache:
@@ -68,7 +77,7 @@ class DiskUsageCache:
         """Counts of the walks under way, and of those abandoned since the last result."""
         self._growth = DiskGrowth()
         self._walking: DiskRequest | None = None
-        self._progress: tuple[str, int, int] | None = None
+        self._progress: _Progress | None = None
         self._thread: threading.Thread | None = None
 
     def set_requests(self, requests: Iterable[DiskRequest], *, active: Iterable[str], age: WalkAge) -> None:
@@ -115,10 +124,10 @@ class DiskUsageCache:
         if walking is None:
             self._progress = None
             return ()
-        entries = self.limiter.entries
-        if self._progress is None or self._progress[:2] != (walking.uid, entries):
-            self._progress = (walking.uid, entries, now)
-        waited = now - self._progress[2]
+        last, entries = self._progress, self.limiter.entries
+        if last is None or (last.uid, last.entries) != (walking.uid, entries):
+            last = self._progress = _Progress(walking.uid, entries, now)
+        waited = now - last.since
         if waited < STALLED:
             return ()
         return (Problem(source="disk usage", detail=f"no progress in {waited // SECOND} s at pod {walking.full_name}"),)

@@ -130,7 +130,7 @@ class Levels:
         return self._visited[-1] if self._more[-1] or self.depth < self._dropped_levels else None
 
     def names_below_top(self) -> Iterable[bytes]:
-        """Return the names of the levels from 1 on."""
+        """Yield the names of the levels from 1 on."""
         start = self._end_of_name(0)
         while start < len(self._names):
             end = self._end_of_name(start)

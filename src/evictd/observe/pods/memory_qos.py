@@ -47,7 +47,7 @@ def memory_qos_differences(
 
 
 def _above(placed: list[tuple[Pod, str]], rules: MemoryQoSRules) -> Iterator[tuple[str, str, Values]]:
-    """Return the cgroups above the pods, which must be protected for the pods' own protection to have an effect."""
+    """Yield the cgroups above the pods, which must be protected for the pods' own protection to have an effect."""
     if rules.policy is MemoryReservationPolicy.NONE:
         return
     sums = qos_memory((pod for pod, _ in placed), rules.policy)

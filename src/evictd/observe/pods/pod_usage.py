@@ -217,7 +217,8 @@ class PodUsageReader:
             known = self._container_paths.get(member.id)
             for path in (known,) if known is not None else container_cgroups(pod, member.id):
                 try:
-                    working_set = possible(self._cgroups.working_set(path)[1], sources.most_memory, path)
+                    working_set = self._cgroups.memory_usage(path).working_set
+                    working_set = possible(working_set, sources.most_memory, path)
                 except VanishedError:
                     self._container_paths.pop(member.id, None)
                     continue

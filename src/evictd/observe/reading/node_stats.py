@@ -348,7 +348,7 @@ class NodeStatsReader:
         if not self.recent_fill.is_old(signal):
             return memory
         try:
-            used = self.cgroups.working_set(path)[1] + hidden
+            used = self.cgroups.memory_usage(path).working_set + hidden
         except NodeError:
             return memory  # the reading before it is no worse
         self.recent_fill.add(signal, memory.available_bytes + memory.working_set_bytes - used, self._clock())

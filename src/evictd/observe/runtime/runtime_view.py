@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from evictd.clients.cri.values import (
     ContainerStatus,
@@ -279,16 +279,27 @@ def _unless_gone(request: Callable[[str], S], identity: str, what: str, problems
     return status
 
 
-def running_ids(view: RuntimeView, uid: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the ids of a pod's containers that may run, and of its sandboxes."""
+class PodIds(NamedTuple):
+    """The ids that the runtime lists for one pod."""
+
+    containers: tuple[str, ...] = ()
+    """Those of its containers that may run."""
+    sandboxes: tuple[str, ...] = ()
+
+
+def running_ids(view: RuntimeView | None, uid: str) -> PodIds:
+    """Return the ids of a pod's containers that may run, and of its sandboxes; none without a listing."""
+    if view is None:
+        return PodIds()
     sandboxes = tuple(sandbox.id for sandbox in view.sandboxes if sandbox.uid == uid)
-    return tuple(c.id for c in view.containers if c.sandbox_id in sandboxes and c.state.may_run), sandboxes
+    containers = (each for each in view.containers if each.sandbox_id in sandboxes and each.state.may_run)
+    return PodIds(tuple(each.id for each in containers), sandboxes)
 
 
 def sidecar_ids(view: RuntimeView, pod: Pod) -> tuple[str, ...]:
     """Return the ids of a pod's running sidecars in the order in which they stop: the last one started first."""
     names = [container.name for container in reversed(pod.init_containers) if container.sidecar]
-    running = frozenset(running_ids(view, pod.uid)[0]) if names else frozenset()
+    running = frozenset(running_ids(view, pod.uid).containers) if names else frozenset()
     ids = {container.name: container.id for container in view.containers if container.id in running}
     return tuple(ids[name] for name in names if name in ids)
 

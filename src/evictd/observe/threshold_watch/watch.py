@@ -91,7 +91,7 @@ class CheapMemory:
         if self.capacity is None or cgroup is None:
             return None
         try:
-            usage, working_set = self._cgroups.reader.working_set(cgroup)
+            usage, working_set = self._cgroups.reader.memory_usage(cgroup)
             available = self._available(self.capacity - working_set)
         except (NodeError, OSError):
             return None  # the next cycle reports it

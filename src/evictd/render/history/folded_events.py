@@ -26,7 +26,7 @@ _ASKED = frozenset({EventKind.REQUESTED, EventKind.REFUSED})
 
 
 def folded_events(events: Sequence[HistoryEvent], lists_each: str) -> Iterator[HistoryEvent | str]:
-    """Return the events, and a sentence in place of what one owner's pods repeat between the first round and the last.
+    """Yield the events, and a sentence in place of what one owner's pods repeat between the first round and the last.
 
     Refusals of one pod, and reclaims that found nothing, are one event each.
     `lists_each` is the option or the command that lists what is left out.
@@ -82,7 +82,7 @@ def without_empty_reclaims(events: Sequence[HistoryEvent]) -> list[HistoryEvent]
 
 
 def _rounds(events: Sequence[HistoryEvent]) -> Iterator[list[HistoryEvent]]:
-    """Return each reclaim with the results that follow it, and each other event alone."""
+    """Yield each reclaim with the results that follow it, and each other event alone."""
     found = list[HistoryEvent]()
     for event in events:
         if found and not (event.kind is EventKind.RECLAIMED and found[0].kind is EventKind.RECLAIM):

@@ -160,7 +160,7 @@ class _Reader:
         self.gone = now_gone
 
     def _by_kubelet(self, record: JournalRecord) -> Iterator[HistoryEvent]:
-        """Return the evictions of the kubelet; each start of the daemon records those of the hour before again."""
+        """Yield the evictions of the kubelet; each start of the daemon records those of the hour before again."""
         for each in record.extra.kubelet_evicted:
             if each.uid in self.by_kubelet:
                 continue
@@ -268,7 +268,7 @@ def _refused(record: JournalRecord) -> Iterator[HistoryEvent]:
 
 
 def _reclaimed(record: JournalRecord) -> Iterator[HistoryEvent]:
-    """Return the outcomes of the collections that were under way before the cycle, so that each is returned once."""
+    """Yield the outcomes of the collections that were under way before the cycle, so that each is returned once."""
     state = record.state
     waited = {device for device, each in state.collections.items() if each.ended_at is None}
     for outcome in record.observation.reclaimed:

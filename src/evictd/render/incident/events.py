@@ -21,6 +21,6 @@ def events_written(record: JournalRecord, event: HistoryEvent) -> Iterator[tuple
 
 
 def dated_lines(events: Sequence[HistoryEvent]) -> Iterator[tuple[str, str]]:
-    """Return time and text of each event; what one owner's pods repeat is counted, in a line without a time."""
+    """Yield time and text of each event; what one owner's pods repeat is counted, in a line without a time."""
     for event in folded_events(events, "`evictd history --all`"):
         yield ("", event) if isinstance(event, str) else (clean(event.at), event_line(event))

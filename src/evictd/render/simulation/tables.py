@@ -211,7 +211,7 @@ def _threshold_cells(finding: ThresholdFinding) -> tuple[str, str, str, str, str
 
 
 def _lines(turn: Turn, before: Turn | None, view: TableView) -> Iterator[tuple[str, str]]:
-    """Return the sentences of a reading with their styles: the evidence first, the decisions last."""
+    """Yield the sentences of a reading with their styles: the evidence first, the decisions last."""
     findings, blind = turn.step.findings, _blind(turn)
     repeated = _left_out(turn, view)
     conditions: tuple[NodeCondition, ...] = () if before is None else before.step.state.node_conditions

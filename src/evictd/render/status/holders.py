@@ -119,7 +119,7 @@ def growth_amount(amount: int, signal: Signal) -> str:
 
 
 def held_by(status: Document, explained: Document) -> Iterator[str]:
-    """Return who holds what will be short soon, and the largest pods with their places in the order of eviction."""
+    """Yield who holds what will be short soon, and the largest pods with their places in the order of eviction."""
     for approach in approaches(status):
         signal, held = approach.entry["signal"], approach.entry["attribution"]
         if not held or held["overNanoseconds"] is not None or not held["text"]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from evictd.core.eviction.local_storage import nearly_over
 from evictd.core.model.config import EvictionConfig
@@ -20,6 +20,21 @@ _OF = {
 }
 
 
+class _OwnLimit(NamedTuple):
+    """A limit on local storage of a pod's own, and what the pod uses of it."""
+
+    pod: Pod
+    of: str
+    """What has the limit: a volume, a container, or all of them."""
+    usage: int
+    limit: int
+
+    @property
+    def key(self) -> str:
+        """The key of its trend."""
+        return f"{self.pod.uid} {self.of}"
+
+
 def limits_recorded(
     limits: Mapping[str, Trend], state: State, observation: Observation, config: EvictionConfig
 ) -> dict[str, Trend]:
@@ -31,12 +46,12 @@ def limits_recorded(
     half = tuple(_near(state, observation, config, tenths=5))
     # Of a pod each has one limit, and of most nodes there is none.
     near = _near(state, observation, config) if half else ()
-    for pod, of, usage, limit in chain(half, near):
-        known, stats = limits.get(f"{pod.uid} {of}", Trend()), observation.pod_stats[pod.uid]
+    for each in chain(half, near):
+        known, stats = limits.get(each.key, Trend()), observation.pod_stats[each.pod.uid]
         measured = stats.layers_time if stats.disk_time is None and not stats.disk_at_least else stats.disk_time
         if measured is not None and (not known.recent or measured > known.recent[-1].at):
-            known = known.added(Point(measured, limit - usage), limit)
-        found[f"{pod.uid} {of}"] = known
+            known = known.added(Point(measured, each.limit - each.usage), each.limit)
+        found[each.key] = known
     return found
 
 
@@ -48,26 +63,25 @@ def own_limits(snapshot: Snapshot, now: int) -> list[dict[str, Any]]:
     goes = {each.uid for each in snapshot.state.victims}
     rows = [
         {
-            "pod": pod.full_name,
-            "of": of,
-            "usage": usage,
-            "limit": limit,
-            "secondsToLimit": _seconds_left(snapshot.trends.limits.get(f"{pod.uid} {of}", Trend()), now),
+            "pod": each.pod.full_name,
+            "of": each.of,
+            "usage": each.usage,
+            "limit": each.limit,
+            "secondsToLimit": _seconds_left(snapshot.trends.limits.get(each.key, Trend()), now),
         }
-        for pod, of, usage, limit in _near(snapshot.state, snapshot.observation, snapshot.config)
-        if pod.uid not in goes
+        for each in _near(snapshot.state, snapshot.observation, snapshot.config)
+        if each.pod.uid not in goes
     ]
     return sorted(rows, key=lambda each: float("inf") if each["secondsToLimit"] is None else each["secondsToLimit"])
 
 
-def _near(
-    state: State, observation: Observation, config: EvictionConfig, *, tenths: int = 9
-) -> Iterator[tuple[Pod, str, int, int]]:
-    """Yield each pod that uses `tenths` of its own limit or more, what has that limit, what it uses and the limit."""
+def _near(state: State, observation: Observation, config: EvictionConfig, *, tenths: int = 9) -> Iterator[_OwnLimit]:
+    """Yield each pod that uses `tenths` of its own limit or more."""
     dedicated = bool(state.disks.dedicated_image_fs)
     for pod, near in nearly_over(observation, config, dedicated_image_fs=dedicated, tenths=tenths):
         if near.usage is not None and near.limit is not None:
-            yield pod, _OF[near.reason].format(near.subject), near.usage.value(), near.limit.value()
+            of = _OF[near.reason].format(near.subject)
+            yield _OwnLimit(pod, of, near.usage.value(), near.limit.value())
 
 
 def _seconds_left(trend: Trend, now: int) -> float | None:

@@ -53,7 +53,7 @@ def ranked_pods(record: JournalRecord, signal: Signal | None) -> int:
 
 
 def ranking_rows(record: JournalRecord, signal: Signal | None, uid: str) -> Iterator[IncidentRow]:
-    """Return the recorded rows; `uid` is that of the evicted pod. Damaged rows are left out."""
+    """Yield the recorded rows; `uid` is that of the evicted pod. Damaged rows are left out."""
     skipped = {
         uid_of(each): str(each.get("reason", "")) for each in record.findings if each.get("kind") == "PodSkipped"
     }

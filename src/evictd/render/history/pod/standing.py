@@ -201,7 +201,7 @@ def _is_calm_disk(place: Place, entries: Mapping[str, Plain]) -> bool:
 
 
 def _needed(place: Place, entries: Mapping[str, Plain], only: str) -> Iterator[str]:
-    """Return what would have to happen before the pod is evicted; nothing where its turn comes when evictions go on."""
+    """Yield what would have to happen before the pod is evicted; nothing where its turn comes when evictions go on."""
     short = [entry for name in place.queue["signals"] if (entry := entries.get(name)) and entry["observed"]]
     stopped = bool(place.queue["stop"]) and any(map(_is_met, short))
     yield only and f"only {only}"

@@ -50,7 +50,7 @@ class SignalLevels:
 
 
 def threshold_findings(record: JournalRecord, signal: Signal | None) -> Iterator[Mapping[str, Any]]:
-    """Return the findings about the thresholds of a signal."""
+    """Yield the findings about the thresholds of a signal."""
     for finding in record.findings if signal is not None else ():
         if finding.get("kind") == "Threshold" and threshold_signal(finding) is signal:
             yield finding

@@ -134,7 +134,7 @@ def _decided(run: Run, refused_again: Collection[tuple[int, str]]) -> Iterator[T
 
 
 def new_decisions(cycle: WorldCycle, refused_again: Collection[tuple[int, str]]) -> Iterator[Decision]:
-    """Return the decisions of a cycle, without the eviction requests in `refused_again`, by time and uid."""
+    """Yield the decisions of a cycle, without the eviction requests in `refused_again`, by time and uid."""
     for decision in cycle.step.decisions:
         if not (isinstance(decision, EvictPod) and (cycle.at, decision.pod.uid) in refused_again):
             yield decision
@@ -198,7 +198,7 @@ def _event_text(event: Event) -> str:
 
 
 def folded_lines(lines: Sequence[tuple[int, str]]) -> Iterator[int | str]:
-    """Return which lines, given by time and text, to show; of a round that repeats the first and the last.
+    """Yield which lines, given by time and text, to show; of a round that repeats the first and the last.
 
     Between them a sentence says how often the round came, of how many pods, and whether its interval changed.
     """
@@ -227,7 +227,7 @@ def _spread_text(lines: Sequence[tuple[int, str]], of: Round) -> str:
 
 
 def _folded(lines: Sequence[TimelineEntry]) -> Iterator[tuple[str, TimelineEntry]]:
-    """Return the lines with their times, without what repeats."""
+    """Yield the lines with their times, without what repeats."""
     for each in folded_lines([(line.at, line.text) for line in lines]):
         if isinstance(each, str):
             yield "", TimelineEntry(at=0, text=each, decided=True)

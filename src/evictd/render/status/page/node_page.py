@@ -201,7 +201,7 @@ def _first(
 
 
 def _beside(status: Document, faults: Sequence[OwnFault], head: Headline) -> Iterator[str]:
-    """Return the nearest threshold of a calm node, the last eviction, and who filled what is short."""
+    """Yield the nearest threshold of a calm node, the last eviction, and who filled what is short."""
     if tests_thresholds(each.kind for each in faults):
         of_node = headline(status) if faults else head
         if of_node.level == "calm" or NO_RATE_YET in of_node.text:
@@ -277,7 +277,7 @@ def _would_go(status: Document) -> str:
 
 
 def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
-    """Return the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
+    """Yield the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
 
     Where `said` or the nearest threshold names signals, or one is short, the others are far from it: their pods stand in the
     order of eviction.
@@ -310,7 +310,7 @@ def _is_short(status: Document) -> bool:
 
 
 def why_nothing(status: Document, explained: Document, head: Headline) -> Iterator[str]:
-    """Return why no pod is being evicted though a threshold is met, unless the headline says so."""
+    """Yield why no pod is being evicted though a threshold is met, unless the headline says so."""
     if any(not row["gone"] for row in status["leaving"]) and not refused(status):
         return
     met = [entry for entry in status["signals"] if any(threshold["met"] for threshold in entry["thresholds"])]

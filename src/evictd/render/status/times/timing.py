@@ -312,7 +312,7 @@ def _slow_hard(entry: Document, soft: Document, left: float) -> Grace | None:
 
 
 def conditions(status: Document) -> Iterator[str]:
-    """Return a sentence for each condition that is reported, or would be in a dry run: how long it stays."""
+    """Yield a sentence for each condition that is reported, or would be in a dry run: how long it stays."""
     stays = "would be reported" if status["dryRun"] else "stays"
     for entry in status["conditions"]:
         if entry["status"] == "True" and entry["staysSeconds"] is not None:
@@ -325,7 +325,7 @@ def conditions(status: Document) -> Iterator[str]:
 
 
 def time_lines(status: Document, *, acts: bool = False) -> Iterator[str]:
-    """Return when thresholds act and when those that are near are met, and with `acts` when they act then.
+    """Yield when thresholds act and when those that are near are met, and with `acts` when they act then.
 
     Of signals of one supply the one that acts first, which the headline names as well.
     """
