@@ -34,7 +34,7 @@ def test_a_pod_within_its_request_stays(held: int, grown: int, missing: int, sta
     found = blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=missing))
     assert (found is not None) is stays
     if found is not None:
-        assert (found[0], found[1].why, found[1].pod) == (suspect, NoActionReason.PROTECTED_CULPRIT, STATIC)
+        assert (found.why, found.pod) == (NoActionReason.PROTECTED_CULPRIT, STATIC)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_the_finding_says_what_makes_the_pod_the_culprit(held: int, grown: int, 
     suspect = Suspect(pod=STATIC, held=held, grown=grown, rate=grown // 60, why="is static")
     found = blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50 if grown else 150))
     assert found is not None
-    assert found[1].detail == detail
-    assert str(found[1].missing) == ("50" if grown else "150")
+    assert found.detail == detail
+    assert str(found.missing) == ("50" if grown else "150")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_growth_counts_until_all_candidates_are_gone() -> None:
     suspect = Suspect(pod=STATIC, held=5000, grown=3000)
     found = blamed(WITHIN, [WITHIN], [suspect], shortage(HELD, missing=50, rate=50, grown={"static": 3000}))
     assert found is not None
-    assert (str(found[1].needed), str(found[1].reachable)) == ("550", "100")
+    assert (str(found.needed), str(found.reachable)) == ("550", "100")
 
 
 @pytest.mark.parametrize(("held", "stays"), [(100, True), (2600, False)])
@@ -127,4 +127,4 @@ def test_pods_that_were_not_measured_are_suspect_together() -> None:
     """Where the pods' cgroup was not read, growth that belongs to no pod stands for theirs."""
     found = blamed(WITHIN, [WITHIN], [Suspect(pod=None, held=None, grown=700)], shortage(HELD, missing=150))
     assert found is not None
-    assert (found[1].why, found[1].pod) == (NoActionReason.UNMEASURED_CULPRIT, None)
+    assert (found.why, found.pod) == (NoActionReason.UNMEASURED_CULPRIT, None)

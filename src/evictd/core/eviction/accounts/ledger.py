@@ -8,7 +8,6 @@ decides.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
 
 from evictd.core.eviction.accounts.release import (
     POD_CLEANUP_TIMEOUT,
@@ -113,13 +112,9 @@ def victim_of(
     """
     pod, threshold = eviction.pod, eviction.because.threshold
     cause = None if threshold is None else supply_of(threshold.signal, layout)
-    victim = ending(
-        pod,
-        eviction.grace_period_seconds,
-        observation,
-        available,
-        layout=layout,
-        now=now,
+    ends = ending(pod, eviction.grace_period_seconds, observation, available, layout=layout, now=now)
+    victim = replace(
+        ends,
         siblings=siblings(owner_of(pod), observation),
         cause=cause,
         missing=missing,
@@ -132,10 +127,8 @@ def victim_of(
     return replace(victim, owed={**victim.owed, cause: held})
 
 
-def ending(
-    pod: Pod, grace: int, observation: Observation, available: Amounts, *, layout: Layout, now: int, **chosen: Any
-) -> Victim:
-    """Return the ledger's entry for a pod that ends within `grace` seconds from now; `chosen` has more fields of it."""
+def ending(pod: Pod, grace: int, observation: Observation, available: Amounts, *, layout: Layout, now: int) -> Victim:
+    """Return the ledger's entry for a pod that ends within `grace` seconds from now."""
     return Victim(
         uid=pod.uid,
         full_name=pod.full_name,
@@ -147,7 +140,6 @@ def ending(
         owed=measured_to_use(pod, observation, layout),
         available_before=available,
         has_volumes_in_memory=any(volume.medium == IN_MEMORY for volume in pod.volumes),
-        **chosen,
     )
 
 

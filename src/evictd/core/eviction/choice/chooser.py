@@ -295,8 +295,7 @@ class StandardChooser:
         unmeasured = self._unmeasured_suspect([row for row in rows if row.uid != victim.uid])
         if unmeasured is not None:
             suspects.append(unmeasured)
-        found = blamed(victim, candidates, suspects, self._shortage)
-        return None if found is None else found[1]
+        return blamed(victim, candidates, suspects, self._shortage)
 
     def _blamed_for_stall(self, victim: RankedPod, fixed: Iterable[RankedPod]) -> NoAction | None:
         """Return why no pod goes in the place of one that stalls and may not go; of a stall no pod holds an amount."""

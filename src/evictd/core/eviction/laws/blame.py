@@ -69,8 +69,8 @@ class Suspect:
 
 def blamed(
     victim: RankedPod, candidates: Sequence[RankedPod], suspects: Sequence[Suspect], shortage: Shortage
-) -> tuple[Suspect, NoAction] | None:
-    """Return the culprit in whose place this pod would go, with the finding; `None` where the pod may go."""
+) -> NoAction | None:
+    """Return the finding that this pod would go in the place of a culprit; `None` where the pod may go."""
     if not suspects:
         return None
     held, grown = shortage.held_by(candidates), sum(shortage.grown_of(row.uid) for row in candidates)
@@ -84,7 +84,7 @@ def blamed(
         does = HOLDS_MORE if suspect.held is not None and suspect.held > held else GREW_MORE
         amount = SIGNALS[shortage.threshold.signal].amount
         reason = NoActionReason.UNMEASURED_CULPRIT if suspect.pod is None else NoActionReason.PROTECTED_CULPRIT
-        return suspect, NoAction(
+        return NoAction(
             why=reason,
             threshold=shortage.threshold,
             pod=suspect.pod,
