@@ -53,7 +53,7 @@ _REASONS = frozenset({_MEASURED, _THRESHOLD, "because", "condition", "annotation
 
 
 def _changed_fields(one: Replayed) -> Iterator[str]:
-    """Return what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
+    """Yield what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
     for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
         for name in sorted(now.keys() & then.keys()):
             if fields_agree(now[name], then[name]):
