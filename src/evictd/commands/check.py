@@ -16,7 +16,7 @@ from evictd.config.flags import NO_FLAGS, Flags, from_args
 from evictd.config.flags import add_arguments as add_config_flags
 from evictd.config.kernel_share import below_kernel_share, kernel_share
 from evictd.config.lint import lint, misspelt, without_effect
-from evictd.config.lint_model import Severity, Surroundings
+from evictd.config.lint_model import LintFinding, Severity, Surroundings
 from evictd.config.reserved import reserved_beyond
 from evictd.config.settings import Settings
 from evictd.core.eviction.reclaim import Layout, add_container_fs_thresholds, layout_of
@@ -211,15 +211,21 @@ def check(
             *_untested(thresholds, amounts.formula, overrides or {}),
             *(_uncompared((*thresholds, *(surroundings.kubelet or ())), given) if given else ()),
         ),
-        findings=(
-            *misspelt(settings.unknown_fields),
-            *unreadable_files(settings, root),
-            *lint(thresholds, surroundings),
-            *(() if elsewhere else runtime_findings(settings, root)),
-        ),
+        findings=_findings(settings, root, thresholds, surroundings, this_node=not elsewhere),
         dry_run=settings.evictd.dry_run,
         given=frozenset(given),
         compared_with=None if kubelet is None else _compared_with(kubelet, running),
+    )
+
+
+def _findings(
+    settings: Settings, root: Path, thresholds: Sequence[Threshold], surroundings: Surroundings, *, this_node: bool
+) -> tuple[LintFinding, ...]:
+    return (
+        *misspelt(settings.unknown_fields),
+        *unreadable_files(settings, root),
+        *lint(thresholds, surroundings),
+        *(runtime_findings(settings, root) if this_node else ()),
     )
 
 
