@@ -583,6 +583,18 @@ FAULTS = [
         ),
         law=of_returning.test_a_pod_that_gave_back_nothing_is_not_evicted_each_time_it_returns,
     ),
+    Fault(
+        point=50,
+        what="only a pod that makes half of all growth is a leak, and none of several replicas is",
+        place=need,
+        name="_leaks",
+        faulty=then(lambda found, _, short: [row for row in found if short.mostly_grows(row.uid)]),
+        law=partial(
+            of_priority.test_pods_over_their_requests_stay_where_several_pods_of_higher_priority_leak,
+            3,
+            *of_priority.OF_MEMORY,
+        ),
+    ),
 ]
 NEVER_THERE = [
     Fault(

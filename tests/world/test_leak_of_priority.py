@@ -29,6 +29,20 @@ def test_pods_over_their_requests_stay_where_a_leak_of_higher_priority_follows(
     assert account_of(played).relieved_at is not None
 
 
+@pytest.mark.parametrize(("signal", "of", "amount", "rate"), [OF_MEMORY, OF_DISK], ids=["memory", "disk"])
+@pytest.mark.parametrize("count", [3, 5])
+def test_pods_over_their_requests_stay_where_several_pods_of_higher_priority_leak(
+    count: int, signal: str, of: Usage, amount: int, rate: int
+) -> None:
+    """None of the leaks made half of all growth, so each of the others went before them, for less than a minute."""
+    over = [holder(f"over-{i}", amount, of, priority=-10) for i in range(4)]
+    leaks = [hog(rate=rate // 2, of=of, name=f"leak-{i}", priority=1000) for i in range(count)]
+    node = NodeSpec(memory=5 * GI, nodefs=Disk(capacity=50 * GI))
+    played = play(world(*over, *leaks, node=node, duration=30 * MINUTE), config(hard={signal: "10%"}))
+    assert evicted(played) == [f"leak-{i}" for i in range(count)]
+    assert account_of(played).relieved_at is not None
+
+
 def test_a_database_of_high_priority_stays_where_jobs_fill_the_node() -> None:
     """At their rate no pods together lasted for 40 s, and the database went, as the only one that was twice as large."""
     played = play(jobs_beside_a_database(priority=100), config(hard={"memory.available": "200Mi"}))

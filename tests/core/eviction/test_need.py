@@ -185,3 +185,31 @@ def test_a_leak_goes_before_a_pod_that_its_owner_creates_again(
     rows = [row("again", used, request=500), row("leak", 200, priority=100), row("other", 10, priority=100)]
     short = shortage(held, missing=100, rate=rate, grown=grown, recreated=("again",) if recreated else ())
     assert needed(rows, short)[0].name == victim
+
+
+@pytest.mark.parametrize(
+    ("grown", "victim"),
+    [
+        ({"b": 30, "c": 30, "d": 30}, "b"),
+        ({"b": 14, "c": 30, "d": 30}, "c"),
+        ({"b": 15, "c": 30, "d": 30}, "b"),
+        ({"a": 30, "b": 30, "c": 30}, "a"),
+        ({"static": 60, "b": 30, "c": 30}, "b"),
+        ({"static": 61, "b": 30, "c": 30}, "a"),
+    ],
+    ids=[
+        "three leaks",
+        "one that grew by less than half of what the others did is none",
+        "half of what the others did",
+        "the first is one of them",
+        "half of all growth",
+        "less than half of all growth",
+    ],
+)
+def test_each_of_several_leaks_goes_before_a_pod_whose_end_lasts_for_less_than_two_minutes(
+    grown: dict[str, int], victim: str
+) -> None:
+    """None of them made half of all growth, and each pod of lower priority went before them."""
+    held = {"a": 80, "b": 200, "c": 200, "d": 200, "static": 500}
+    rows = [row(name, held[name], priority=place) for place, name in enumerate("abcd")]
+    assert needed(rows, shortage(held, missing=50, rate=2, grown=grown))[0].name == victim
