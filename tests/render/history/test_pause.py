@@ -12,6 +12,7 @@ from evictd.core.model.attribution import Attribution, Share
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.cause.pause import pause_text, taken_at_once
+from evictd.render.history.history import history
 from tests.render.recorded_incident import recorded
 from tests.stories import GI
 
@@ -105,3 +106,18 @@ def test_what_evicted_pods_held_and_growth_took_is_said() -> None:
 )
 def test_nothing_is_said_where_that_is_not_known(record: JournalRecord, finding: dict[str, Any]) -> None:
     assert taken_at_once(record, finding) == ""
+
+
+def test_the_end_of_a_pause_is_the_latest_one() -> None:
+    """Evictions went on before the time that was given, after kills by the kernel had cleared the threshold for a minute."""
+    record = paused()
+    until = {**FINDING, "signal": "memory.available", "until": record.now + 60 * SECOND}
+    event = {"kind": "RecordEvent", "reason": "EvictionsDoNotHelp", "message": "No pod is evicted for memory.available"}
+    (told,) = history([msgspec.structs.replace(record, decisions=(event,), findings=(until,))])
+    assert told.text.startswith("No pod is evicted for memory.available")
+    assert told.text.endswith(" at the latest")
+    limited = {**until, "why": "EvictionLimitReached"}
+    event = {**event, "reason": "EvictionLimitReached"}
+    (told,) = history([msgspec.structs.replace(record, decisions=(event,), findings=(limited,))])
+    assert "until" in told.text
+    assert "latest" not in told.text

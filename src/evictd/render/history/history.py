@@ -240,7 +240,8 @@ def _no_action(record: JournalRecord, decision: Plain, owners: Collection[tuple[
     if suspected := suspects_text(suspects_of(record, signal) if paused else ()):
         text += f"; {suspected}"
     if isinstance(until, int):
-        text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}"
+        sooner = " at the latest" if paused else ""  # it ends when what is short was clear for a minute, as after kills
+        text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}{sooner}"
     name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""
     event = _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
     return replace(event, signal=clean(signal))

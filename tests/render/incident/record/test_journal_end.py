@@ -121,7 +121,7 @@ def test_what_was_read_is_said() -> None:
 
 
 PAUSE = (
-    "evictions pause until 01:20:00, and one more pod goes then if a threshold is still met; "
+    "evictions pause until 01:20:00 at the latest, and one more pod goes then if a threshold is still met; "
     "if the disk is full before, writes fail"
 )
 

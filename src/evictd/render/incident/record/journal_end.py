@@ -200,5 +200,5 @@ def _pause_text(last: JournalRecord, finding: Mapping[str, Any], signal: Signal)
         else ""
     )
     used_up = (_NOTHING_LEFT if levels_of(last, signal).available == 0 else _USED_UP).get(SIGNALS[signal].resource)
-    pause = f"{short}evictions pause until {at}, and one more pod goes then if a threshold is still met"
+    pause = f"{short}evictions pause until {at} at the latest, and one more pod goes then if a threshold is still met"
     return f"{pause}; {used_up}" if used_up else pause
