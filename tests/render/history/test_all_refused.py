@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.pod.all_refused import all_refused
+from evictd.render.history.pod.all_refused import all_refused, budgets_of
 
 
 def event(second: int, kind: EventKind, pod: str = "") -> HistoryEvent:
@@ -32,3 +32,13 @@ def test_what_came_after_them_ends_that_state() -> None:
     assert all_refused((*REFUSALS, ended)) is None
     assert all_refused((*REFUSALS, begun)) is not None
     assert all_refused(()) is None
+
+
+def test_the_budgets_that_the_api_server_names_are_named() -> None:
+    """`a/1 may not go` left the reader to look for the budget among all of the cluster."""
+    text = "a disruption budget refused to evict a/1: Cannot evict pod. The disruption budget web needs 3 healthy pods and has 3"
+    named = replace(event(40, EventKind.REFUSED, "a/1"), text=text)
+    found = all_refused((named, replace(named, at="2026-01-01T00:01:41Z")))
+    assert found is not None
+    assert found.remedy.endswith("(`kubectl get pdb --all-namespaces`): a/1 may not go because of a/web")
+    assert budgets_of(REFUSALS) == ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evictd.core.model.signal import Signal
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.remedy.held_back import held_back_remedy, held_back_text
+from evictd.render.incident.remedy.held_back import held_back_remedy, held_back_text, passed_budget_text
 from tests.render.recorded_incident import incident
 from tests.stories import GI
 
@@ -75,3 +75,13 @@ def test_the_budgets_of_pods_within_their_request_are_left_out_where_others_exce
     assert held_back_text(beyond) == "a disruption budget refused default/web"
     within = replace(beyond, ranking=(replace(row, request=1 << 40),))
     assert held_back_text(within) == "a disruption budget refused default/hog-old-2, default/web"
+
+
+def test_the_budget_that_the_api_server_names_is_named() -> None:
+    text = "a disruption budget refused to evict a/x: The disruption budget db needs 1 healthy pods and has 1 currently"
+    found = then(replace(refused("a/x"), text=text))
+    assert held_back_remedy(found).endswith(": a/x may not go because of a/db")
+    own = replace(refused("default/hog-old"), uid=incident().event.uid, text=text)
+    assert passed_budget_text(replace(incident(), before=(own,))) == (
+        "tell whose disruption budget default/db guarded default/hog-old that evictd waits no longer than evictionTimeout"
+    )

@@ -1,6 +1,7 @@
 """Says that disruption budgets refused each eviction since the last one, which is how the node stands at the end of a journal."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from evictd.core.frozen import frozen
 from evictd.render.attribution import clock_text
@@ -10,6 +11,8 @@ from evictd.render.text import clean, first_of
 
 _NAMED = 3
 """How many pods are named."""
+_BUDGET = re.compile(r"disruption budget (?P<name>[a-z0-9.-]+) (?:needs|is still) ")
+"""In the API server's message: `The disruption budget web needs 1 healthy pods and has 1 currently`."""
 _OVER = frozenset({EventKind.EVICTED, EventKind.NO_ACTION, EventKind.WITHDRAWN, EventKind.BOOT})
 """Events after which earlier refusals are not the last state."""
 
@@ -23,6 +26,8 @@ class AllRefused:
     """The RFC 3339 time of the last one."""
     pods: tuple[str, ...]
     """`namespace/name` of each, the first that was refused first."""
+    budgets: tuple[str, ...] = ()
+    """`namespace/name` of the disruption budgets that the API server named."""
 
     @property
     def text(self) -> str:
@@ -33,12 +38,19 @@ class AllRefused:
     @property
     def remedy(self) -> str:
         """Write where to look."""
-        return guarded_remedy(self.pods)
+        return guarded_remedy(self.pods, self.budgets)
 
 
-def guarded_remedy(pods: Sequence[str]) -> str:
+def guarded_remedy(pods: Sequence[str], budgets: Sequence[str] = ()) -> str:
     """Return where to look about the pods, `namespace/name`, that disruption budgets guard, as a clause."""
-    return f"{LOOK_AT_BUDGETS}: {first_of(pods, _NAMED)} may not go"
+    by = f" because of {first_of(budgets, _NAMED)}" if budgets else ""
+    return f"{LOOK_AT_BUDGETS}: {first_of(pods, _NAMED)} may not go{by}"
+
+
+def budgets_of(refusals: Iterable[HistoryEvent]) -> tuple[str, ...]:
+    """Return the disruption budgets, `namespace/name`, that the API server named in refusals, each once."""
+    found = ((each.pod.partition("/")[0], _BUDGET.search(each.text)) for each in refusals)
+    return tuple(dict.fromkeys(f"{namespace}/{named['name']}" for namespace, named in found if named is not None))
 
 
 def all_refused(events: Sequence[HistoryEvent]) -> AllRefused | None:
@@ -51,6 +63,10 @@ def all_refused(events: Sequence[HistoryEvent]) -> AllRefused | None:
             found.append(event)
     if not found:
         return None
+    found.reverse()
     return AllRefused(
-        since=found[-1].at, at=found[0].at, pods=tuple(dict.fromkeys(each.pod for each in reversed(found)))
+        since=found[0].at,
+        at=found[-1].at,
+        pods=tuple(dict.fromkeys(each.pod for each in found)),
+        budgets=budgets_of(found),
     )

@@ -2,7 +2,7 @@
 
 from evictd.core.model.finding import NoActionReason
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.pod.all_refused import guarded_remedy
+from evictd.render.history.pod.all_refused import budgets_of, guarded_remedy
 from evictd.render.incident.record.incident import Incident
 from evictd.render.status.remedy_texts import limit_remedy, raise_requests
 from evictd.render.text import first_of
@@ -22,7 +22,16 @@ def held_back_remedy(found: Incident) -> str:
     """Return what to do about that, as a clause; empty where nothing is known to hold evictions back."""
     if _reached_limit(found):
         return limit_remedy(_requests_text(found))
-    return guarded_remedy(pods) if (pods := _guarded(found)) else ""
+    pods = _guarded(found)
+    refused = (each for each in found.after if each.kind is EventKind.REFUSED and each.pod in pods)
+    return guarded_remedy(pods, budgets_of(refused)) if pods else ""
+
+
+def passed_budget_text(found: Incident) -> str:
+    """Return what to do after the eviction of a pod that a disruption budget guarded, as a clause."""
+    refused = (each for each in found.before if each.kind is EventKind.REFUSED and each.uid == found.event.uid)
+    named = " ".join(("disruption budget", first_of(budgets_of(refused), _NAMED))).rstrip()
+    return f"tell whose {named} guarded {found.event.pod} that evictd waits no longer than evictionTimeout"
 
 
 def _requests_text(found: Incident) -> str:

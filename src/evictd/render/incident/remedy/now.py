@@ -22,7 +22,7 @@ from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.journal_end import ends_before_relief_text
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
-from evictd.render.incident.remedy.held_back import held_back_remedy
+from evictd.render.incident.remedy.held_back import held_back_remedy, passed_budget_text
 from evictd.render.incident.remedy.on_host import look, on_host
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
@@ -209,9 +209,7 @@ def _of_pod(found: Incident) -> list[str]:
     if _exceeded_beside(found):
         texts.append(f"{excess_text(found)}: let it request what it uses, or limit it{_may_grow_on(found)}")
     if found.event.past_budget:
-        texts.append(
-            f"tell whose disruption budget guarded {found.event.pod} that evictd waits no longer than evictionTimeout"
-        )
+        texts.append(passed_budget_text(found))
     return [*texts, *filter(None, (reserve_text(found),))]
 
 
