@@ -98,3 +98,10 @@ def test_a_killed_pod_that_exceeded_its_request_most_is_named_where_none_grew() 
         "it exceeded its request most before the kernel killed its processes, first at 00:02:00: it used 7Gi and requests none",
         "now: mend or limit n/hog",
     ]
+
+
+def test_a_killed_pod_that_grew_is_to_be_mended_whatever_it_exceeded_its_request_by() -> None:
+    """Of a pod that grew from 1.6Gi to 6.6Gi and was killed nothing was proposed: it exceeded its own request by more."""
+    before = [record(minute, {"hog": 3 * GI + minute * GI // 2}, signal=MEMORY) for minute in range(9)]
+    found = caused(record(9, {"hog": 0}, "hog", signal=MEMORY), *before)
+    assert [*kill_lines(found, "n/hog")][-1] == "now: mend or limit n/hog"

@@ -75,8 +75,8 @@ class KillCause:
 
     @property
     def grew_beside_killed(self) -> bool:
-        """Whether it was there before, grew beyond its request, and by more than any killed pod exceeded its own."""
-        excess = max((used - request for _, used, request in self.exceeded), default=0)
+        """Whether it was there before, grew beyond its request, and by more than any other killed pod exceeded its own."""
+        excess = max((used - request for name, used, request in self.exceeded if name != self.grower), default=0)
         return bool(self.grower) and 0 < self.before < self.after - excess and not self.grew_within
 
 
