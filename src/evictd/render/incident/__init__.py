@@ -13,5 +13,6 @@ The parts of `evictd incident`, in the order of the output, and the modules that
   `shared_limits`, `request_remedy`, `priority_remedy` and `soft_threshold`, with `cause.growers` and `cause.page_cache`;
 * ranking: `view`; before, after and the events written: `events`.
 
-`incident_list` writes `evictd incident` without a pod, `cause.kill_cause` what is known of kills by the kernel.
+`incident_list` writes `evictd incident` without a pod, `cause.kill_lines` what
+`cause.kill_cause` knows of kills by the kernel.
 """

@@ -3,7 +3,7 @@
 `kill_lines` writes it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from evictd.codec.records.journal_record import JournalRecord
@@ -151,10 +151,10 @@ def _with_growth(found: KillCause, earlier: Sequence[JournalRecord], first: Jour
 
 def _with_grower(found: KillCause, before: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
     """Return the cause with the pod that grew most from the least that it held in the readings before until the kill."""
-    now, then = first.observation.memory, before[-1].observation.memory
-    held = {uid: max(used, then.get(uid, 0)) for uid, used in now.items()}
-    least = {uid: min(_measured_in(before, uid), key=lambda each: each.observation.memory.get(uid, 0)) for uid in held}
-    grown = {uid: used - least[uid].observation.memory.get(uid, 0) for uid, used in held.items()}
+    readings = [(each.observation.memory, each.wall) for each in reversed(before)]  # the latest first
+    held = {uid: max(used, readings[0][0].get(uid, 0)) for uid, used in first.observation.memory.items()}
+    least = {uid: _least(readings, uid) for uid in held}
+    grown = {uid: used - least[uid][0] for uid, used in held.items()}
     uid = max(grown, key=lambda each: grown[each], default="")
     if not uid or grown[uid] * _MUCH < found.capacity or grown[uid] <= 0:
         return found
@@ -162,16 +162,17 @@ def _with_grower(found: KillCause, before: Sequence[JournalRecord], first: Journ
     return replace(
         found,
         grower=clean(pod.full_name) if pod.metadata.uid else "",
-        since=least[uid].wall,
+        since=least[uid][1],
         before=held[uid] - grown[uid],
         after=held[uid],
         request=pod.spec.memory_request,
     )
 
 
-def _measured_in(before: Sequence[JournalRecord], uid: str) -> list[JournalRecord]:
-    """Return the records in which the pod was measured, the latest first; the latest of all where it was in none."""
-    return [each for each in reversed(before) if uid in each.observation.memory] or [before[-1]]
+def _least(readings: Sequence[tuple[Mapping[str, int], str]], uid: str) -> tuple[int, str]:
+    """Return the least that a pod held in readings with their times, and when; nothing at the latest one if in none."""
+    held = [(used[uid], wall) for used, wall in readings if uid in used]
+    return min(held, default=(0, readings[0][1]), key=lambda each: each[0])
 
 
 def _exceeded(killed: Sequence[str], before: JournalRecord) -> Iterator[tuple[str, int, int]]:
