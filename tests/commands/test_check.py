@@ -374,14 +374,16 @@ def test_of_several_files_and_flags_the_one_that_sets_a_threshold_is_named(
     merged = ["check", str(main_file), "--config-dir", str(drop_in.parent)]
     soft = ["--eviction-soft", "memory.available<2Gi", "--eviction-soft-grace-period", "memory.available=1m"]
 
-    def columns(*arguments: str) -> list[str]:
+    def lines(*arguments: str) -> list[str]:
         main([*merged, *arguments])
-        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-        return [row[-1] for row in rows if row[:1] in (["memory.available"], ["pid.available"])]
+        text = " ".join(capsys.readouterr().out.split())
+        return [part.partition(" warning: ")[0] for part in text.split("set by ")[1:]]
 
-    assert columns() == ["10-memory.conf", "main.yaml"]
-    assert columns(*soft) == ["10-memory.conf", "main.yaml", "--eviction-soft"]
-    assert columns("--eviction-hard", "memory.available<1Gi,pid.available<5%") == ["set", "set"], "all are the flag's"
+    first, second = f"{drop_in}: memory.available<1Gi (hard)", f"{main_file}: pid.available<5% (hard)"
+    assert lines()[0].strip() == first
+    assert lines()[1].startswith(second)
+    assert lines(*soft)[2].startswith("--eviction-soft: memory.available<2Gi (soft, 1m0s)")
+    assert lines("--eviction-hard", "memory.available<1Gi,pid.available<5%") == [], "all are the flag's"
     main([*merged, "--output", "json"])
     found = {each["signal"]: each["setBy"] for each in json.loads(capsys.readouterr().out)["thresholds"]}
     assert found["memory.available"] == str(drop_in)

@@ -1,7 +1,7 @@
 """Writes the result of `evictd check`: a table for people, JSON or YAML for programs."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from evictd.core.units.quantity import Quantity
 from evictd.render.console import make_console, print_line
 from evictd.render.documents import API_VERSION
 from evictd.render.output import TABLE, write_document
-from evictd.render.text import clean, signal_amount
+from evictd.render.text import clean, signal_amount, threshold_text
 
 _HEAD = {"apiVersion": API_VERSION, "kind": "Check"}
 
@@ -118,6 +118,8 @@ def _print_table(report: CheckReport) -> None:
     if report.drop_ins:
         names = ", ".join(clean(str(each)) for each in report.drop_ins)
         print_line(console, "", f"drop-ins, merged in this order: {names}")
+    for line in _set_lines(report):
+        print_line(console, "", line)
     if report.given:
         print_line(console, "", _whose_amounts(report))
     errors = [each for each in report.findings if each.severity is Severity.ERROR]
@@ -142,6 +144,14 @@ def _print_table(report: CheckReport) -> None:
         else "false: a file with these thresholds and without `dryRun: true` evicts pods; this check changed nothing"
     )
     print_line(console, "", f"dryRun: {runs}")
+
+
+def _set_lines(report: CheckReport) -> Iterator[str]:
+    """Yield which thresholds each file or flag sets, where there are several of these."""
+    names = dict.fromkeys(report.set_by.values())
+    for name in names if len(names) > 1 else ():
+        found = ", ".join(threshold_text(each) for each, of in report.set_by.items() if of == name)
+        yield f"set by {clean(name)}: {found}"
 
 
 def _whose_amounts(report: CheckReport) -> str:
