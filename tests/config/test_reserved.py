@@ -73,6 +73,20 @@ def test_at_allocatable_itself_a_threshold_of_nothing_is_no_remedy() -> None:
     )
 
 
+def test_a_reservation_of_disk_space_below_the_threshold_is_found() -> None:
+    """A kubelet that reserved 1Gi of the disk beside a threshold of 4Gi was passed over."""
+    disk = memory(4096, Signal.NODEFS_AVAILABLE)
+    around = Surroundings(kubelet=[memory(1024, Signal.NODEFS_AVAILABLE)], kubelet_reserved_disk=of_bytes(1024 * MI))
+    (found,) = requests_meet([disk], around)
+    assert (found.signal, found.message, found.remedy) == (
+        Signal.NODEFS_AVAILABLE,
+        "pods within their requests may meet 4096Mi: the kubelet keeps 2048Mi from them",
+        "raise ephemeral-storage in systemReserved of the kubelet by 2048Mi, and by what images use",
+    )
+    for reserved in (0, 3072):
+        assert not list(requests_meet([disk], replace(around, kubelet_reserved_disk=of_bytes(reserved * MI))))
+
+
 def test_without_a_kubelet_nothing_is_found() -> None:
     assert not list(requests_meet([memory(500), SOFT], Surroundings()))
 

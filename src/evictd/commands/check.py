@@ -190,11 +190,8 @@ def check(
         formula=amounts.formula,
         unusable_pids=None if Signal.PID_AVAILABLE in (overrides or {}) else read_unusable_pids(root),
         oomd=amounts.oomd,
-        kubelet=None if kubelet is None else kubelet.eviction.thresholds,
-        kubelet_reserved=None if kubelet is None else sum(kubelet.kubelet.reserved_memory, ZERO),
-        kubelet_limits_pods=kubelet is not None
-        and NODE_ALLOCATABLE_ENFORCEMENT_KEY in kubelet.kubelet.enforce_node_allocatable,
     )
+    surroundings = surroundings if kubelet is None else _beside(kubelet, surroundings)
     return CheckReport(
         source=settings.source,
         thresholds=thresholds,
@@ -227,6 +224,18 @@ def _findings(
         *unreadable_files(settings, root),
         *lint(thresholds, surroundings),
         *(runtime_findings(settings, root) if this_node else ()),
+    )
+
+
+def _beside(kubelet: Settings, around: Surroundings) -> Surroundings:
+    """Return what lints know of the node with what they know of its kubelet."""
+    of = kubelet.kubelet
+    return replace(
+        around,
+        kubelet=kubelet.eviction.thresholds,
+        kubelet_reserved=sum(of.reserved_memory, ZERO),
+        kubelet_reserved_disk=sum(of.reserved_disk, ZERO),
+        kubelet_limits_pods=NODE_ALLOCATABLE_ENFORCEMENT_KEY in of.enforce_node_allocatable,
     )
 
 

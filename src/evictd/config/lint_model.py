@@ -54,7 +54,7 @@ class Lint(Enum):
     KUBELET_ACTS_FIRST = "KubeletActsFirst"
     """The kubelet (file, drop-ins, flags), or `--kubelet-config`, has a threshold that none of evictd's, as quick, is above."""
     REQUESTS_MEET_THRESHOLD = "RequestsMeetThreshold"
-    """Pods within their requests may meet a memory threshold: the kubelet on this node reserves less for it."""
+    """Pods within their requests may meet a threshold of memory or disk: the kubelet on this node reserves less."""
     OOMD_KILLS = "OomdKills"
     """systemd-oomd runs and may kill in a slice with pods: `ManagedOOMSwap=kill` or `ManagedOOMMemoryPressure=kill`."""
     WITHOUT_UNIT = "AmountWithoutUnit"
@@ -157,6 +157,8 @@ class Surroundings:
     """The thresholds of the kubelet on the same node; `None` without a kubelet."""
     kubelet_reserved: Quantity | None = None
     """Memory that this kubelet reserves; `None` without a kubelet."""
+    kubelet_reserved_disk: Quantity | None = None
+    """The same of disk space."""
     kubelet_limits_pods: bool = False
     """Whether this kubelet limits the memory of all pods together (its `enforceNodeAllocatable` has `pods`)."""
     oomd: Sequence[OomdKill] = ()

@@ -1,4 +1,4 @@
-"""Finds memory thresholds that pods within their requests meet, because the kubelet reserves less than these.
+"""Finds thresholds of memory and disk space that pods within their requests meet, because the kubelet reserves less.
 
 The scheduler fills a node up to Allocatable: capacity minus the reservations and `evictionHard` of the kubelet. The kubelet
 limits all pods together to capacity minus the reservations alone, which is its `evictionHard` above Allocatable.
@@ -16,7 +16,8 @@ _MI = 1 << 20
 
 
 def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
-    """Yield a finding for the node's memory and one for that of all pods, if their highest threshold is not reserved."""
+    """Yield a finding for the node's memory, that of all pods and its disk, if their highest threshold is not reserved."""
+    yield from _disk_requests_meet(thresholds, around)
     if around.kubelet is None or around.kubelet_reserved is None:
         return
     hard = highest_limit([one for one in around.kubelet if one.hard], Signal.MEMORY_AVAILABLE, around) or ZERO
@@ -37,6 +38,25 @@ def requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iter
             signal=Signal.ALLOCATABLE_MEMORY_AVAILABLE,
             message=f"pods within their requests may meet {_mi(ours)}: the kubelet limits them to {_mi(hard)} more",
             remedy=_without_limit(hard),
+        )
+
+
+def _disk_requests_meet(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
+    """Find a threshold of nodefs above what is reserved, where that is anything.
+
+    Images are not in the kubelet's sum, so where no disk space is reserved requests of it promise nothing.
+    """
+    signal, reserved = Signal.NODEFS_AVAILABLE, around.kubelet_reserved_disk
+    if around.kubelet is None or reserved is None or reserved.sign <= 0:
+        return
+    hard = highest_limit([one for one in around.kubelet if one.hard], signal, around) or ZERO
+    ours, kept = highest_limit(thresholds, signal, around), hard + reserved
+    if ours is not None and kept < ours:
+        yield LintFinding(
+            lint=Lint.REQUESTS_MEET_THRESHOLD,
+            signal=signal,
+            message=f"pods within their requests may meet {_mi(ours)}: the kubelet keeps {_mi(kept)} from them",
+            remedy=f"raise ephemeral-storage in systemReserved of the kubelet by {_mi(ours - kept)}, and by what images use",
         )
 
 

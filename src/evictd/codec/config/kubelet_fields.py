@@ -17,7 +17,7 @@ from msgspec import Meta, field
 
 from evictd.codec.config.fields import THRESHOLDS, about, not_obeyed, rules
 from evictd.codec.strict import Duration
-from evictd.core.model.resources import MEMORY
+from evictd.core.model.resources import EPHEMERAL_STORAGE, MEMORY
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.core.units.quantity import Quantity, parse_quantity
 
@@ -232,7 +232,15 @@ class KubeletConfiguration(msgspec.Struct, kw_only=True, frozen=True, rename="ca
     @property
     def reserved_memory(self) -> tuple[Quantity, ...]:
         """Memory reserved for the daemons of Kubernetes and of the system."""
-        texts = (self.kube_reserved.get(MEMORY), self.system_reserved.get(MEMORY))
+        return self._reserved(MEMORY)
+
+    @property
+    def reserved_disk(self) -> tuple[Quantity, ...]:
+        """The same of disk space."""
+        return self._reserved(EPHEMERAL_STORAGE)
+
+    def _reserved(self, resource: str) -> tuple[Quantity, ...]:
+        texts = (self.kube_reserved.get(resource), self.system_reserved.get(resource))
         return tuple(parse_quantity(text) for text in texts if text is not None)
 
 
