@@ -44,6 +44,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from evictd.advice.enough import covers, least_hard, neediest, needs_with, not_above, quantile, round_up, suffices
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import AtRest, NodeEvidence
+from evictd.advice.lead import calm_nodes, led_most
 from evictd.advice.missing import MissingThreshold, Unguarded, missing_thresholds, unguarded_signals
 from evictd.advice.pod_grace import PodGrace, pod_grace
 from evictd.advice.reservation import COVERED, Reservation, highest_threshold, reservation
@@ -184,6 +185,8 @@ class Advice:
     problems: tuple[str, ...]
     killed: tuple[tuple[str, str, int], ...] = ()
     """Node, and pod or cgroup, of which the kernel killed processes for want of memory of the node, and how many."""
+    calm: tuple[str, ...] = ()
+    """The nodes without an eviction for memory, whose journals do not show how fast it fills."""
 
     @property
     def lead(self) -> bool:
@@ -208,6 +211,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     )
     has_soft = any(each.proposed and each.soft is not None for each in signals)
     raised = {each.signal for each in signals if each.raised}
+    hard = {each.signal: each.hard for each in signals if each.proposed}
     return Advice(
         nodes=sum(node.readings > 0 for node in nodes),
         readings=sum(node.readings for node in nodes),
@@ -215,7 +219,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         signals=signals,
         max_pod_grace_seconds=grace.seconds if (grace.raises or has_soft) and not grace.unlimited else None,
         grace=grace,
-        led=_led(memory, signals) if len(memory) >= LEAST_EVICTIONS else None,
+        led=led_most(memory, hard) if len(memory) >= LEAST_EVICTIONS else None,
         reserved=tuple(
             reservation(resource, found, cover, _thresholds(resource, signals, nodes))
             for resource in Resource
@@ -239,6 +243,7 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
         ),
         stalls=sum(node.stalls for node in nodes),
         problems=tuple(f"{node.node}: {problem}" for node in nodes for problem in node.problems),
+        calm=calm_nodes(nodes),
         killed=tuple((node.node, where, count) for node in nodes for where, count in node.killed.items()),
     )
 
@@ -255,13 +260,6 @@ def _thresholds(resource: Resource, signals: Sequence[SignalAdvice], nodes: Sequ
             limit = highest_threshold(node, signal, hard, soft, keeps_soft=keeps)
             highest[node.node] = max(highest[node.node], limit)
     return highest
-
-
-def _led(memory: Sequence[Episode], signals: Sequence[SignalAdvice]) -> Episode | None:
-    """Return the eviction that a lead would have begun the earliest, also before the proposed threshold; `None` without one."""
-    proposed = {each.signal: each.hard for each in signals if each.proposed}
-    found = [each for each in memory if each.led_by and each.limit + each.led_by > proposed.get(each.signal, 0)]
-    return max(found, key=lambda each: each.led_by, default=None)
 
 
 def _signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:

@@ -38,6 +38,14 @@ def test_a_lead_is_proposed_with_the_eviction_that_it_rests_on() -> None:
     )
 
 
+def test_a_lead_is_said_to_be_untested_on_nodes_without_an_eviction_for_memory() -> None:
+    """With a lead that other nodes asked for, a pod of a burst that ended above the threshold was evicted twice."""
+    nodes = [node_evidence(f"n{i}", nodes_of(900 * MI, 1024)) for i in range(5)]
+    said = ". On calm, without an eviction for memory, it is not tested: how fast memory fills there no record shows"
+    for calm in ([], [node_evidence("calm", [reading(0, 4000)])]):
+        assert any(each.endswith(said) for each in other_lines(advise([*nodes, *calm], 99))) is bool(calm)
+
+
 def test_the_grace_period_says_where_it_comes_from() -> None:
     found = advise([node_evidence(f"n{i}", nodes_of(MI, 1024)) for i in range(5)], 99)
     sooner = ": that evicted pods ended sooner says nothing of others"

@@ -40,9 +40,11 @@ def other_lines(advice: Advice) -> Iterator[str]:
         earlier, limit, rate = (
             signal_amount(amount, led.signal) for amount in (led.limit + led.led_by, led.limit, led.rate)
         )
+        untested = "without an eviction for memory, it is not tested: how fast memory fills there no record shows"
+        calm = f". On {some(advice.calm)}, {untested}" if advice.calm else ""
         yield (
             f"memory.lead: Auto: on {clean(led.node)} at {clean(led.wall)} memory filled at {rate} a second; with it the "
-            f"eviction begins when {earlier} are left, instead of {limit}, also for a fill that would end before {limit}"
+            f"eviction begins when {earlier} are left, instead of {limit}, also for a fill that would end before {limit}{calm}"
         )
     yield from _reserved_lines(advice)
 
