@@ -18,6 +18,7 @@ from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.history.kubelet_comparison import kubelet_comparison_document
 from evictd.render.incident.incident_list import incident_list_document
 from evictd.render.incident.view import incident_document
+from evictd.render.node_view import explanation_document
 from evictd.render.replay.printed import replay_document
 from evictd.render.replay.readings_end import ends_document
 from evictd.render.replay.unrecorded import met_at_first_document
@@ -39,6 +40,7 @@ class _Of(NamedTuple):
 
 DOCUMENTS: Mapping[str, _Of] = {
     "Check": _Of("check", [("", as_data)]),
+    "Explanation": _Of("explain [SCENARIO]", [("", explanation_document)]),
     "History": _Of("history", []),
     "KubeletComparison": _Of("history --compare-kubelet", [("", kubelet_comparison_document)]),
     "Why": _Of("why", [("", why_document)]),
@@ -99,6 +101,8 @@ def _keys(node: ast.expr, under: str, known: Mapping[str, Any]) -> Iterator[str]
         case ast.IfExp(body=body, orelse=other):
             yield from _keys(body, under, known)
             yield from _keys(other, under, known)
+        case ast.Call(func=ast.Name(id="encode_finding")) if not under.endswith("findings[]"):
+            pass  # the finding is of one kind, whose keys the journal has; among all findings are rankings
         case ast.Call(func=ast.Name(id=name)) if isinstance(known.get(name), FunctionType):
             yield from _made_by(known[name], under)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from tools.json_explained import EXPLAINED
+
 _THRESHOLDS = "signals[].thresholds[]"
 _TIME = "RFC 3339"
 _AT = "when, since the start"
@@ -64,6 +66,7 @@ _OUTLOOK = {
 }
 MEANINGS: Mapping[str, Mapping[str, str]] = {
     "Check": _CHECKED,
+    "Explanation": EXPLAINED,
     "History": _EVENTS,
     "KubeletComparison": {
         "counts": "pods by `Both`, `OnlyKubelet`, `OnlyEvictd`",

@@ -100,6 +100,29 @@ def test_each_key_of_a_world_is_found_in_the_source(capsys: pytest.CaptureFixtur
     }
 
 
+@pytest.mark.parametrize("scenario", ["protected-culprit", "prefer-and-avoid", "missing-stats"])
+def test_each_key_of_an_explanation_is_described(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page had the documents of all commands but `explain`."""
+    assert main(["explain", str(ROOT / f"config/scenarios/{scenario}.yaml"), "--output", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    named = set(json_documents.keys_of("Explanation"))
+    assert document["kind"] == "Explanation"
+    assert set(document) - {"apiVersion", "kind"} == {key for key in named if "[" not in key}
+    (queue, *_) = document["queues"]
+    assert {f"queues[].{key}" for key in queue} <= named
+    assert {f"queues[].rows[].{key}" for row in queue["rows"] for key in row} <= named
+
+
+def test_each_command_with_json_output_is_on_the_page() -> None:
+    writing = {name for name in COMMANDS if "--output" in options(name) and "json" in options(name)}
+    assert writing == {each.command.split()[0] for each in json_documents.DOCUMENTS.values()}
+
+
+def options(name: str) -> str:
+    """Return what the reference says of a command."""
+    return reference.commands().partition(f"\n## evictd {name}\n")[2].partition("\n## evictd ")[0]
+
+
 def test_each_event_has_its_type() -> None:
     """`Evicted` stood there as of type None."""
     types = event_reasons()
