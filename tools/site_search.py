@@ -22,23 +22,23 @@ _BOOST = {
 _EVIDENCE = {"parity.md", "kubelet.md", "laws.md", "faults.md", "incidents.md", "reliability.md", "benchmarks.md"}
 _EVIDENCE |= {"compatibility.md", "stolen-token.md", "development.md", "reference/json.md"}
 _WORDS = {
-    "alerts.md": ("slack", "webhook", "email"),
+    "alerts.md": ("slack", "webhook", "email", "alert"),
     "benchmarks.md": ("performance", "overhead", "how much it takes"),
     "charts.md": ("helm",),
     "cluster.md": ("server", "kube-apiserver", "outage"),
     "concepts.md": ("belongs", "grace period", "soft", "order"),
     "formats.md": ("journal format", "statusz"),
-    "from-the-kubelet.md": ("risks", "drawbacks"),
+    "from-the-kubelet.md": ("risks", "drawbacks", "replace the kubelet"),
     "getting-started.md": ("uninstall", "dry run", "dry-run", "remove evictd"),
     "install.md": ("install", "go live", "switch on", "undo", "rollback", "systemd", "daemonset"),
-    "metrics.md": ("Grafana", "operator", "scrape config"),
+    "metrics.md": ("Grafana", "operator", "scrape config", "ServiceMonitor", "prometheus"),
     "operations.md": ("retention", "log", "readyz", "healthz"),
     "platforms.md": ("k3s", "RKE2", "CRI-O", "cgroup v1", "cgroup v2", "containerd 2", "limitations", "OpenShift"),
     "reference/exit-status.md": ("exit status", "exit code"),
     "reference/json.md": ("JSON output", "jq"),
     "reliability.md": ("daemon dies", "crash"),
     "releases.md": ("update",),
-    "rollout.md": ("50", "disable", "turn off"),
+    "rollout.md": ("50", "disable", "turn off", "replace"),
     "runtime.md": ("runtime down", "containerd down", "preStop"),
     "scenarios.md": ("rehearse", "simulate", "try"),
     "security.md": ("permissions", "RBAC", "ClusterRole", "ports", "firewall"),
@@ -51,6 +51,7 @@ _WORDS = {
         "ignore",
         "never evict",
         "64 GiB",
+        "512 MiB",
         "small",
         "whitelist",
         "priority",
@@ -58,6 +59,7 @@ _WORDS = {
         "systemReserved",
         "garbage",
     ),
+    "verify.md": ("offline",),
 }
 
 _SECTIONS = {
@@ -65,10 +67,11 @@ _SECTIONS = {
     "tuning.html#protect-a-pod": {
         "protect", "protected", "stop", "exclude", "ignore", "never evict", "whitelist", "priority", "static",
     },
-    "tuning.html#thresholds": {"64 GiB", "small"},
+    "tuning.html#thresholds": {"64 GiB", "512 MiB", "small"},
     "tuning.html#reserve-memory-for-what-is-not-a-pod": {"systemReserved"},
     "platforms.html#k3s-and-rke2": {"k3s", "RKE2"},
     "platforms.html#known-limitations": {"limitations"},
+    "verify.html#without-a-network": {"offline"},
 }  # fmt: skip
 """The sections that words of a page are about: the search shows the page, and folds each section that it ranks below it."""
 _ABOVE_ITS_PAGE = 4.0

@@ -150,6 +150,12 @@ def searched(browser: Any, address: str, words: str) -> Iterator[Any]:
         ("prestop", "runtime.html"),
         ("soft threshold", "concepts.html"),
         ("order of eviction", "concepts.html"),
+        ("prometheus", "metrics.html"),
+        ("ServiceMonitor", "metrics.html"),
+        ("offline", "verify.html"),
+        ("offline install", "verify.html"),
+        ("node of 512 MiB", "tuning.html"),
+        ("replace kubelet eviction", "rollout.html"),
     ],
 )
 def test_the_words_that_people_type_find_their_page_first(browser: Any, address: str, words: str, found: str) -> None:
@@ -165,6 +171,8 @@ def test_the_words_that_people_type_find_their_page_first(browser: Any, address:
         ("k3s", "platforms.html#k3s-and-rke2"),
         ("systemreserved", "tuning.html#reserve-memory-for-what-is-not-a-pod"),
         ("risks", "from-the-kubelet.html#risks-and-limits"),
+        ("offline install", "verify.html#without-a-network"),
+        ("node of 512 MiB", "tuning.html#thresholds"),
     ],
 )
 def test_the_section_that_has_the_answer_is_not_folded(browser: Any, address: str, words: str, section: str) -> None:
