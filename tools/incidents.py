@@ -43,8 +43,8 @@ because only half a second lies between the threshold and the end of memory. Wit
 |---|---|---|---|
 | no pause | 117 | 0 | 23 |
 | 20 s | 31 | 60 | 308 |
-| 1 min | 9 | 36 | 274 |
-| 5 min | 3 | 17 | 142 |
+| 1 min | 9 | 36 | 273 |
+| 5 min | 3 | 17 | 141 |
 | 1 h | 1 | 8 | 71 |
 
 At 100 MiB/s it is evicted 15 times with 0 kills; with one eviction a minute 8 times with 7 kills. Neither loses an innocent
