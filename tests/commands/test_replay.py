@@ -235,6 +235,18 @@ def test_a_formula_whose_reading_is_not_in_the_journal_is_said_to_be_missing(
     assert "memory.available of 1 record is as recorded, by memory.formula Auto: " in capsys.readouterr().out
 
 
+def test_readings_before_an_eviction_say_nothing_of_a_formula_that_they_do_not_tell(tmp_path: Path) -> None:
+    """MemAvailable may have been more than what was recorded, so that a threshold was met later than these readings say."""
+    (tmp_path / "new.yaml").write_text(FORMULA)
+    journal = of_page_cache(tmp_path / "journal.jsonl", GI // 2)
+    trend = {"memory.available": [[60.0, GI // 2]], "pid.available": [[60.0, 7]]}
+    (entry,) = (replace(decode_entry(line), extra={"trend": trend}) for line in journal.read_bytes().splitlines())
+    (same,) = replay_under([entry], Namespace(config=None, policy="Standard"))
+    (other,) = replay_under([entry], Namespace(config=tmp_path / "new.yaml", policy=None))
+    assert same.entry.extra == {"trend": trend}
+    assert other.entry.extra == {"trend": {"pid.available": trend["pid.available"]}}
+
+
 def test_journals_of_several_nodes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two nodes' journals gave one total without a word, as if the second went on from the first."""
     journal, config = tmp_path / "journal.jsonl", playbook.config(hard={"memory.available": "100Mi"})

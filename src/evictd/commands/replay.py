@@ -154,7 +154,7 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         state, last = step.state, entry.now
         formula = memory_formula(entry.config) if observation is None else None
         yield Replayed(
-            entry=entry,
+            entry=_comparable(entry, config),
             step=step,
             same=decided_alike(entry, step),
             formula=formula,
@@ -227,6 +227,23 @@ def _by_formula_of(config: EvictionConfig, entry: JournalEntry) -> Observation |
         unallocatable_bytes=unallocatable_by(formula, documented, found),
     )
     return replace(seen, node=replace(seen.node, memory=changed))
+
+
+_READ_ALIKE = {
+    MemoryFormula.AUTO: {MemoryFormula.WORKING_SET, MemoryFormula.LOWEST},
+    MemoryFormula.WORKING_SET: {MemoryFormula.AUTO},
+}
+"""The formulas whose readings before an eviction follow from those by the first; they are recorded by that one only."""
+
+
+def _comparable(entry: JournalEntry, config: EvictionConfig) -> JournalEntry:
+    """Return the entry without the readings of memory before it where they do not tell those by the other formula."""
+    formula, other = memory_formula(entry.config), memory_formula(config)
+    trend = (entry.extra or {}).get("trend")
+    if formula is other or other in _READ_ALIKE.get(formula, ()) or not isinstance(trend, Mapping):
+        return entry
+    kept = {name: points for name, points in trend.items() if name != Signal.MEMORY_AVAILABLE.value}
+    return replace(entry, extra={**(entry.extra or {}), "trend": kept})
 
 
 def _documented(memory: MemoryStats, recorded: MemoryFormula) -> int | None:

@@ -84,3 +84,16 @@ def test_damaged_records_are_left_out() -> None:
     without_limit: dict[str, object] = {"kind": "Threshold", "threshold": {"signal": SIGNAL}, "limit": "x"}
     damaged = replace(entry(trend=TREND), findings=(without_limit, {"kind": "Threshold"}))
     assert [each.seconds for each in met_earlier(damaged, under(LIMIT + GI).findings)] == [90.0]
+
+
+def test_the_readings_before_are_compared_by_the_formula_that_they_were_recorded_by() -> None:
+    """The kubelet's soft threshold of the same limit was said to be met 9m38s before; played, it is met at the same time."""
+    recorded = entry(trend=[[578.0, LIMIT + GI // 4 - 1], [32.0, LIMIT - 1], [4.0, LIMIT - 2]])
+    more, available = GI // 4, MET.available.value() + GI // 4
+    by_other = replace(MET, limit=of_bytes(LIMIT + more), available=of_bytes(available))
+    assert not met_earlier(recorded, (by_other,)), "it is the recorded one"
+    higher = replace(by_other, limit=of_bytes(LIMIT + more + 1 + GI // 4))
+    (found,) = met_earlier(recorded, (higher,))
+    assert (found.seconds, found.most) == (578.0, None)
+    between = replace(by_other, limit=of_bytes(LIMIT + more + GI // 8))
+    assert not met_earlier(recorded, (between,)), "the reading before met neither"

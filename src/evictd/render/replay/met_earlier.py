@@ -6,6 +6,7 @@ not act earlier than a recorded one with the same or a higher limit, and the sam
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -16,7 +17,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.finding import Finding, ThresholdFinding
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
-from evictd.core.units.quantity import parse_quantity
+from evictd.core.units.quantity import of_bytes, parse_quantity
 from evictd.errors import InvalidValueError
 from evictd.render.text import clean, duration_text, threshold_text
 
@@ -29,6 +30,7 @@ class RecordedLimit:
 
     signal: str
     limit: int
+    available: int
     grace: int
     """In nanoseconds."""
 
@@ -67,7 +69,21 @@ def recorded_limits(entry: JournalEntry, *, met: bool = False) -> Iterator[Recor
             with suppress(InvalidValueError, TypeError, ValueError):
                 grace = int(threshold.get("gracePeriodNanoseconds") or 0)
                 limit = parse_quantity(str(finding.get("limit"))).value()
-                yield RecordedLimit(signal=str(threshold.get("signal")), limit=limit, grace=grace)
+                available = parse_quantity(str(finding.get("available"))).value()
+                signal = str(threshold.get("signal"))
+                yield RecordedLimit(signal=signal, limit=limit, available=available, grace=grace)
+
+
+def as_recorded(recorded: Iterable[RecordedLimit], finding: ThresholdFinding) -> ThresholdFinding:
+    """Return a finding with its amounts by the recorded memory formula, by which the readings before an eviction are.
+
+    The formulas differ by what no process can allocate, which is the difference of what was available by both.
+    """
+    signal = finding.threshold.signal.value
+    available = next((each.available for each in recorded if each.signal == signal), finding.available.value())
+    if not (more := available - finding.available.value()):
+        return finding
+    return replace(finding, available=of_bytes(available), limit=of_bytes(finding.limit.value() + more))
 
 
 def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEarlier]:
@@ -76,10 +92,11 @@ def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEar
     if pod is None:
         return []
     found, recorded = list[MetEarlier](), list(recorded_limits(entry))
-    for finding in findings:
-        if not isinstance(finding, ThresholdFinding) or finding.threshold.origin is Origin.DERIVED:
+    for each in findings:
+        if not isinstance(each, ThresholdFinding) or each.threshold.origin is Origin.DERIVED:
             continue
-        if any(each.covers(finding) for each in recorded):
+        finding = as_recorded(recorded, each)
+        if any(limit.covers(finding) for limit in recorded):
             continue
         signal, available = finding.threshold.signal.value, finding.available.value()
         readings = [(0.0, available), *readings_before(entry, signal)]

@@ -17,7 +17,7 @@ from evictd.core.model.threshold import Origin
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replay.condition_end import first_condition_end
-from evictd.render.replay.met_earlier import met_earlier, readings_before, recorded_limits
+from evictd.render.replay.met_earlier import as_recorded, met_earlier, readings_before, recorded_limits
 from evictd.render.replay.met_for_longer import may_be_met_for_longer
 from evictd.render.replay.readings_end import WhatIf, readings_ends
 from evictd.render.replay.replayed import Replayed, Unknown
@@ -47,7 +47,7 @@ def unrecorded_thresholds(replayed: Sequence[Replayed], *, near_one: bool = True
                 continue
             if _near(one, finding) or threshold_text(finding.threshold) in added:
                 near.add(threshold_text(finding.threshold))
-            if not any(each.covers(finding) for each in recorded):
+            if not any(each.covers(as_recorded(recorded, finding)) for each in recorded):
                 found.setdefault(threshold_text(finding.threshold))
         unread = list(_unread(one))
         near.update(unread)
