@@ -11,16 +11,21 @@ Plain = Mapping[str, Any]
 
 
 def has_higher_limit(then: Iterable[Plain], now: Iterable[Plain]) -> bool:
-    """Whether a pod is evicted on both sides, and now for a higher limit."""
-    recorded, decided = _limits(then), _limits(now)
+    """Whether a pod is evicted on both sides, and now for a limit that lies further above what was available.
+
+    Another memory formula has another amount available, and another limit by as much.
+    """
+    recorded, decided = _passed(then), _passed(now)
     return any(decided[pod] > recorded[pod] for pod in decided.keys() & recorded.keys())
 
 
-def _limits(decisions: Iterable[Plain]) -> dict[str, int]:
-    """Return the limits below which pods are evicted, by uid; of a damaged decision none."""
+def _passed(decisions: Iterable[Plain]) -> dict[str, int]:
+    """Return how far the limits lie above what was available, by uid of the evicted pods; of a damaged decision nothing."""
     found: dict[str, int] = {}
     for each in decisions:
         with suppress(KeyError, TypeError, InvalidValueError):
             if each["kind"] == "EvictPod":
-                found[each["pod"]["uid"]] = parse_quantity(each["because"]["limit"]).value()
+                because = each["because"]
+                left = parse_quantity(because.get("available") or "0").value()
+                found[each["pod"]["uid"]] = parse_quantity(because["limit"]).value() - left
     return found
