@@ -112,6 +112,31 @@ def larger_world(seed: int) -> dict[str, Any]:
     return document
 
 
+def mixed_world(seed: int) -> dict[str, Any]:
+    """Return such a larger world with memory that no process can allocate, and pods that fill the disk and its inodes too."""
+    document, random = larger_world(seed), Random(f"mixed {seed}")
+    node, config = document["node"], document["config"]
+    if random.random() < 0.8:
+        node["unusableMemory"] = f"{random.choice([60, 150, 250])}Mi"
+    if random.random() < 0.7:
+        config.setdefault("evictionSoft", {})["memory.available"] = random.choice(["700Mi", "1Gi", "1500Mi"])
+        config.setdefault("evictionSoftGracePeriod", {})["memory.available"] = random.choice(["30s", "90s"])
+        config.setdefault("evictionMaxPodGracePeriod", 30)
+        if random.random() < 0.6:  # what is left is near that, and above it by one formula only
+            document["pods"].append(_filler(random, document))
+    if random.random() < 0.6:
+        node["nodefs"]["inodes"] = 1_000_000
+        config["evictionHard"]["nodefs.inodesFree"] = "5%"
+        config["evictionHard"]["nodefs.available"] = "10%"
+        of = random.choice(["volumeInodes", "volume"])
+        rate = random.randint(2000, 20_000) if of == "volumeInodes" else f"{random.randint(30, 300)}Mi"
+        grows = {"grow": {"of": of, "rate": rate, "start": f"{random.choice([10, 60])}s"}}
+        mail = {"name": "mail", "priority": random.choice([0, 0, 500]), "volumes": [{"name": "queue"}]}
+        mail["behaviours"] = [{"hold": {"of": "memory", "amount": "60Mi"}}, grows]
+        document["pods"].append(mail)
+    return document
+
+
 def returning_world(seed: int) -> dict[str, Any]:
     """Return a world in which one pod exceeds its request and comes back, beside one that grows past its own and then no more."""
     random = Random(f"returning {seed}")
@@ -160,6 +185,16 @@ def _resident(name: str, held: int, asked: float, priority: int) -> dict[str, An
     requests = {"memory": f"{int(held * asked)}Mi"} if asked else {}
     behaviours = [{"hold": {"of": "memory", "amount": f"{held}Mi"}}]
     return {"name": name, "priority": priority, "requests": requests, "behaviours": behaviours}
+
+
+def _filler(random: Random, document: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod that holds what is left of memory but for about the soft threshold."""
+    unusable = int(document["node"].get("unusableMemory", "0Mi")[:-2])
+    holds = [(each["behaviours"][0]["hold"], each.get("count", 1)) for each in document["pods"]]
+    held = sum(int(hold["amount"][:-2]) * count for hold, count in holds)
+    soft = {"700Mi": 700, "1Gi": 1024, "1500Mi": 1500}[document["config"]["evictionSoft"]["memory.available"]]
+    left = int(document["node"]["memory"][:-2]) * 1024 - held - soft - random.randint(0, unusable + 50)
+    return _resident("filler", max(left, 10), 1.0, 1000)
 
 
 def _owners(random: Random, pods: list[dict[str, Any]]) -> list[dict[str, Any]]:

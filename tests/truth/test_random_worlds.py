@@ -5,12 +5,12 @@ import pytest
 from evictd.commands.inputs.source import own_config
 from evictd.world.file import decode_world
 from evictd.world.loop import play
-from tests.truth.random_worlds import larger_world, world_document
+from tests.truth.random_worlds import larger_world, mixed_world, world_document
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_generated_world_is_a_valid_file_and_equal_for_equal_seeds(seed: int) -> None:
-    for made in (world_document, larger_world):
+    for made in (world_document, larger_world, mixed_world):
         document = made(seed)
         assert document == made(seed)
         file = decode_world(document)

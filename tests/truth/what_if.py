@@ -13,6 +13,7 @@ from evictd.commands.inputs.source import own_config, world_sides
 from evictd.commands.played.world_journal import journal_lines
 from evictd.commands.replay import replay_under
 from evictd.core.frozen import frozen
+from evictd.core.model.config import MemoryFormula
 from evictd.core.model.decision import begun_evictions
 from evictd.core.units.duration import SECOND
 from evictd.render.replay.met_earlier import met_earlier
@@ -82,6 +83,7 @@ CHANGES: Mapping[str, Callable[[Document], None]] = {
 }
 """What a user tries with `evictd replay --config`, each of the configuration of a world."""
 POLICY = "other policy"
+FORMULAS = {f"memory.formula {each.value}": each.value for each in MemoryFormula}
 
 
 def changed(document: Document, change: str) -> Document:
@@ -90,6 +92,8 @@ def changed(document: Document, change: str) -> Document:
     if change == POLICY:
         before = other["evictd"].get("decisionPolicy", "Standard")
         other["evictd"]["decisionPolicy"] = "Standard" if before == "Kubelet" else "Kubelet"
+    elif change in FORMULAS:
+        other["evictd"]["memory"] = {"formula": FORMULAS[change]}
     else:
         CHANGES[change](other["config"])
     return other
@@ -204,7 +208,7 @@ def false_claims(said: Said, run: Run) -> list[str]:
         found.append("same pods, but others are evicted")
     if (listed := _listed(said.victims)) is not None and not said.open_before:
         pods, whole = listed
-        if pods != (names if whole else names[: len(pods)]):
+        if pods != names if whole else pods[:1] != names[:1] or not {*pods} <= {*names}:
             found.append(f"{'all' if whole else 'first'} victims are others")
     if said.victims.startswith("No victim differs: no pod is evicted") and real:
         found.append("no pod is evicted, but one is")
@@ -220,7 +224,7 @@ def _until(said: Said, evictions: Iterable[Evicted]) -> Iterator[Evicted]:
 
 def _listed(victims: str) -> tuple[list[str], bool] | None:
     """Return the pods that are said to go, and whether these are all; `None` where no list is given."""
-    for begin in ("The same victims, at other times: ", "; now "):
+    for begin in ("; now ", "At other times: "):
         _, found, rest = victims.partition(begin)
         if found:
             listed, *after = re.split(r", and possibly more|; |\.$", rest, maxsplit=1)

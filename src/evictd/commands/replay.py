@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from evictd.codec.records.journal import JournalEntry, decode_entry
 from evictd.codec.records.journal_record import recorded_evictions
@@ -42,7 +43,7 @@ from evictd.core.model.config import (
 )
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import Observation
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.sooner import added_thresholds, sooner_settings
 from evictd.core.model.state import State
 from evictd.core.model.stats import MemoryStats
@@ -57,6 +58,8 @@ from evictd.render.replay.unrecorded import met_at_first_document, print_unrecor
 from evictd.render.simulation.plot import draw
 from evictd.render.text import clean, counted, first_of
 from evictd.simulation import SimulatedCycle, Turn
+
+_T = TypeVar("_T")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +183,7 @@ def _memory_held(entry: JournalEntry) -> SupplyHoldings | None:
 def _measured_until(state: State, entry: JournalEntry, config: EvictionConfig) -> State:
     """Return the state with what was measured in the cycles before an entry, most of which are no entry.
 
-    That is when evictd was absent, and where `memory.available` is by the same formula who holds what, also since a crossing.
+    That is when evictd was absent, and who holds what of each supply, also since a crossing; of memory only by the same formula.
     """
     recorded = entry.state
     seen = replace(
@@ -189,21 +192,30 @@ def _measured_until(state: State, entry: JournalEntry, config: EvictionConfig) -
         started_at=recorded.started_at,
         thresholds_first_observed_at=_met_since(state, entry, config),
     )
-    if memory_formula(config) is not memory_formula(entry.config):
-        return seen
     return replace(
         seen,
-        holdings={**state.holdings, **recorded.holdings},
-        crossings={**state.crossings, **recorded.crossings},
-        last_seen={**state.last_seen, **recorded.last_seen},
+        holdings=_recorded_too(state.holdings, recorded.holdings, entry, config),
+        crossings=_recorded_too(state.crossings, recorded.crossings, entry, config),
+        last_seen=_recorded_too(state.last_seen, recorded.last_seen, entry, config),
     )
+
+
+def _recorded_too(
+    own: Mapping[Signal, _T], recorded: Mapping[Signal, _T], entry: JournalEntry, config: EvictionConfig
+) -> dict[Signal, _T]:
+    """Return what was recorded of each signal that is measured alike, and else the own."""
+    return {**own, **{signal: each for signal, each in recorded.items() if _measured_alike(signal, entry, config)}}
+
+
+def _measured_alike(signal: Signal, entry: JournalEntry, config: EvictionConfig) -> bool:
+    """Whether a signal does not depend on the memory formula, or that is the recorded one."""
+    return signal not in MEMORY_SIGNALS or memory_formula(config) is memory_formula(entry.config)
 
 
 def _met_since(state: State, entry: JournalEntry, config: EvictionConfig) -> Mapping[Threshold, int]:
     """Return since when each threshold is met: of one that was recorded too the recorded time, for most cycles are no entry."""
-    if memory_formula(config) is not memory_formula(entry.config):
-        return state.thresholds_first_observed_at
-    both = {*config.thresholds} & {*entry.config.thresholds}
+    alike = {each for each in config.thresholds if _measured_alike(each.signal, entry, config)}
+    both = alike & {*entry.config.thresholds}
     own = {each: at for each, at in state.thresholds_first_observed_at.items() if each not in both}
     return own | {each: at for each, at in entry.state.thresholds_first_observed_at.items() if each in both}
 
