@@ -81,7 +81,7 @@ def test_an_eviction_that_is_not_asked_for_cannot_be_refused() -> None:
     """A pod that a budget kept then would have gone at the first decision with `podTermination: Delete`."""
     both = [replace(replayed(each, evicts=each is ASKED), pod_termination=EvictionMethod.DELETE) for each in JOURNAL]
     assert victims_text(both) == (
-        "The same victims, at other times: default/hog, and possibly more: the readings after 2026-01-31T12:00:10Z are those of "
+        "At other times: default/hog, and possibly more: the readings after 2026-01-31T12:00:10Z are those of "
         "the recorded course."
     )
     (earlier,) = readings_end_text(both, WhatIf(journals="j", options=""))

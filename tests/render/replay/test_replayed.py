@@ -50,11 +50,10 @@ def test_whether_a_victim_differs_is_said() -> None:
     dry = replace(never, entry=replace(never.entry, extra={"dryRun": True}))
     assert victims_text([dry]) == "Other victims: then default/hog; now none.", "the readings go on"
     assert victims_text([never, late]) == (
-        "The same victims, at other times: default/hog, and possibly more: the journal has no reading after "
-        "2026-01-01T00:00:00Z."
+        "At other times: default/hog, and possibly more: the journal has no reading after 2026-01-01T00:00:00Z."
     )
     more = "default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z are those of the recorded course."
-    assert victims_text([late, never]) == f"The same victims, at other times: {more}"
+    assert victims_text([late, never]) == f"At other times: {more}"
     assert victims_text([late, replace(late, step=calm)]) == f"Other victims: then none; now {more}"
 
 
@@ -72,12 +71,26 @@ def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() ->
         "Other victims: then default/hog; now default/web, and possibly more: the readings after 2026-01-01T00:00:00Z are those "
         "of the recorded course."
     )
-    assert victims_text([late, replace(never, step=evicts)]) == victims_text([late, never]), (
-        "hog goes by a reading that still has web"
-    )
+    assert victims_text([late, replace(never, step=evicts)]) == victims_text([late, never]).replace(
+        "00Z are", "00Z, by which default/hog goes too, are"
+    ), "hog goes by a reading that still has web"
     instead = replace(never, step=other)
     assert victims_text([instead]).startswith("Other victims: then default/hog; now default/web; which go after "), (
         "the reading itself is still as it would have been"
+    )
+
+
+def test_a_pod_that_is_chosen_after_one_that_goes_earlier_is_named() -> None:
+    """`The same victims` was said beside `+ now: evict default/web-0`; played, four pods go instead of one."""
+    evicts = step(GI // 2)
+    (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
+    other = replace(evicts, decisions=(replace(eviction, pod=replace(eviction.pod, name="web", uid="uid-web")),))
+    calm = entry(step(4 * GI))
+    earlier = Replayed(entry=calm, step=evicts, same=False)
+    recorded = Replayed(entry=entry(evicts), step=step(4 * GI), same=False)
+    assert victims_text([earlier, recorded, Replayed(entry=calm, step=other, same=False)]) == (
+        "At other times: default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z, by which default/web goes too, "
+        "are those of the recorded course."
     )
 
 

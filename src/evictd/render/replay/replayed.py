@@ -161,7 +161,7 @@ def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOW
     if not then and not now:
         where = " in the recorded cycles" if sooner else ""
         return f"No victim differs{where}: no pod is evicted{' there' if sooner else ''}, then or now."
-    more = _possibly_more(replayed, pairs)
+    more = _possibly_more(replayed, pairs, [pod for _, pods in pairs for pod in pods if pod not in now])
     if all(old == new for old, new in pairs):
         pods = first_of(then, _SHOWN_VICTIMS)
         if earlier_text(replayed):
@@ -184,7 +184,7 @@ def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOW
             return f"No victim differs in the recorded readings: {pods}{more}; a condition keeps new pods away."
         return f"No victim differs: the same pods at the same times: {pods}."
     if then == now:
-        return f"The same victims, at other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
+        return f"At other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
     end = first_kept(replayed, pairs)
     added = next((number for number, (old, new) in enumerate(pairs) if {*new} - {*old}), None)
@@ -216,14 +216,21 @@ def _reported(one: Replayed) -> ReportedConditions:
     )
 
 
-def _possibly_more(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], list[str]]]) -> str:
-    """Return that the list may have no end: after an eviction that is not a recorded one the readings are those without it."""
+def _possibly_more(
+    replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], list[str]]], chosen: Iterable[str]
+) -> str:
+    """Return that the list may have no end: after an eviction that is not a recorded one the readings are those without it.
+
+    By these readings the pods in `chosen` are evicted, which may go or not.
+    """
+    pods = list(dict.fromkeys(chosen))
+    by = f", by which {first_of(pods)} {'goes' if len(pods) == 1 else 'go'} too," if pods else ""
     for number, (one, (old, new)) in enumerate(zip(replayed, pairs, strict=True), 1):
         after, added, last = clean(one.entry.wall), {*new} - {*old}, number == len(replayed)
         if added and last:
             return f", and possibly more: the journal has no reading after {after}"
         if not last and (added or earlier_text([one]) or _has_higher_limit(one)):
-            return f", and possibly more: the readings after {after} are those of the recorded course"
+            return f", and possibly more: the readings after {after}{by} are those of the recorded course"
     return ""
 
 
