@@ -57,7 +57,7 @@ def _outlasted(run: Run, account: Account, cycle: WorldCycle, eviction: EvictPod
             found = account_of(played)
             if _loses_no_more(found, account):
                 amount = signal_amount(enough, hard.signal)
-                ways[f"a threshold of at least {amount}"] = _first_soft(played, hard.signal, cycle.at), found
+                ways[f"a threshold of {amount}"] = _first_soft(played, hard.signal, cycle.at), found
         would = _would_texts(ways, account)
         return f"{met} when {hard} acted{': ' if would else ''}{'; '.join(would)}."
     return ""
