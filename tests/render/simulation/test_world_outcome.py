@@ -265,7 +265,7 @@ def test_a_pod_of_lower_priority_that_was_enough_is_named(priority: int) -> None
     """A database of priority 100 went, and was called `needed to clear the threshold, in place of` a job."""
     run = play(database_for_a_host_that_stops(priority), config(hard={"memory.available": "200Mi"}))
     said = {
-        0: "needed to clear the threshold for the rest of the 5m0s played, in place of default/job.",
+        0: "needed to clear the threshold, which stays clear for the rest of the 5m0s played, in place of default/job.",
         100: "not needed within the 5m0s played: default/job of lower priority was enough.",
     }
     assert outcome_text(run, account_of(run))[0].endswith(f" for memory.available: {said[priority]}")
@@ -278,7 +278,9 @@ def test_what_is_needed_names_the_time_for_which_it_is() -> None:
     )
     assert short[0].endswith("default/web-0, default/web-1 were evicted from 6m3s to 6m48s for memory.available: "
         "not needed within the 8m0s played.")  # fmt: skip
-    assert short[1].endswith(": needed to clear the threshold for the rest of the 8m0s played."), "in order of time"
+    assert short[1].endswith(": needed to clear the threshold, which stays clear for the rest of the 8m0s played."), (
+        "in order of time"
+    )
     assert (
         "The least that would have sufficed for the rest of the 8m0s played is the end of 1 pod at 6m3.1s: default/postgres."
         in short

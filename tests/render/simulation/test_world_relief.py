@@ -29,7 +29,9 @@ def test_pods_of_the_smallest_set_that_did_not_suffice_are_said_to_be_too_few() 
 
 def test_what_was_ended_of_the_smallest_set_cleared_the_threshold() -> None:
     side = played(world(hog(), *quiet(3)))
-    assert needed_text(side.run, side.account).startswith("needed to clear the threshold for the rest of the ")
+    assert needed_text(side.run, side.account).startswith(
+        "needed to clear the threshold, which stays clear for the rest of the "
+    )
 
 
 def test_a_crossing_without_evictions_is_not_said_of_a_run_with_one() -> None:

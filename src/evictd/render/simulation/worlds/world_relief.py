@@ -74,7 +74,7 @@ def needed_text(run: Run, account: Account) -> str:
     ended = {loss.stands_for or loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
     ended &= account.ideal.slots
     if ended == account.ideal.slots:
-        return f"needed to clear the threshold {to_the_end(run.world)}"
+        return f"needed to clear the threshold, which stays clear {to_the_end(run.world)}"
     at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"
     part = f"{len(ended)} of the {len(account.ideal.slots)} pods whose end{at} would have cleared the threshold"
     # What another pod's end gave back, or a kill, can have ended it too.
