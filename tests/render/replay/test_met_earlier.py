@@ -51,6 +51,15 @@ def test_the_times_count_from_the_recorded_eviction_which_is_named() -> None:
     )
 
 
+def test_a_grace_period_that_would_have_ended_before_the_eviction_is_said_to() -> None:
+    """`0 would have been decided differently`, beside a soft threshold that would have evicted minutes before."""
+    recorded = entry(trend=TREND)
+    for grace, ended in ((30, ", and its grace period would have ended 1m40s before"), (131, "")):
+        (found,) = met_earlier(recorded, under(LIMIT + 3 * GI, grace * SECOND).findings)
+        assert found.seconds == 130.5
+        assert found.text("12:00:00").endswith(f" before the eviction of default/hog at 12:00:00{ended}")
+
+
 def test_a_threshold_that_only_the_reading_of_the_eviction_met_has_the_most_before_it() -> None:
     recorded = entry(trend=[[10.0, LIMIT + 3 * GI]])
     soft = replace(recorded, findings=())

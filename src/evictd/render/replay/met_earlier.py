@@ -51,13 +51,19 @@ class MetEarlier:
     """At most, before the eviction: the last reading that did not meet it; `None` where there is none."""
     pod: str
     """The pod that was evicted."""
+    grace: int = 0
+    """The grace period of the threshold, in nanoseconds."""
 
     def text(self, wall: str) -> str:
         """Write it of the eviction at this time."""
         bound = (
             f"at most {_seconds(self.most)}" if self.most and not self.seconds else f"at least {_seconds(self.seconds)}"
         )
-        return f"{self.threshold} would have been met {bound} before the eviction of {clean(self.pod)} at {clean(wall)}"
+        over = round(self.seconds * SECOND) - self.grace
+        ended = (
+            f", and its grace period would have ended {duration_text(over)} before" if self.grace and over > 0 else ""
+        )
+        return f"{self.threshold} would have been met {bound} before the eviction of {clean(self.pod)} at {clean(wall)}{ended}"
 
 
 def recorded_limits(entry: JournalEntry, *, met: bool = False) -> Iterator[RecordedLimit]:
@@ -107,7 +113,8 @@ def met_earlier(entry: JournalEntry, findings: Iterable[Finding]) -> list[MetEar
         most = next((ago for ago, left in readings if left >= finding.limit.value()), None)
         if now > max(then, _NOT_MET) and (now > 0 or most):
             name = threshold_text(finding.threshold)
-            found.append(MetEarlier(threshold=name, seconds=now, most=most, pod=pod))
+            grace = finding.threshold.grace_period
+            found.append(MetEarlier(threshold=name, seconds=now, most=most, pod=pod, grace=grace))
     return found
 
 
