@@ -340,6 +340,20 @@ def test_a_configuration_with_a_misspelt_field_is_not_played(
     )
 
 
+@pytest.mark.parametrize("command", ["simulate", "replay"])
+def test_an_amount_without_its_unit_is_not_played(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A threshold of 500 bytes was played without a word, which `check` calls an error."""
+    (given := tmp_path / "given.yaml").write_text(f'{_KUBELET}evictionHard: {{memory.available: "500"}}\n')
+    story = PATH if command == "simulate" else journal_of(PATH.stem, tmp_path / "journal.jsonl")
+    assert main([command, str(story), "--config", str(given)]) == ExitCode.USAGE
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert shown.err.startswith(f"evictd: {given}: memory.available: 500 is 500 bytes: it is not met before ")
+    assert "; write its unit, such as 500Mi" in shown.err
+
+
 def test_a_field_that_only_a_newer_kubelet_knows_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

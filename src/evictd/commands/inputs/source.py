@@ -8,7 +8,7 @@ import argparse
 import importlib.util
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.config.flags import NO_FLAGS, Flags
 from evictd.config.lines import field_lines, line_of
+from evictd.config.lint import without_unit
 from evictd.config.settings import EvictdConfiguration, KubeletConfiguration, Settings
 from evictd.core.model.config import EvictionConfig, Policy
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD
@@ -182,9 +183,10 @@ def scenario_config(scenario: Story, path: Path, args: argparse.Namespace) -> Ev
 
 
 def load_to_play(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
-    """Return the configuration to decide by; raises `InputError`, also for a misspelt field, which the daemon only warns of.
+    """Return the configuration to decide by; raises `InputError`, also for what the daemon only warns of.
 
-    Else the decisions would be those of another configuration. Other unknown fields are warned of: a newer kubelet may know them.
+    That is a misspelt field, and in a file an amount of a few bytes, which `check` calls an error too. Else the decisions
+    would be those of another configuration. Other unknown fields are warned of: a newer kubelet may know them.
     """
     if path is not None:
         _refuse_story(
@@ -193,11 +195,21 @@ def load_to_play(path: Path | None, flags: Flags = NO_FLAGS) -> Settings:
             "give a KubeletConfiguration or EvictdConfiguration; `evictd simulate FILE` plays this file",
         )
     settings = load(path, flags)
-    if wrong := tuple(str(each) for each in settings.unknown_fields if each.misspelt):
-        raise InputError(wrong)
+    wrong = [str(each) for each in settings.unknown_fields if each.misspelt]
+    if path is not None:
+        wrong += [f"{shown_path(path)}: {each}" for each in _without_unit(settings)]
+    if wrong:
+        raise InputError(tuple(wrong))
     for each in settings.unknown_fields:
         sys.stderr.write(f"evictd: {each}\n")
     return settings
+
+
+def _without_unit(settings: Settings) -> Iterator[str]:
+    """Yield the thresholds of a few bytes, with what was meant."""
+    for threshold in settings.eviction.thresholds:
+        for found in without_unit([threshold]):
+            yield f"{threshold.signal.value}: {found.message}; {found.remedy}"
 
 
 def _refuse_story(path: Path, option: str, remedy: str) -> None:
