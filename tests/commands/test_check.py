@@ -186,6 +186,13 @@ def test_soft_thresholds_without_a_grace_period_are_warned_of(tmp_path: Path, no
     assert "evictionSoftGracePeriod.pid.available has no effect" in warnings
 
 
+def test_a_soft_threshold_that_is_hard_by_its_grace_period_is_no_soft_one(tmp_path: Path, node: Path) -> None:
+    """The pod grace period of soft thresholds was asked for, where a grace period of 0s makes the only one hard."""
+    text = "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriod: {memory.available: 0s}\n"
+    warnings = "\n".join(check(load(write(tmp_path, HEAD + text)), node).warnings)
+    assert "evictionMaxPodGracePeriod" not in warnings
+
+
 def test_a_minimum_reclaim_without_a_threshold_is_warned_of(tmp_path: Path, node: Path) -> None:
     text = "evictionHard: {memory.available: 500Mi}\nevictionMinimumReclaim: {memory.available: 1Gi, nodefs.available: 1Gi}\n"
     warnings = [each for each in check(load(write(tmp_path, HEAD + text)), node).warnings if "Reclaim" in each]

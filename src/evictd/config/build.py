@@ -33,7 +33,7 @@ from evictd.config.lint_model import Severity, Surroundings
 from evictd.config.settings import MEMORY_POLICIES, Settings, UnknownField
 from evictd.core.model.config import EvictionConfig, FastFill, Policy, Preferences
 from evictd.core.model.problem import ConfigProblem, quoted, shown
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.threshold import Origin
 from evictd.core.model.threshold_config import HARD, SOFT
 from evictd.core.units.duration import HOUR, MINUTE, format_duration
@@ -223,7 +223,8 @@ def _warnings(kubelet: KubeletConfiguration, eviction: EvictionConfig, layers: L
     followed = {each.signal.value for each in eviction.thresholds}
     for signal in sorted(kubelet.eviction_minimum_reclaim.keys() - followed):
         yield f"evictionMinimumReclaim.{shown(signal)} has no effect: there is no threshold for it"
-    if kubelet.eviction_soft and eviction.max_pod_grace_period_seconds == 0:
+    soft = (each for each in eviction.thresholds if not each.hard and not SIGNALS[each.signal].own)
+    if eviction.max_pod_grace_period_seconds == 0 and any(soft):
         yield "evictionMaxPodGracePeriod is 0: soft thresholds leave pods 2 s to end; set it, such as 60"
     yield from _without_number(eviction)
     yield from _long_graces(eviction)
