@@ -22,6 +22,8 @@ EVICTD = "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
         ),
         (KUBELET + "evictionHard: {nodefs.inodesFree: 0.05}", 'such as "5%"'),
         (KUBELET + "evictionHard: {pid.available: 1000}", 'write it in quotes, as in "1000"'),
+        (KUBELET + EVICTD + "pressure: [{above: 20}]", 'not a text; write a percentage, such as "20%"'),
+        (KUBELET + EVICTD + "pressure: [{above: 0.2}]", 'such as "20%"'),
         (KUBELET + "evictionPressureTransitionPeriod: 90", "with its unit, such as 90s"),
         (KUBELET + 'evictionPressureTransitionPeriod: "90"', "with its unit, such as 90s"),
         (

@@ -359,6 +359,8 @@ def _number_remedy(path: str, value: object) -> str:
     number = _text(value)
     if path.startswith(_THRESHOLDS) and 0 < value < 1:
         return f'write a percentage, such as "{value * _WHOLE:.6g}%"; "{number}" is less than one'
+    if path.startswith("pressure[") and path.endswith("].above") and 0 < value <= _WHOLE:
+        return f'write a percentage, such as "{value * (_WHOLE if value < 1 else 1):.6g}%"'
     if isinstance(value, int) and path.startswith("evictionSoftGracePeriod["):
         return duration_remedy(number)
     if path.startswith(_THRESHOLDS) and path.endswith(".available]") and not path.endswith("[pid.available]"):
@@ -382,13 +384,8 @@ _OF_CPU: _Read = (_read_cpu, _custom_remedy)
 
 
 def _noun(value: object) -> str:
-    nouns: dict[type, str] = {
-        bool: "a truth value",
-        **dict.fromkeys((int, float), "a number"),
-        str: "a text",
-        list: "a list",
-        dict: "a map",
-    }
+    number = dict.fromkeys((int, float), "a number")
+    nouns: dict[type, str] = {bool: "a truth value", **number, str: "a text", list: "a list", dict: "a map"}
     return nouns.get(type(value), "nothing" if value is None else "something else")
 
 
