@@ -6,8 +6,10 @@ import threading
 import pytest
 
 from evictd.core.units.duration import SECOND
+from evictd.errors import NodeError
 from evictd.worker import FIRST_REST, LAST_REST, STDERR, ErrorBackoff, JobQueue, WorkQueue, describe
 from tests.recorded_errors import RecordedErrors
+from tests.threads import REFUSAL, no_thread_to_give
 
 
 def boom() -> str:
@@ -35,6 +37,12 @@ def test_a_failure_is_reported_once_and_rests_longer_each_time() -> None:
     ((source, detail),) = errors
     assert source == "thread"
     assert detail.startswith("unforeseen: KeyError: 'lost' (test_worker.py:")
+
+
+def test_a_node_without_a_free_pid_is_one_clear_error() -> None:
+    """It ended `evictd run` with a traceback."""
+    with no_thread_to_give(), pytest.raises(NodeError, match=f"thread evictd-log: {REFUSAL}"):
+        WorkQueue("evictd-log", lambda _: None, capacity=1)
 
 
 def test_an_error_is_described_without_reading_a_source_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import MILLISECOND, SECOND
-from evictd.errors import EvictdError
+from evictd.errors import EvictdError, NodeError
 
 FIRST_REST = 500 * MILLISECOND
 LAST_REST = 30 * SECOND
@@ -47,11 +47,19 @@ class StandardErrorReporter:
 STDERR = StandardErrorReporter()
 
 
+def start_thread(thread: threading.Thread) -> None:
+    """Start a thread; raises `NodeError` where the node grants none, as without a free PID."""
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise NodeError(f"thread {thread.name}: {error}") from error
+
+
 class WorkQueue(Generic[_T]):
     """A bounded queue and the daemon thread that works on its items, in order.
 
     `work` runs on the thread and must not raise. `capacity` bounds the sum of the sizes of the items that wait; the item that
-    is worked on does not count.
+    is worked on does not count. Raises `NodeError` where the node grants no thread.
     """
 
     def __init__(self, name: str, work: Callable[[_T], None], *, capacity: int) -> None:
@@ -62,7 +70,7 @@ class WorkQueue(Generic[_T]):
         self._closing = False
         self._change = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        start_thread(self._thread)
 
     def put(self, item: _T, size: int = 1) -> bool:
         """Append an item and return at once; False if it does not fit, or the queue is closed."""

@@ -15,6 +15,7 @@ import pytest
 from evictd.daemon.telemetry.http import MOST_CLIENTS, HttpServer, Page, StatusServer, answer, is_own_host, json_page
 from evictd.errors import NodeError
 from tests.recorded_errors import NoErrors, RecordedErrors
+from tests.threads import REFUSAL, no_thread_to_give
 
 ERRORS = RecordedErrors()
 
@@ -208,6 +209,20 @@ def test_a_taken_port_is_reported_and_served_once_it_is_free() -> None:
     with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])), timeout=30):
         assert len(errors) == 1
     ours.close()
+
+
+def test_without_a_thread_nothing_is_served_and_nothing_stays_open(tmp_path: Path) -> None:
+    """Served at the next reload, as where the address is taken; the daemon ended with a traceback."""
+    errors = RecordedErrors()
+    server = StatusServer(f"unix:{tmp_path}/status", {}, errors)
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    with no_thread_to_give():
+        server.listen()
+    assert errors.details == [f"thread evictd-http: {REFUSAL}"]
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
+    server.listen()
+    assert server.served_at
+    server.close()
 
 
 def test_without_an_address_nothing_is_served() -> None:

@@ -20,7 +20,7 @@ from evictd.clients.kube.backoff import RetryBackoff
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiUnavailableError
-from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter, start_thread
 
 PER_SECOND = 5
 _CLOSE_SECONDS = 1.0
@@ -129,7 +129,7 @@ class RequestQueue:
 
     def start(self) -> None:
         """Start the sending thread."""
-        self._thread.start()
+        start_thread(self._thread)
 
     def notify(self) -> None:
         """Wake the thread to ask the sources now; may be called from any thread."""

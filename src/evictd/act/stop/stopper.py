@@ -19,7 +19,7 @@ from evictd.core.eviction.time_left import LONGEST_STOP_TIME, THAWED_TIME
 from evictd.core.model.pod import Pod
 from evictd.core.units.duration import SECOND
 from evictd.observe.runtime.runtime_view import PodIds, RuntimeView, running_ids, sidecar_ids
-from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter, start_thread
 
 MOST_BEGUN = 1000
 """Stops whose begin is remembered after their record was dropped; `ClusterEvictor` asks for it for some minutes."""
@@ -100,7 +100,7 @@ class PodStopper:
 
     def start(self) -> None:
         """Start the thread that does the work."""
-        self._thread.start()
+        start_thread(self._thread)
 
     def close(self) -> None:
         """End the thread and thaw what is frozen; the runtime may still finish the calls that it has started."""

@@ -19,7 +19,7 @@ from evictd.core.frozen import frozen
 from evictd.core.model.problem import shown
 from evictd.core.units.duration import SECOND
 from evictd.errors import ApiRefusedError, ApiResponseTooLargeError, ApiUnavailableError, EvictdError, InputError
-from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter, start_thread
 
 PODS = "/api/v1/pods"
 PAGE = 250
@@ -105,7 +105,7 @@ class PodWatch:
 
     def start(self) -> None:
         """Start the thread, which lists and watches."""
-        self._thread.start()
+        start_thread(self._thread)
 
     def close(self) -> None:
         """End the watch and its thread; one whose request has no answer yet ends with the process."""

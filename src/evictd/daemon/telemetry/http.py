@@ -28,7 +28,7 @@ from evictd.core.frozen import frozen
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.accept import BACKLOG, Acceptor
 from evictd.errors import NodeError
-from evictd.worker import ErrorReporter
+from evictd.worker import ErrorReporter, start_thread
 
 MOST_CLIENTS = 32
 """Connections open at one time; far below a process's limit of descriptors."""
@@ -69,7 +69,7 @@ PageTable = Mapping[str, Callable[[], Page]]
 
 
 class HttpServer:
-    """The listening socket and its thread; raises `NodeError` if the address is unavailable."""
+    """The listening socket and its thread; raises `NodeError` if the address or a thread is unavailable."""
 
     def __init__(self, address: str, pages: PageTable, errors: ErrorReporter) -> None:
         self._pages = pages
@@ -85,7 +85,12 @@ class HttpServer:
         self._loop.set_exception_handler(self._note)
         self._acceptor = Acceptor(listener, self._loop, lambda *one: self._loop.create_task(self._serve(*one)))
         self._thread = threading.Thread(target=self._loop.run_forever, name="evictd-http", daemon=True)
-        self._thread.start()
+        try:
+            start_thread(self._thread)
+        except NodeError:
+            self._acceptor.close()
+            self._loop.close()
+            raise
 
     def close(self) -> None:
         """Stop listening and close every connection."""

@@ -16,13 +16,12 @@ from typing import NamedTuple
 
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import SECOND
-from evictd.errors import NodeError
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.rate_limiter import RateLimiter
 from evictd.observe.disk_usage.turns import Measurement, Turns
 from evictd.observe.disk_usage.walk_age import ENFORCED, WalkAge
 from evictd.observe.disk_usage.writers import DiskGrowth
-from evictd.worker import STDERR, ErrorBackoff, ErrorReporter
+from evictd.worker import STDERR, ErrorBackoff, ErrorReporter, start_thread
 
 STALLED = 30 * SECOND
 """Nanoseconds without progress after which a walk is reported as hanging."""
@@ -138,10 +137,7 @@ class DiskUsageCache:
         Raises `NodeError` where the node gives no thread; the daemon then ends with that message and is started again.
         """
         thread = threading.Thread(target=self._run, name="disk-usage", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            raise NodeError(f"disk usage: {error}") from error
+        start_thread(thread)
         self._thread = thread
 
     def stop(self, timeout_seconds: float = 5.0) -> None:
