@@ -1,5 +1,7 @@
 """The pages on loopback, and clients of every kind."""
 
+import asyncio
+import errno
 import http.client
 import json
 import socket
@@ -223,6 +225,18 @@ def test_without_a_thread_nothing_is_served_and_nothing_stays_open(tmp_path: Pat
     server.listen()
     assert server.served_at
     server.close()
+
+
+def test_without_a_descriptor_for_its_loop_nothing_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> asyncio.AbstractEventLoop:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "new_event_loop", full)
+    server = StatusServer(f"unix:{tmp_path}/status", {}, errors := RecordedErrors())
+    server.listen()
+    (detail,) = errors.details
+    assert "Too many open files" in detail
+    assert server.served_at == ""
 
 
 def test_without_an_address_nothing_is_served() -> None:

@@ -81,7 +81,11 @@ class HttpServer:
         self.port = 0 if listener.family == socket.AF_UNIX else int(listener.getsockname()[1])
         """The port that was bound, for address `...:0`; 0 for a unix socket."""
         self._clients: dict[asyncio.Task[None], str] = {}  # each with its source, oldest first
-        self._loop = asyncio.new_event_loop()
+        try:
+            self._loop = asyncio.new_event_loop()
+        except OSError as error:  # without a free descriptor
+            listener.close()
+            raise NodeError(f"listenAddress {address}: {error}") from error
         self._loop.set_exception_handler(self._note)
         self._acceptor = Acceptor(listener, self._loop, lambda *one: self._loop.create_task(self._serve(*one)))
         self._thread = threading.Thread(target=self._loop.run_forever, name="evictd-http", daemon=True)
