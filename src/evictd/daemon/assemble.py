@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from random import SystemRandom
-from socket import gethostname
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ from evictd.observe.pods.manifests import ManifestReader
 from evictd.observe.reading.node_stats import NodeStatsReader, observe_options
 from evictd.observe.reading.observer import NodeObserver
 from evictd.observe.reading.problems import Problems
-from evictd.observe.reading.roots import Roots
+from evictd.observe.reading.roots import Roots, own_node
 from evictd.observe.runtime.runtime_view import RuntimeReader
 from evictd.observe.threshold_watch.watch import ThresholdWatch, build_threshold_watch
 from evictd.worker import JobQueue
@@ -87,7 +86,7 @@ class Assembly:
         self._telemetry = telemetry
         self._stack = stack
         self._liveness = liveness
-        self._node_name = settings.evictd.cluster.node_name or gethostname().lower()
+        self._node_name = own_node(settings.evictd.cluster)
         self._state_file = StateFile(settings.evictd.state_directory / "state.json", boot_id())
         self.checkpoint: Checkpoint = load_checkpoint(self._state_file, telemetry, boot_clock())
         self._evicted = set(self.checkpoint.evicted)

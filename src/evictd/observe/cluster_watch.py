@@ -1,7 +1,6 @@
 """Follows the pods that the API server has bound to this node without a daemon, for `explain` and `capture`."""
 
 import os
-import platform
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +14,7 @@ from evictd.config.settings import ClusterSettings
 from evictd.core.model.observation import Problem
 from evictd.errors import ApiRefusedError, ApiUnavailableError, SourceKind
 from evictd.observe.pods.cluster_pods import ClusterPods
-from evictd.observe.reading.roots import own_pods
+from evictd.observe.reading.roots import own_node, own_pods
 
 SOURCE = f"{SourceKind.APISERVER.value}/pods"
 _STEP_SECONDS = 0.1
@@ -27,7 +26,7 @@ class ClusterWatch:
     def __init__(self, settings: ClusterSettings, *, clock: Callable[[], int]) -> None:
         self._changed = threading.Event()
         self._transport = Transport(Credentials(settings.kubeconfig, environ=os.environ))
-        name = settings.node_name or platform.node().lower()
+        name = own_node(settings)
         # A single reading needs no jitter.
         self._watch = PodWatch(
             self._transport, name, clock=clock, random=lambda: 0.0, changed=self._changed.set, watch_seconds=60

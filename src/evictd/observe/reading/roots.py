@@ -1,11 +1,13 @@
-"""Names the directories of this machine that are read.
+"""Names the directories of this machine that are read, its node, and the pod that evictd runs in.
 
 Every reader takes these and there is no global root: a test passes a small tree of its own, a DaemonSet its host mounts.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from socket import gethostname
 
+from evictd.config.settings import ClusterSettings
 from evictd.core.frozen import frozen
 from evictd.errors import ROOT_DIR_REMEDY
 
@@ -16,6 +18,11 @@ POD_UID = "POD_UID"
 def own_pods(environ: Mapping[str, str]) -> frozenset[str]:
     """Return the uid of evictd's own pod, which is never evicted; empty where it runs as a service."""
     return frozenset({uid}) if (uid := environ.get(POD_UID)) else frozenset()
+
+
+def own_node(settings: ClusterSettings) -> str:
+    """Return the node's name: the configured one, else the host's in lower case, as a kubelet registers it."""
+    return settings.node_name or gethostname().lower()
 
 
 def existing(path: Path, root: Path = Path("/")) -> Path:
