@@ -4,9 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from evictd.act.stop.stopper import PodStopper
 from evictd.act.stop.termination import Termination
 from evictd.core.model.resources import Container
+from evictd.observe.runtime.runtime_view import PodIds, RuntimeView, running_ids
 from tests.act.test_standalone import VIEW
 from tests.daemon.world import HOG, NOW
 
@@ -86,6 +89,25 @@ def test_a_pod_whose_record_was_dropped_has_stopped() -> None:
     assert made.stopped(HOG.uid)
     made.forget(HOG.uid)
     assert not made.stopped(HOG.uid)
+
+
+def test_a_listing_that_arrives_meanwhile_counts_for_the_next_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a cluster another thread stops the pod: its sidecar, started again meanwhile, was stopped with the others."""
+    spec = replace(HOG, init_containers=(Container(name="side", sidecar=True),))
+    listed, again = (
+        replace(VIEW, containers=(replace(VIEW.containers[0], id=identity, name="side"),))
+        for identity in ("s-1", "s-2")
+    )
+    made, found = stopper(), running_ids
+
+    def replaced(view: RuntimeView, uid: str) -> PodIds:
+        made.update(again)
+        return found(view, uid)
+
+    made.update(listed)
+    monkeypatch.setattr("evictd.act.stop.stopper.running_ids", replaced)
+    made.stop(spec, 30)
+    assert (made.asked[0][1], made.sidecars) == (("s-1",), ("s-1",))
 
 
 def test_the_sidecars_of_a_pod_are_asked_last() -> None:

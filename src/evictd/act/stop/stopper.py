@@ -132,7 +132,8 @@ class PodStopper:
         A second call can only shorten the grace, but stops a pod again that had stopped. With `freeze` its containers are
         frozen first, until shortly before the end of the grace.
         """
-        self._stop(pod, running_ids(self._view, pod.uid), grace_seconds, freeze=freeze)
+        view = self._view
+        self._stop(pod, view, running_ids(view, pod.uid), grace_seconds, freeze=freeze)
 
     def resume(self, pod: Pod, grace_seconds: int) -> None:
         """Continue to stop a victim of the previous run; of `pod` only the uid has to be known.
@@ -140,13 +141,14 @@ class PodStopper:
         Its sandboxes are left to the listing that follows the containers: stopping a sandbox kills at once, and a container
         that was started since the view has its grace as well.
         """
-        containers = running_ids(self._view, pod.uid).containers
-        self._stop(pod, PodIds(containers=containers), grace_seconds, freeze=False)
+        view = self._view
+        ids = PodIds(containers=running_ids(view, pod.uid).containers)
+        self._stop(pod, view, ids, grace_seconds, freeze=False)
 
-    def _stop(self, pod: Pod, ids: PodIds, grace_seconds: int, *, freeze: bool) -> None:
-        sidecars = () if self._view is None else sidecar_ids(self._view, pod)
-        if self._view is not None:
-            self._cgroups.watch(pod.uid, self._view.pod_cgroups.get(pod.uid, ""), ids.containers)
+    def _stop(self, pod: Pod, view: RuntimeView | None, ids: PodIds, grace_seconds: int, *, freeze: bool) -> None:
+        sidecars = () if view is None else sidecar_ids(view, pod)
+        if view is not None:
+            self._cgroups.watch(pod.uid, view.pod_cgroups.get(pod.uid, ""), ids.containers)
         self.begin(
             pod.uid,
             containers=ids.containers,
