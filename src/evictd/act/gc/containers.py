@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Event
 
 from evictd.act.logs import PodLogs
@@ -100,7 +101,7 @@ class ContainerCollector:
         )
         layers = self._writable_layers() if chosen and evict_terminated else {}
         for container in chosen:
-            if run.attempt(lambda each=container: self._remove(each)):  # type: ignore[misc]
+            if run.attempt(partial(self._remove, container)):
                 run.removed.add(container.id)
                 run.freed_bytes += layers.get(container.id, 0)
         return confirmed
@@ -128,7 +129,7 @@ class ContainerCollector:
             _sandboxes(rows), _containers(containers, rows), lifecycles, evict_terminated=evict_terminated
         )
         for sandbox in chosen:
-            run.attempt(lambda each=sandbox: self._remove_sandbox(each))  # type: ignore[misc]
+            run.attempt(partial(self._remove_sandbox, sandbox))
 
     def _listed_without(self, gone: AbstractSet[str], awaited: AbstractSet[str]) -> list[values.CriContainer]:
         """List the containers after those in `awaited` have left the list, or after the longest wait."""
@@ -147,7 +148,7 @@ class ContainerCollector:
 
     def _remove_logs(self, run: _Run, lifecycles: PodLifecycles, wall: int) -> None:
         for name in container_gc.evict_pod_log_directories(self._logs.settled_names(wall), lifecycles):
-            run.attempt(lambda each=name: self._logs.remove_directory(each))  # type: ignore[misc]
+            run.attempt(partial(self._logs.remove_directory, name))
         run.attempt(self._logs.remove_dangling_links)
 
 
