@@ -146,6 +146,17 @@ def test_a_disk_that_will_be_short_before_the_next_cycle_begins_one_once(watch: 
     assert watch.read(38 * SECOND) is Noticed.CROSSED
 
 
+def test_beside_a_crossing_the_readings_of_the_other_disks_count_too(disks: Disks) -> None:
+    """They were made and dropped, so the rate of a disk that filled beside was that of an older reading."""
+    signals, recent = (Signal.NODEFS_AVAILABLE, Signal.IMAGEFS_AVAILABLE), RecentFill()
+    with closing(DiskWatch(lambda: PATHS, reader=FilesystemReader(statvfs=disks.statvfs), recent=recent)) as watch:
+        watch.set_thresholds([finding(40 * GI, signal=each) for each in signals], 0)
+        assert watch.read(10 * SECOND) is Noticed.NOTHING
+        disks.left = {"/node": 9 * GI, "/images": 9 * GI}
+        assert watch.read(20 * SECOND) is Noticed.CROSSED
+    assert [recent.rate(each) for each in signals] == [31 * GI // 10] * 2
+
+
 def test_only_the_disk_that_is_due_is_read(watch: DiskWatch, disks: Disks) -> None:
     watch.set_thresholds([finding(10 * GI + 200 * MIB), finding(40 * GI, signal=Signal.IMAGEFS_AVAILABLE)], 0)
     assert not watch.read(SECOND)

@@ -124,7 +124,8 @@ class DiskWatch:
         """Read the disks that are due; return what they show."""
         due = [signal for signal, disk in self._watched.items() if disk.due <= now]
         found = {kind: self._read(kind, now) for kind in {SIGNALS[signal].filesystem for signal in due}}
-        if any(self._is_crossed(signal, found[SIGNALS[signal].filesystem], now) for signal in due):
+        crossed = [signal for signal in due if self._take_in(signal, found[SIGNALS[signal].filesystem], now)]
+        if crossed:
             return Noticed.CROSSED
         rested = self._filling_at is None or now - self._filling_at >= self._longest
         if rested and any(self._is_soon_crossed(signal) for signal in due):
@@ -140,7 +141,8 @@ class DiskWatch:
         path = None if filesystem is None else self._paths().get(filesystem)
         return None if path is None else self._reader.read(path, "disk", now, Problems())  # the next cycle reports it
 
-    def _is_crossed(self, signal: Signal, stats: FsStats | None, now: int) -> bool:
+    def _take_in(self, signal: Signal, stats: FsStats | None, now: int) -> bool:
+        """Add a reading, and set when the next one is due; return whether the limit is crossed."""
         disk = self._watched[signal]
         inodes = SIGNALS[signal].resource is Resource.INODES
         available = None if stats is None else stats.inodes_free if inodes else stats.available_bytes
