@@ -19,6 +19,7 @@ from evictd.core.model.resources import Container
 from evictd.core.model.signal import MEMORY_SIGNALS, STALLS, Filesystem, Signal
 from evictd.core.units.duration import MILLISECOND, SECOND
 from evictd.core.units.quantity import of_bytes, of_count
+from evictd.errors import NodeError
 from evictd.observe.disk_usage.cache import DiskUsageCache
 from evictd.observe.disk_usage.pod_disk import DiskRequest, PodDisk
 from evictd.observe.disk_usage.pod_meter import PodDiskMeter
@@ -104,6 +105,13 @@ def test_no_file_of_a_pod_that_is_gone_stays_open(tmp_path: Path, clock: Clock) 
         for _ in range(2):
             node.observe([], view())
         assert open_files() == []
+
+
+def test_on_a_machine_without_cgroups_nothing_stays_open(tmp_path: Path, clock: Clock) -> None:
+    descriptors = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(NodeError, match="no cgroup hierarchy"):
+        NodeStatsReader(Roots(cgroup=tmp_path), ObserveOptions(), clock=clock)
+    assert len(list(Path("/proc/self/fd").iterdir())) == descriptors
 
 
 def test_every_source_has_a_time_of_its_own(tmp_path: Path, clock: Clock) -> None:

@@ -94,8 +94,8 @@ class NodeStatsReader:
         self._disk_usage = disk_usage
         self._files = FileDescriptorCache()
         self._filesystems = filesystems or FilesystemReader()
-        self._mounts = MountTable(roots.proc)
         self.cgroups: CgroupReader = find_hierarchy(roots.cgroup, self._files)
+        self._mounts = MountTable(roots.proc)  # after what may raise: it holds a descriptor
         self._memory = NodeMemoryReader(roots, self.cgroups, self._files, formula=options.formula)
         self._layout = LayoutReader(roots.kubelet_dir, self._mounts, self._filesystems, policy=options.policy)
         self._disk_requests = DiskRequests(self.cgroups, policy=options.policy)
