@@ -44,6 +44,7 @@ from tests.laws import test_ignorance as ignorance
 from tests.laws import test_progress as progress
 from tests.laws.generated import Moment, by_the_core, configs, scenarios
 from tests.laws.test_model_check import walk
+from tests.world import test_culprit_and_grace as of_grace
 from tests.world import test_hidden_release as of_hidden_release
 from tests.world import test_leak_of_priority as of_priority
 from tests.world import test_returning_pod as of_returning
@@ -594,6 +595,14 @@ FAULTS = [
             3,
             *of_priority.OF_MEMORY,
         ),
+    ),
+    Fault(
+        point=51,
+        what="a soft threshold evicts a pod while the hard one evicts none because of a protected culprit",
+        place=standard,
+        name="is_refused_at_hard",
+        faulty=always(value=False),
+        law=partial(of_grace.test_no_pod_goes_at_the_end_of_a_grace_period_while_the_hard_threshold_evicts_none, 0, []),
     ),
 ]
 NEVER_THERE = [

@@ -76,6 +76,7 @@ from evictd.core.eviction.assess import Assessment, NothingKnown, assess
 from evictd.core.eviction.choice.choose import choose_victim
 from evictd.core.eviction.choice.shorten import shorten_victims
 from evictd.core.eviction.draft import Draft
+from evictd.core.eviction.laws.blame import is_refused_at_hard
 from evictd.core.eviction.laws.effect import follow_clear, follow_effects, pause_of, with_pause
 from evictd.core.eviction.laws.prudence import with_eviction
 from evictd.core.eviction.local_storage import local_storage_evictions
@@ -311,6 +312,8 @@ class _Cycle:
 
     def evict(self, threshold: Threshold) -> bool:
         """Evict the first pod by rank that may go; where none may, a finding says why."""
+        if is_refused_at_hard(threshold, self.draft.findings):
+            return True
         self.state = self.draft.announced(threshold, self.state)
         due = (threshold, *(each for each in self.assessment.due if each is not threshold))
         supply, now = supply_of(threshold.signal, self.layout), self.draft.now

@@ -14,6 +14,9 @@ its owner has created anew would go again and again, for seconds each time, and 
 requests would go within seconds. They wait for a culprit that a budget guards until evictd may pass over the budget
 (`cluster.evictionTimeout`).
 
+A soft threshold is also met while the hard one of its signal is. Where that one evicts no pod because of a culprit, the soft one
+evicts none either (`is_refused_at_hard`): the same pod would go in vain some seconds later, when the grace period ends.
+
 For PIDs, inodes and swap, which no pod requests, a candidate is skipped that holds less than half of what the culprit does.
 
 For stalls, of which no pod holds an amount, `stalls_instead` says which pod is the culprit.
@@ -22,7 +25,7 @@ What pods hold that were not measured is known for memory: the pods' cgroup less
 that belongs to no pod stands for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from evictd.core.eviction.accounts.ledger import supply_of
 from evictd.core.eviction.laws.shortage import Shortage
@@ -30,7 +33,7 @@ from evictd.core.eviction.reclaim import Layout
 from evictd.core.eviction.time_left import target_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
-from evictd.core.model.finding import NoAction, NoActionReason, RankedPod
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, RankedPod
 from evictd.core.model.observation import SignalObservation
 from evictd.core.model.pod import Pod, PodSource
 from evictd.core.model.signal import SIGNALS, STALLS
@@ -105,6 +108,18 @@ def why_it_stays(pod: Pod, state: State, config: EvictionConfig) -> str:
     if config.protects(pod):
         return "belongs to evictd"
     return "has not ended" if pod.uid in {each.uid for each in state.victims} else GUARDED_BY_BUDGET
+
+
+def is_refused_at_hard(threshold: Threshold, findings: Iterable[Finding]) -> bool:
+    """Whether these findings say that the hard threshold of a soft one's signal evicts no pod because of a culprit."""
+    return not threshold.hard and any(
+        isinstance(each, NoAction)
+        and each.why in {NoActionReason.PROTECTED_CULPRIT, NoActionReason.UNMEASURED_CULPRIT}
+        and each.threshold is not None
+        and each.threshold.hard
+        and each.threshold.signal is threshold.signal
+        for each in findings
+    )
 
 
 def _is_culprit(suspect: Suspect, shortage: Shortage, *, held: int, grown: int, taken: int) -> bool:
