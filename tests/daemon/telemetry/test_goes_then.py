@@ -5,12 +5,14 @@ from dataclasses import replace
 import pytest
 
 from evictd.core.model.decision import EvictPod
+from evictd.core.model.pod import PodSource
 from evictd.core.model.state import Victim
 from evictd.core.model.stats import RlimitStats
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.snapshot import Snapshot
-from evictd.daemon.telemetry.statusz.goes_then import goes_if_growth_ended, goes_if_growth_lasts
+from evictd.daemon.telemetry.statusz.goes_then import at_threshold, goes_if_growth_ended
 from evictd.daemon.telemetry.statusz.status_page import snapshot_view
+from evictd.render.status.headline import headline
 from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import Run, play
 from evictd.world.model import Disk, NodeSpec, World, WorldPod
@@ -165,18 +167,46 @@ def test_none_is_named_without_a_rate_and_where_a_threshold_is_met() -> None:
     answer = next(each for each in view.answers if each.signal.value == "memory.available")
     found = tuple(each for each in view.thresholds if each.threshold.signal is answer.signal)
     seen = next(each for each in status_of(leak, leak.at)["signals"] if each["signal"] == "memory.available")
-    assert goes_if_growth_lasts(answer, found, seen, leak) == {
-        "pod": "default/controller",
-        "usage": 5_901_385_728,
-        "request": 268_435_456,
-        "grows": True,
+    assert at_threshold(answer, found, seen, leak, leak.at) == {
+        "nextIfItGrows": {
+            "pod": "default/controller",
+            "usage": 5_901_385_728,
+            "request": 268_435_456,
+            "grows": True,
+        },
+        "stopIfItGrows": "",
     }
-    assert goes_if_growth_lasts(None, found, seen, leak) is None
-    assert goes_if_growth_lasts(answer, found, {**seen, "fillRate": None}, leak) is None
+    none = {"nextIfItGrows": None, "stopIfItGrows": ""}
+    assert at_threshold(None, found, seen, leak, leak.at) == none
+    assert at_threshold(answer, found, {**seen, "fillRate": None}, leak, leak.at) == none
     met = tuple(replace(each, met=True) for each in found)
-    assert goes_if_growth_lasts(answer, met, seen, leak) is None
+    assert at_threshold(answer, met, seen, leak, leak.at) == none
     late = {**seen, "thresholds": [{**each, "secondsToThreshold": 3601.0} for each in seen["thresholds"]]}
-    assert goes_if_growth_lasts(answer, found, late, leak) is None
+    assert at_threshold(answer, found, late, leak, leak.at) == none
+
+
+def _beside_a_static_pod() -> Run:
+    """A static pod that holds the most grows by 14 MiB/s below a soft threshold; another pod exceeds its request."""
+    grows = (Hold(of=Usage.MEMORY, amount=1500 * MI), Grow(of=Usage.MEMORY, rate=14 * MI))
+    registry = WorldPod(pod=pod("registry", memory="200Mi", source=PodSource.STATIC), behaviours=grows)
+    quiet = [holder(name, 550 * MI, memory="1Gi", priority=100) for name in ("web", "api")]
+    pods = (registry, holder("worker", 300 * MI, memory="200Mi"), *quiet)
+    limits = config(hard={"memory.available": "500Mi"}, soft={"memory.available": ("1Gi", "50s")})
+    return play(world(*pods, memory=3840 * MI, duration=MINUTE), limits)
+
+
+@pytest.mark.parametrize("seconds", [10, 20, 30])
+def test_why_no_pod_goes_at_the_hard_threshold_is_said_before(seconds: int) -> None:
+    """`batch/worker would be evicted first, with a grace period of 1s`, and at the hard threshold no pod went."""
+    run = _beside_a_static_pod()
+    assert not [each for cycle in run.cycles for each in cycle.step.decisions if isinstance(each, EvictPod)]
+    snapshot = snapshot_at(run, seconds)
+    status = status_of(snapshot, snapshot.at)
+    (entry,) = status["signals"]
+    why = "default/registry holds more than all pods that may be evicted and is a static pod"
+    assert (entry["next"]["pod"], entry["stopIfItGrows"]) == ("default/worker", why)
+    said = headline(status).text
+    assert said.endswith(f" No pod would be evicted then: {why}; if the growth ends, default/worker would be.")
 
 
 def test_processes_are_counted_as_well() -> None:

@@ -1,7 +1,13 @@
 """The tests of status/next_pod."""
 
 from evictd.render.status.headline import headline
-from evictd.render.status.next_pod import first_if_it_grows, goes_if_it_grows, steps_before
+from evictd.render.status.next_pod import (
+    at_threshold_text,
+    first_if_it_grows,
+    goes_at_threshold,
+    goes_if_it_grows,
+    steps_before,
+)
 from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
@@ -48,7 +54,7 @@ def test_nothing_is_said_of_the_pod_that_is_first_anyway() -> None:
 
 
 def test_a_pod_that_does_not_grow_goes_if_the_growth_lasts() -> None:
-    entry = entry_with(nextIfItGrows={"pod": "x/z", "grows": False}, thresholds=[{"met": True}])
+    entry = entry_with(next={"pod": "x/y"}, nextIfItGrows={"pod": "x/z", "grows": False}, thresholds=[{"met": True}])
     assert goes_if_it_grows(entry) == "; when the threshold acts x/z goes instead if the growth lasts"
 
 
@@ -64,6 +70,24 @@ def test_the_pod_that_goes_if_the_growth_has_ended_is_named_beside_it() -> None:
     assert (
         goes_if_it_grows(both, when="") == "; x/w goes instead if it grows on; x/z goes instead if the growth has ended"
     )
+
+
+def test_it_is_said_why_no_pod_goes_at_a_threshold_if_the_growth_lasts() -> None:
+    entry = entry_with(next={"pod": "x/y"}, stopIfItGrows="x/s holds more", thresholds=[{"met": True}])
+    assert goes_if_it_grows(entry) == "; when the threshold acts no pod goes if the growth lasts: x/s holds more"
+    assert goes_at_threshold(entry) is None
+    said = " No pod would be evicted then: x/s holds more; if the growth ends, x/y would be."
+    assert at_threshold_text(entry, "first") == said
+
+
+def test_a_pod_that_goes_only_at_the_threshold_is_named_beside_why_none_goes_now() -> None:
+    entry = entry_with(
+        next=None, nextIfItGrows={"pod": "x/z", "grows": True}, stopBrief="x/s holds more", thresholds=[]
+    )
+    assert goes_if_it_grows(entry) == "; at the threshold x/z goes if it grows on"
+    said = " x/z would be evicted in 5s if it grows on; now none would be: x/s holds more."
+    assert at_threshold_text(entry, "in 5s") == said
+    assert at_threshold_text({**entry, "nextIfItGrows": None}, "first") == ""
 
 
 def test_without_the_runtime_nothing_is_removed_first() -> None:

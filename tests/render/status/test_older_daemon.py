@@ -16,7 +16,7 @@ LATER = frozenset({
     "stopPodGuard", "stopThen", "waitsForPages", "configured", "recoveredFrom", "secondsAsBefore", "secondsAtLastFall",
     "refusedFirst", "forPages", "incident", "owner", "tookMost", "why", "awaitedForSeconds", "endsInSeconds", "secondsToLimit",
     "arrived", "measuredSecondsBefore", "budgetMayRefuse", "refusedSecondsAgo", "grows", "raiseRequests", "lately", "lastFall",
-    "lastChange", "lastReading", "fellBefore", "absent",
+    "lastChange", "lastReading", "fellBefore", "absent", "stopIfItGrows",
 })  # fmt: skip
 """Fields that the document did not always have."""
 

@@ -90,8 +90,16 @@ def first_to_go(
     threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, now: int
 ) -> RankedPod | None:
     """Return the pod that a threshold which is not configured would evict first; `None` where none would go."""
+    found = next_at(threshold, state, observation, config, now)
+    return None if found is None else found.victim
+
+
+def next_at(
+    threshold: Threshold, state: State, observation: Observation, config: EvictionConfig, now: int
+) -> NextUp | None:
+    """Return the answer for one threshold as if there were no other; `None` where its signal is not observed."""
     found = who_is_next(state, observation, replace(config, thresholds=(threshold,)), now)
-    return next((each.victim for each in found if each.signal is threshold.signal), None)
+    return next((each for each in found if each.signal is threshold.signal), None)
 
 
 def _pages_then(

@@ -24,7 +24,7 @@ from evictd.render.status.leaving_pods import (
     leaves_for,
     refused,
 )
-from evictd.render.status.next_pod import goes_if_it_grows, steps_before, while_growing
+from evictd.render.status.next_pod import at_threshold_text, goes_if_it_grows, steps_before, while_growing
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
 from evictd.render.status.owners import nth_text, seconds_ago
 from evictd.render.status.page_chart import eviction_marks
@@ -311,6 +311,8 @@ def _untold(status: Document, signal: str) -> str:
 def _would_go(status: Document, entry: Document, when: str = "first") -> str:
     if is_due(entry) and awaited_pods(status, entry):
         return f" {capital(awaited_text(status, entry))}."
+    if text := at_threshold_text(entry, when):
+        return text
     if entry["next"] is not None:
         pod, time, refused = entry["next"]["pod"], next_cut_at_hard(entry, status), refused_lately(entry["next"])
         if then := goes_if_it_grows(entry, when=""):

@@ -13,13 +13,35 @@ _NAMED = 3
 def goes_if_it_grows(entry: Document, *, when: str | None = None) -> str:
     """Return which pods go in the place of the first one of now, after a semicolon each; empty where no other one would.
 
-    One if the growth goes on until then, one if it has ended.
+    One if the growth goes on until then, or why none does, and one if it has ended.
     """
-    goes, ended = entry["nextIfItGrows"], entry["nextIfItStops"]
-    if when is None and (goes or ended):
+    goes, ended, stop = entry["nextIfItGrows"], entry["nextIfItStops"], entry.get("stopIfItGrows")
+    if when is None and (goes or ended or stop):
         when = "when the threshold acts " if any(each["met"] for each in entry["thresholds"]) else "at the threshold "
+    instead = "goes instead" if entry["next"] else "goes"
+    none = f"; {when}no pod goes if the growth lasts: {clean(stop)}" if stop else ""
     found = ((goes, goes and while_growing(goes)), (ended, "the growth has ended"))
-    return "".join(f"; {when}{clean(row['pod'])} goes instead if {growth}" for row, growth in found if row)
+    return none + "".join(f"; {when}{clean(row['pod'])} {instead} if {growth}" for row, growth in found if row)
+
+
+def at_threshold_text(entry: Document, when: str) -> str:
+    """Write after a blank why no pod goes at a threshold that was foreseen, or which one goes there though none would now.
+
+    Empty where it is the pod that would go now, or another one.
+    """
+    first, goes = entry["next"], entry["nextIfItGrows"]
+    if stop := entry.get("stopIfItGrows"):
+        met = any(each["met"] for each in entry["thresholds"])
+        else_goes = f"; if the growth ends, {clean(first['pod'])} would be" if met and first else ""
+        return f" No pod would be evicted {_then(when)}: {clean(stop)}{else_goes}."
+    if first is None and goes:
+        now = f"; now none would be: {clean(entry['stopBrief'])}" if entry["stopBrief"] else ""
+        return f" {clean(goes['pod'])} would be evicted {_then(when)} if {while_growing(goes)}{now}."
+    return ""
+
+
+def _then(when: str) -> str:
+    return "then" if when == "first" else when
 
 
 def while_growing(goes: Document) -> str:
@@ -30,7 +52,7 @@ def while_growing(goes: Document) -> str:
 def goes_at_threshold(entry: Document) -> Document | None:
     """Return the pod that goes at the threshold if what grows now grows on until then; `None` where none would."""
     found: Document | None = entry["nextIfItGrows"] or entry["next"]
-    return found
+    return None if entry.get("stopIfItGrows") else found
 
 
 def first_if_it_grows(status: Document, queue: Document) -> str:

@@ -49,6 +49,7 @@ _SIGNAL: Document = {
     "stop": "",
     "stopDoubled": False,
     "stopEndsInSeconds": None,
+    "stopIfItGrows": "",
     "stopInstead": None,
     "stopLastsSeconds": None,
     "stopPod": "",

@@ -3,7 +3,7 @@
 By the time at which a threshold acts the pods that grow now hold more, or their growth is over and decides no more. So the core
 is asked about a reading that was not made yet (`first_to_go`):
 
-* `goes_if_growth_lasts`: when the first threshold acts, each pod and what belongs to none have grown on as in the last minute.
+* `at_threshold`: when the first threshold acts, each pod and what belongs to none have grown on as in the last minute.
   The node's amount, the pods' statistics (for the ranking) and the holdings (for the laws) are all moved on by the same growth.
 * `goes_if_growth_ended`: at the end of a grace period nothing has grown since. The holdings are followed over readings that are
   all the same, until growth of before does not count any more.
@@ -15,9 +15,9 @@ from typing import Any
 
 from evictd.core.eviction.accounts.holdings import WINDOW, follow_holdings
 from evictd.core.eviction.accounts.ledger import supply_of
-from evictd.core.eviction.next_up import NextUp, first_to_go
+from evictd.core.eviction.next_up import NextUp, first_to_go, next_at
 from evictd.core.eviction.reclaim import layout_of
-from evictd.core.model.finding import ThresholdFinding
+from evictd.core.model.finding import NoAction, NoActionReason, ThresholdFinding
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
@@ -27,42 +27,80 @@ from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.render.status.times.depletion import FORESEEN_SECONDS
 from evictd.render.status.times.timing import acts_in
+from evictd.render.stop_reason import stop_reason
 
 _COUNTED = frozenset({Signal.MEMORY_AVAILABLE, Signal.PID_AVAILABLE}) | {
     signal for signal in Signal if SIGNALS[signal].filesystem is not None
 }
+_CULPRITS = {NoActionReason.PROTECTED_CULPRIT, NoActionReason.UNMEASURED_CULPRIT}
 _CYCLE = 10 * SECOND
 """The time between two readings in which nothing grows."""
 
 
-def goes_if_growth_lasts(
-    answer: NextUp | None, findings: tuple[ThresholdFinding, ...], stated: Mapping[str, Any], snapshot: Snapshot
-) -> dict[str, Any] | None:
-    """Return the pod that goes in the place of the one that is first now; `None` where no other one would go.
+def at_threshold(
+    answer: NextUp | None,
+    findings: tuple[ThresholdFinding, ...],
+    stated: Mapping[str, Any],
+    snapshot: Snapshot,
+    now: int,
+) -> dict[str, Any]:
+    """Return the pod that goes in the place of the first one of now if the growth lasts, or why none does.
 
     `findings` are the thresholds of the signal, `stated` has its rate and, in the same order, the times to them. Asked of the
     core with the holdings of the time at which the first one acts: each pod grows as in the last minute, and no pod has
     arrived or ended. `grows`: whether the pod itself does.
     """
-    if answer is None or answer.signal not in _COUNTED or answer.victim is None:
+    found: dict[str, Any] = {"nextIfItGrows": None, "stopIfItGrows": ""}
+    then = _at_threshold(answer, findings, stated, snapshot, now)
+    if answer is None or then is None:
+        return found
+    later, growing = then
+    row, stop = later.victim, later.stop
+    if row is None:
+        known = answer.stop is None and stop is not None and _is_culprit(stop, snapshot)
+        return {**found, "stopIfItGrows": stop_reason(stop).first} if known and stop is not None else found
+    if answer.victim is not None and row.uid == answer.victim.uid:
+        return found
+    goes = {
+        "pod": row.pod.full_name,
+        "usage": row.usage,
+        "request": row.request // NANO,
+        "grows": row.uid in growing,
+    }
+    return {**found, "nextIfItGrows": goes}
+
+
+def _at_threshold(
+    answer: NextUp | None,
+    findings: tuple[ThresholdFinding, ...],
+    stated: Mapping[str, Any],
+    snapshot: Snapshot,
+    now: int,
+) -> tuple[NextUp, frozenset[str]] | None:
+    """Return what the core answers when the first threshold acts, and the uids of the pods that grow until then."""
+    if answer is None or answer.signal not in _COUNTED or not _may_change(answer, snapshot):
         return None
     supply = supply_of(answer.signal, layout_of(snapshot.state.disks))
     held, rate, node = snapshot.state.holdings.get(supply), stated.get("fillRate"), snapshot.observation.node
     if held is None or node is None:
         return None
-    if any(each.met and not each.grace_left for each in findings) or not rate or not held.growing:
+    due = {each.threshold for each in findings if each.met and not each.grace_left}
+    if (due and answer.victim is not None) or not rate or not held.growing:
         return None
     times = [
         (seconds, finding)
         for each, finding in zip(stated["thresholds"], findings, strict=True)
-        if (each["secondsToThreshold"] or 0) <= FORESEEN_SECONDS and (seconds := acts_in(each)) is not None
+        if finding.threshold not in due
+        and (each["secondsToThreshold"] or 0) <= FORESEEN_SECONDS
+        and (seconds := acts_in(each)) is not None
     ]
     if not times:
         return None
     seconds, finding = min(times, key=lambda each: each[0])
-    passed = round(seconds * SECOND) + snapshot.at - held.at
+    since_reading = round(seconds * SECOND) + now - snapshot.at  # times count from now on
+    passed = since_reading + snapshot.at - held.at
     grown = {uid: each.rate * passed // SECOND for uid, each in held.growing.items()}
-    left = min(finding.limit.value() - 1, stated["available"] - round(rate * seconds))
+    left = min(finding.limit.value() - 1, stated["available"] - rate * since_reading // SECOND)
     later = replace(
         snapshot.observation,
         node=_node_with(node, answer.signal, max(left, 0)),
@@ -70,15 +108,20 @@ def goes_if_growth_lasts(
     )
     holdings = {**snapshot.state.holdings, supply: _grown_holdings(held, grown, snapshot.at, passed)}
     state = replace(snapshot.state, holdings=holdings)
-    row = first_to_go(finding.threshold, state, later, snapshot.config, snapshot.at)
-    if row is None or row.uid == answer.victim.uid:
-        return None
-    return {
-        "pod": row.pod.full_name,
-        "usage": row.usage,
-        "request": row.request // NANO,
-        "grows": bool(grown.get(row.uid)),
-    }
+    found = next_at(finding.threshold, state, later, snapshot.config, snapshot.at)
+    return None if found is None else (found, frozenset(uid for uid, more in grown.items() if more))
+
+
+def _may_change(answer: NextUp, snapshot: Snapshot) -> bool:
+    """Whether what grows may change the answer: a pod goes now, or none because of a culprit."""
+    return answer.victim is not None or _is_culprit(answer.stop, snapshot)
+
+
+def _is_culprit(stop: NoAction | None, snapshot: Snapshot) -> bool:
+    """Whether no pod goes because of a culprit; of one that a disruption budget guards time decides, not growth."""
+    if stop is None or stop.why not in _CULPRITS:
+        return False
+    return stop.pod is None or stop.pod.uid not in snapshot.state.backoff.budgets
 
 
 def goes_if_growth_ended(

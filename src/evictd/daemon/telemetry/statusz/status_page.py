@@ -21,7 +21,7 @@ from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.kills import Killed
 from evictd.daemon.telemetry.recent import OWNER_QUIET, folded_refusals
 from evictd.daemon.telemetry.snapshot import Decided, Snapshot
-from evictd.daemon.telemetry.statusz.goes_then import goes_if_growth_ended, goes_if_growth_lasts
+from evictd.daemon.telemetry.statusz.goes_then import at_threshold, goes_if_growth_ended
 from evictd.daemon.telemetry.statusz.growers import growing_document, taken_beyond_pods
 from evictd.daemon.telemetry.statusz.last_reading import last_reading
 from evictd.daemon.telemetry.statusz.own_limits import own_limits
@@ -202,7 +202,7 @@ def _signals(view: NodeView, snapshot: Snapshot, now: int) -> list[dict[str, Any
                 "measuresForSeconds": _measures_for(snapshot, signal, now),
                 **_answer_document(answer, entry, snapshot),
                 **next_document(answer, reasons.get(signal, ""), snapshot, now, entry),
-                "nextIfItGrows": goes_if_growth_lasts(answer, findings, entry, snapshot),
+                **at_threshold(answer, findings, entry, snapshot, now),
                 "nextIfItStops": goes_if_growth_ended(answer, findings, entry, snapshot),
             }
         )

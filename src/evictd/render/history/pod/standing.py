@@ -116,20 +116,21 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         if any(place.pod in suspected_pods(entry) for name in place.queue["signals"] if (entry := entries.get(name))):
             owners, resource = filter(None, (place.row.get("owner"),)), Resource(place.queue["resource"])
             yield f"  it may be the cause: {host_path_remedy([place.pod], resource, [*owners])}"
+        own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
+        entries_here = [own[name] for name in place.queue["signals"] if name in own]
+        instead = next(filter(None, map(goes_if_it_grows, entries_here)), "")
         if place.queue["stop"]:
             entry = entries.get(place.queue["signals"][0])
             until = "" if entry is None else paused_until(status, entry)
             then = "" if entry is None or not (goes := goes_then(entry)) else f"; {goes}"
-            yield f"  no pod would be evicted{until}: {clean(place.queue['stop'])}{then}"
+            stop = clean(place.queue["stop"])
+            yield f"  no pod would be evicted{until}: {stop}{then}{instead}"
         for line in (place.queue.get("attribution") or {"text": ()})["text"]:
             yield f"  {clean(line)}"
-        own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
         short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
         yield from (f"  {text}" for text in leaving if short)
-        entries_here = [own[name] for name in place.queue["signals"] if name in own]
-        instead = next(filter(None, map(goes_if_it_grows, entries_here)), "")
         if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
-            yield f"  to be evicted: {needed}{instead}"
+            yield f"  to be evicted: {needed}{'' if place.queue['stop'] else instead}"
         if decides := next(filter(None, map(decides_once_measured, entries_here)), "") or _reclaims(
             place, status, short
         ):

@@ -278,7 +278,7 @@ def _keeps(entry: Document) -> str:
     """Return after a semicolon how to keep the first pod of now, or which one to look at if the growth has ended."""
     if ended := entry["nextIfItStops"]:
         return f"; if the growth has ended, end, move or limit {clean(ended['pod'])}, which goes then"
-    first_now = None if entry["nextIfItGrows"] else entry["next"]
+    first_now = None if entry["nextIfItGrows"] or entry.get("stopIfItGrows") else entry["next"]
     return f"; `evictd why {clean(first_now['pod'])}` says what would keep that pod" if first_now else ""
 
 
