@@ -1,11 +1,13 @@
 """What is worth a line: beginnings and ends, never the same thing twice."""
 
-from evictd.core.model.finding import NoAction, NoActionReason, SignalUnobserved
+from dataclasses import replace
+
+from evictd.core.model.finding import NoAction, NoActionReason, SignalUnobserved, ThresholdFinding
 from evictd.core.model.observation import Problem
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
-from evictd.core.units.quantity import Quantity
+from evictd.core.units.quantity import Quantity, of_bytes
 from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from tests.daemon.world import GI, NOW, SOFT, step
 
@@ -31,6 +33,17 @@ def test_a_threshold_is_logged_when_it_is_met_and_when_it_no_longer_is() -> None
     assert changes(pressed, still) == []
     relieved, _ = topics_at(4 * GI, state, NOW + 2)
     assert [line.event for line in changes(still, relieved)] == ["threshold no longer met"]
+
+
+def test_a_soft_limit_that_moves_with_each_reading_is_no_other_threshold() -> None:
+    """Soft thresholds of memory leave out what no process can allocate, which moves by bytes: two lines in each cycle."""
+    pressed, state = topics_at(2 * GI - 1)
+    done = step(2 * GI - 2, state, NOW + 1)
+    moved = [
+        replace(each, limit=of_bytes(each.limit.value() - 4096)) if isinstance(each, ThresholdFinding) else each
+        for each in done.findings
+    ]
+    assert changes(pressed, topics(moved, ())) == []
 
 
 def test_the_reason_of_a_wait_is_logged_once() -> None:

@@ -251,7 +251,9 @@ def _of_configuration(finding: ReclaimWouldHelp | ContainerFsIgnored) -> dict[tu
 
 def _threshold(finding: ThresholdFinding) -> dict[tuple[str, ...], Topic]:
     signal, kind = finding.threshold.signal.value, "hard" if finding.threshold.hard else "soft"
-    compared: dict[tuple[str, ...], Topic] = {("compared", signal, kind, str(finding.limit)): Topic(begins=None)}
+    # As configured: the limit of a soft threshold of memory moves with each reading (docs/adr/0017-formula-auto.md).
+    key = (signal, kind, str(finding.threshold.value))
+    compared: dict[tuple[str, ...], Topic] = {("compared", *key): Topic(begins=None)}
     if not finding.met and not finding.kept_by_min_reclaim:
         return compared
     left = signal_quantity(finding.available, finding.threshold.signal)
@@ -266,7 +268,7 @@ def _threshold(finding: ThresholdFinding) -> dict[tuple[str, ...], Topic]:
     topic = Topic(
         begins=Line("warning", "threshold met", numbers), ends=Line("info", _NOT_MET, {"signal": signal, "kind": kind})
     )
-    return {**compared, ("met", signal, kind, str(finding.limit)): topic}
+    return {**compared, ("met", *key): topic}
 
 
 def _no_action(finding: NoAction) -> dict[tuple[str, ...], Topic]:
