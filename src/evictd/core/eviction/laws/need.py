@@ -39,7 +39,8 @@ LASTS = 2 * MINUTE
 """For how long the end of a pod must relieve the node at the present rate, else the leak goes in its place. Without this rule 499
 innocent pods are lost in 780 random worlds, with it 406; no incident ends differently."""
 ALIKE = 2
-"""Replicas leak alike. A large pod that grows less than half as fast as the fastest is no leak for that: it may be noise."""
+"""Replicas leak alike. A large pod that grows less than half as fast as the fastest is no leak for that: it may be noise. If only
+a pod that makes half of all growth is a leak, 418 innocent pods are lost in 200 random worlds with leaking replicas, else 103."""
 
 
 def needed(candidates: Sequence[RankedPod], shortage: Shortage) -> tuple[RankedPod, tuple[PodSkipped, ...]]:
