@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from evictd.config.settings import Settings
 from evictd.core.frozen import frozen
@@ -68,6 +68,15 @@ def observe_options(settings: Settings, node_name: str) -> ObserveOptions:
         formula=memory_formula(settings.eviction),
         cgroup_root=settings.kubelet.parent_cgroup,
     )
+
+
+class _OfNode(NamedTuple):
+    """What was read of the node itself."""
+
+    stats: NodeStats
+    filesystems: Filesystems
+    absent: frozenset[Signal]
+    """The signals that it is known not to have."""
 
 
 class NodeStatsReader:
@@ -171,8 +180,8 @@ class NodeStatsReader:
             usage = self._pods.read(pods, self._sources(node, runtime, disks, stalls, problems))
             removed = self._removed_pods(pods, runtime, problems) if seen_now else {}
             # A shortage that began or ended while the pods were read is not explained by their numbers.
-            again, *_ = read(disks_anew=seen_now and bool(near))
-            node = self._with_fresh_rates(more_available(node, again))
+            again = read(disks_anew=seen_now and bool(near))
+            node = self._with_fresh_rates(more_available(node, again.stats))
             self._files.end_cycle()
         return Observation(
             node=node,
@@ -256,8 +265,8 @@ class NodeStatsReader:
         *,
         disks_anew: bool = True,
         stalls: Collection[Signal] = (),
-    ) -> tuple[NodeStats, Filesystems, frozenset[Signal]]:
-        """Read the node's own numbers; with them its layout, and the signals that it is known not to have."""
+    ) -> _OfNode:
+        """Read the node's own numbers."""
         if self._last_disks is None or disks_anew:
             info, of_disks = None if runtime is None else runtime.image_fs, Problems()
             read = self._layout.read(info, self._clock(), of_disks)
@@ -284,7 +293,7 @@ class NodeStatsReader:
         )
         node = with_stalls(node, stalls, self._memory, problems, pods=self.kubepods.path, now=self._clock())
         swap = reading.meminfo.get("SwapTotal")
-        return node, filesystems.layout, absent_signals(node, swap)
+        return _OfNode(node, filesystems.layout, absent_signals(node, swap))
 
     def _sources(
         self,
