@@ -57,7 +57,7 @@ def test_a_constant_pod_is_no_cause_where_the_host_filled_memory() -> None:
     (item,) = re.findall(r"^- `ProtectedCulprit`: (.*)$", text_of("alerts.md"), re.MULTILINE)
     begin = f"| `ProtectedCulprit` | first free [what no pod holds]{COMMANDS} if that grew"
     assert row.startswith(begin)
-    assert item.startswith("first the same if that grew: the pod may only hold the most of all pods. Then ")
+    assert item == "first the same if that grew, then limit or move the pod."
     assert text_of("alerts.md").index("- `NothingHelps`: ") < text_of("alerts.md").index("- `ProtectedCulprit`: ")
 
 
