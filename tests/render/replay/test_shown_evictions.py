@@ -30,3 +30,9 @@ def test_the_same_pods_and_another_supply_are_told() -> None:
         ["files", "own"],
         ["own"],
     ]
+
+
+def test_bytes_and_inodes_of_a_disk_are_one_supply() -> None:
+    """A pod was said to be evicted earlier for disk space, by readings that still had the pods that go for inodes."""
+    mail, cache = evict("mail", "nodefs.inodesFree"), evict("cache", "nodefs.available")
+    assert names(([], [mail]), ([mail], []), ([], [cache])) == [["mail"], [], []]

@@ -27,4 +27,6 @@ def _supply(eviction: Plain) -> Resource | None:
     because = eviction.get("because")
     threshold = because.get("threshold") if isinstance(because, Mapping) else None
     signal = signal_named(str(threshold.get("signal"))) if isinstance(threshold, Mapping) else None
-    return None if signal is None else SIGNALS[signal].resource
+    resource = None if signal is None else SIGNALS[signal].resource
+    # The end of a pod gives back both.
+    return Resource.EPHEMERAL_STORAGE if resource is Resource.INODES else resource
