@@ -72,6 +72,26 @@ def test_images_are_collected_first_also_those_of_the_pods_that_go() -> None:
     assert found.slots == {"default/user"}
 
 
+def test_unused_images_are_collected_while_no_pod_is_there() -> None:
+    """Neither for the set of all pods, which no other set relieves better, nor before the first pod comes."""
+    disk, images = Disk(capacity=100 * GI, used=30 * GI), (NodeImage(name="old", size=5 * GI),)
+    node, ten = NodeSpec(memory=GI, nodefs=disk, images=images), config(hard={"nodefs.available": "10%"})
+    builder = WorldPod(pod=pod("builder"), behaviours=(Hold(of=Usage.LAYER, amount=6 * GI),))
+    logs = HostUse(name="logs", behaviours=(Grow(of=Usage.HOST_PATH, rate=GI, bound=56 * GI),))
+    found = ideal_ends(world(builder, node=node, host=(logs,)), ten)
+    assert found.relieves
+    assert found.slots == {"default/builder"}
+    logs = replace(logs, behaviours=(Hold(of=Usage.HOST_PATH, amount=56 * GI),))
+    later = replace(builder, start=60 * SECOND, behaviours=(Hold(of=Usage.LAYER, amount=3 * GI),))
+    assert ideal_ends(world(later, node=node, host=(logs,)), ten).crossed_at is None, "reclaim alone suffices"
+
+
+def test_what_the_only_pod_wrote_into_a_host_path_volume_stays_when_the_observer_ends_it() -> None:
+    node = NodeSpec(memory=GI, nodefs=Disk(capacity=20 * GI))
+    writer = WorldPod(pod=pod("writer"), behaviours=(Grow(of=Usage.HOST_PATH, rate=100 * MI, bound=19 * GI),))
+    assert not ideal_ends(world(writer, node=node), config(hard={"nodefs.available": "10%"})).relieves
+
+
 def test_what_a_pod_wrote_into_a_host_path_volume_stays_when_the_pod_is_deleted() -> None:
     """Its files were taken for gone with it, so that no pod had to go."""
     node = NodeSpec(memory=GI, nodefs=Disk(capacity=20 * GI))

@@ -252,6 +252,7 @@ def _play(
     observer = WorldObserver(node, config)
     thresholds = configured_thresholds(config, node.filesystems)
     last = times[0] if times else 0
+    known: set[str] | None = None
     met_since: dict[Threshold, int] = {}
     settled: dict[str, int] = {}
     for now in times:
@@ -260,7 +261,8 @@ def _play(
             for each in world.pods
             if each.start <= now < _end_of(each) and not (end is not None and each.pod.full_name in ended)
         ]
-        if {each.pod.uid for each in present} != node.pods.keys():
+        if (uids := {each.pod.uid for each in present}) != known:  # the first time too, also where no pod is left
+            known = uids
             node.pods = {each.pod.uid: node.pods.get(each.pod.uid) or _running(each) for each in present}
             node.left = _left(world, ended, end, now)
             used = {each.image for each in present}
