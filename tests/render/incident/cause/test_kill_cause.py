@@ -152,14 +152,18 @@ def test_kills_of_an_earlier_shortage_do_not_count() -> None:
 
 def test_what_was_used_outside_pods_is_named_with_a_reservation() -> None:
     """What the pods used fit in the memory, and the 900Mi of the host were not named (world 43)."""
+    calm = record(0, {"hog": GI, "api": GI}, outside=GI)
     kill = record(2, {"hog": 7 * GI, "api": 0}, "api", outside=GI)
-    lines = tuple(kill_lines(kill_cause([CALM, kill]), "n/api"))
+    lines = tuple(kill_lines(kill_cause([calm, kill]), "n/api"))
     assert lines[1] == "1Gi of memory was used outside pods, by the host"
     assert lines[-1] == (
-        f"{SET_IT}; let systemReserved and kubeReserved of the kubelet cover the 1Gi used outside pods"
+        f"{SET_IT}; let systemReserved and kubeReserved of the kubelet cover the 1Gi used outside pods all the time"
     )
+    grew = tuple(kill_lines(kill_cause([record(0, {"hog": GI, "api": GI}, outside=GI // 2), kill]), "n/api"))
+    assert "systemReserved" not in grew[-1], "what grew is no constant use"
+    assert grew[-1].startswith(f"{SET_IT}; free memory outside pods")
     guarded = record(2, {"hog": 7 * GI, "api": 0}, "api", outside=GI, signal="memory.available")
-    *_, now = kill_lines(kill_cause([CALM, guarded]))
+    *_, now = kill_lines(kill_cause([calm, guarded]))
     assert now.startswith("now: mend or limit n/hog; let systemReserved"), "the threshold is set"
     little = record(2, {"hog": 7 * GI, "api": 0}, "api", outside=GI // 4)
     assert "outside" not in "".join(kill_lines(kill_cause([CALM, little])))
@@ -167,6 +171,19 @@ def test_what_was_used_outside_pods_is_named_with_a_reservation() -> None:
     unmeasured = msgspec.structs.replace(kill.observation, pods=(*kill.observation.pods, other))
     hidden = msgspec.structs.replace(kill, observation=unmeasured)
     assert "outside" not in "".join(kill_lines(kill_cause([CALM, hidden]))), "a pod was not measured"
+
+
+def test_what_the_reading_of_the_kill_does_not_show_is_found_in_the_next_ones() -> None:
+    """The pod that came held nothing in a reading 10 s old, and "mend or limit api" was said, which the kernel had killed."""
+    kill = requesting(record(2, {"new": 0, "api": 3 * GI}, "api", signal="memory.available"), api="1Gi")
+    shows = requesting(record(3, {"new": 6 * GI, "api": 0}, "api", signal="memory.available"), api="1Gi")
+    calm = requesting(record(1, {"api": 3 * GI}), api="1Gi")
+    found = kill_cause([calm, kill, shows])
+    assert found is not None
+    assert (found.grower, found.before, found.after) == ("n/new", 0, 6 * GI)
+    assert list(kill_lines(found, "n/api"))[-1] == "now: mend or limit n/new"
+    late = msgspec.structs.replace(shows, wall="2026-01-01T00:09:00Z")
+    assert kill_cause([calm, kill, late]).grower == "", "later than five minutes"  # type: ignore[union-attr]
 
 
 def test_the_remedy_with_a_threshold_stays_beside_the_order() -> None:
@@ -183,5 +200,5 @@ def test_a_pod_that_came_back_or_grew_by_less_than_a_killed_one_exceeded_its_req
     found = kill_cause([CALM, kill])
     assert found is not None
     assert list(kill_lines(found))[-1] == "now: mend or limit n/hog"
-    for other in (replace(found, before=0), replace(found, exceeded=(("n/api", 9 * GI, GI),))):
+    for other in (replace(found, before=0, came_back=True), replace(found, exceeded=(("n/api", 9 * GI, GI),))):
         assert not any(line.startswith("now:") for line in kill_lines(other))

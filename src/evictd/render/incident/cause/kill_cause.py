@@ -11,6 +11,7 @@ from evictd.codec.records.recorded_pod import RecordedPod
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal, signal_named
 from evictd.core.units.duration import MINUTE, SECOND
+from evictd.render.incident.cause.host_suspect import host_suspect, outside_pods_of
 from evictd.render.incident.record.aftermath import seconds_between
 from evictd.render.text import clean
 
@@ -18,6 +19,8 @@ _APART = 15 * MINUTE // SECOND
 """Seconds without a kill after which the next one is of another shortage; what grew before the first is looked for as long."""
 _MUCH = 10
 """A pod that grew by less than this part of the node's memory is not named: the pod that was killed may have grown more."""
+_READ_WITHIN = 5 * MINUTE // SECOND
+"""Seconds after the first kill in which a reading shows what grew, where the reading of the kill is older than the growth."""
 _LEADS = "Auto"
 _NOTABLE = 20
 """What is used outside pods is named from this part of the memory on: each node runs a few daemons."""
@@ -43,6 +46,8 @@ class KillCause:
     """Bytes of memory that it held at that reading, and at the kill."""
     request: int = 0
     """Bytes of memory that the pod that grew most requests."""
+    came_back: bool = False
+    """Whether that pod, or one of its owner, had held about as much earlier: it may hold that at all times."""
     exceeded: tuple[tuple[str, int, int], ...] = ()
     """Killed pods that used more than they request at that reading: `namespace/name`, bytes used and requested."""
     outside: int = 0
@@ -51,6 +56,10 @@ class KillCause:
     """The least of them before."""
     outside_since: str = ""
     """RFC 3339 time of the reading with that, where what is outside pods grew most; empty where it did not."""
+    outside_always: int = 0
+    """The least of them since the machine was started, as far as the journal has it: what is used all the time."""
+    suspect: str = ""
+    """What is no pod and probably held it (`host_suspect`), as a clause; empty where the journal does not show that."""
     largest: tuple[str, int, int] | None = None
     """The pod that used more memory than it requests by most before, if it was killed: name, bytes used and requested."""
     capacity: int = 0
@@ -69,15 +78,21 @@ class KillCause:
         return bool(self.outside_since) or self.outside * 2 > self.capacity
 
     @property
+    def outside_is_constant(self) -> bool:
+        """Whether about as much was used outside pods all the time: no leak, and room that a reservation can keep."""
+        return not self.host_holds_most and (self.outside - self.outside_always) * _MUCH < self.outside
+
+    @property
     def grew_within(self) -> bool:
         """Whether the pod that grew most was within its request."""
         return bool(self.grower) and 0 < self.after <= self.request
 
     @property
     def grew_beside_killed(self) -> bool:
-        """Whether it was there before, grew beyond its request, and by more than any other killed pod exceeded its own."""
+        """Whether a pod grew, or came, beyond its request, and by more than any other killed pod exceeded its own."""
         excess = max((used - request for name, used, request in self.exceeded if name != self.grower), default=0)
-        return bool(self.grower) and 0 < self.before < self.after - excess and not self.grew_within
+        returned = self.came_back and not self.before
+        return bool(self.grower) and self.before < self.after - excess and not self.grew_within and not returned
 
 
 def kill_cause(records: Sequence[JournalRecord], pod: str = "") -> KillCause | None:
@@ -99,14 +114,17 @@ def kill_cause(records: Sequence[JournalRecord], pod: str = "") -> KillCause | N
     found = KillCause(
         at=first.wall,
         killed=tuple(dict.fromkeys(killed)),
-        outside=_notable(_outside(first), first),
         capacity=seen.whole_memory,
         highest=_highest(first),
         dry_run=first.extra.dry_run,
         leads=first.config.memory_lead == _LEADS,
         has_threshold=not thresholds or any(signal_named(each.signal) in MEMORY_SIGNALS for each in thresholds),
+        suspect=host_suspect(records),
     )
-    return _with_growth(found, records[:number], first)
+    soon = (each for each in records[number:] if 0 <= seconds_between(first, each) <= _READ_WITHIN)
+    grown = (_with_growth(found, records[:number], each) for each in soon if each.observation.memory)
+    known = next((each for each in grown if each.grower or each.outside_since), None)
+    return known or _with_growth(found, records[:number], first)
 
 
 def _killed(record: JournalRecord) -> Iterator[str]:
@@ -118,30 +136,29 @@ def _highest(record: JournalRecord) -> int | None:
     return max((each.amount(record.observation.whole_memory) for each in thresholds), default=0) or None
 
 
-def _outside(record: JournalRecord) -> int | None:
-    """Return the bytes of memory that were used outside pods, without what no process can allocate; `None` if unknown."""
-    seen, used = record.observation, record.observation.memory
-    node = None if seen.summary is None else seen.summary.node.memory
-    if node is None or node.working_set_bytes is None or any(each.metadata.uid not in used for each in seen.pods):
-        return None
-    return max(node.working_set_bytes - seen.unallocatable - sum(used.values()), 0)
-
-
 def _notable(outside: int | None, record: JournalRecord) -> int:
     """Return the bytes used outside pods; 0 where they are little, or not known."""
     return outside if outside is not None and outside * _NOTABLE >= record.observation.whole_memory > 0 else 0
 
 
 def _with_growth(found: KillCause, earlier: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
-    """Return the cause with what grew most before the first kill: a pod, or what is used outside pods."""
+    """Return the cause with what grew most from before the first kill to a record: a pod, or what is used outside pods."""
+    found = replace(found, outside=_notable(outside_pods_of(first), first))
     read = [each for each in earlier if each.observation.memory and each.now <= first.now]  # of this boot
     if not read:
         return found
     last = read[-1]
     before = [each for each in read if seconds_between(each, first) <= _APART] or [last]
+    if any(not each.uid for each in first.extra.kernel_killed):  # what is no pod gave back what it held
+        found = replace(found, outside=max(found.outside, _notable(outside_pods_of(last), first)))
     found = replace(found, exceeded=tuple(_exceeded(found.killed, last)), largest=_largest(found.killed, last))
     found = _with_grower(found, before, first)
-    known = [(amount, each.wall) for each in before if (amount := _outside(each)) is not None]
+    if found.grower:
+        found = replace(found, came_back=any(_held_as_much(each, found) for each in read))
+    known = [(amount, each.wall) for each in before if (amount := outside_pods_of(each)) is not None]
+    all_read = read if found.outside else ()
+    always = min((amount for each in all_read if (amount := outside_pods_of(each)) is not None), default=found.outside)
+    found = replace(found, outside_always=min(always, found.outside))
     least, since = min(known, default=(found.outside, ""), key=lambda each: each[0])
     grown = found.outside - least
     if grown * _MUCH < found.capacity or grown < found.after - found.before:
@@ -167,6 +184,14 @@ def _with_grower(found: KillCause, before: Sequence[JournalRecord], first: Journ
         after=held[uid],
         request=pod.spec.memory_request,
     )
+
+
+def _held_as_much(record: JournalRecord, found: KillCause) -> bool:
+    """Whether the pod that grew most held about as much in a record, or one of its owner did."""
+    pods, used = record.observation.pods, record.observation.memory
+    owner = next((each.owner for each in pods if clean(each.full_name) == found.grower), "")
+    kin = (each for each in pods if clean(each.full_name) == found.grower or (owner and each.owner == owner))
+    return any(used.get(each.metadata.uid, 0) * _MUCH > found.after * (_MUCH - 1) for each in kin)
 
 
 def _least(readings: Sequence[tuple[Mapping[str, int], str]], uid: str) -> tuple[int, str]:

@@ -64,7 +64,7 @@ def kill_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
     if not found.has_threshold:
         yield "set the threshold `memory.available` (`evictd check`)"
     if found.outside_since:
-        yield OUTSIDE_PODS[Resource.MEMORY]
+        yield _free_outside(found)
         return
     if found.grew_within and found.exceeded:
         who, used, _ = _above_request(found, pod)
@@ -73,10 +73,16 @@ def kill_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
         yield f"mend or limit {found.grower}"
     elif found.has_threshold and not (found.grower or found.largest is None or found.host_holds_most):
         yield f"mend or limit {found.largest[0]}"
-    if found.host_holds_most:
-        yield OUTSIDE_PODS[Resource.MEMORY]
+    if found.outside and not found.outside_is_constant:
+        yield _free_outside(found)
     elif found.outside:
-        yield f"let systemReserved and kubeReserved of the kubelet cover the {_memory(found.outside)} used outside pods"
+        always = _memory(found.outside_always)
+        yield f"let systemReserved and kubeReserved of the kubelet cover the {always} used outside pods all the time"
+
+
+def _free_outside(found: KillCause) -> str:
+    """Write to free memory outside pods, and what probably holds it: what grows there is not to be reserved."""
+    return ": ".join(filter(None, (OUTSIDE_PODS[Resource.MEMORY], found.suspect)))
 
 
 def threshold_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:

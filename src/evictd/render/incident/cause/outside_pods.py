@@ -27,8 +27,9 @@ def reserve_text(found: Incident) -> str:
     """Write to reserve what belongs to no pod; empty where `outside_pods_text` is, and where that would not help.
 
     It does not where most of the growth is of pods beyond their request, or the evicted pod filled the memory by its own before,
-    where what belongs to no pod still grows, or where only the minimum reclaim was not reached. Nor does it where that is known
-    to fit beside what the pods request: the scheduler would have placed each of them here all the same.
+    where what belongs to no pod still grows or is probably a leak (`host_suspect`), or where only the minimum reclaim was not
+    reached. Nor does it where that is known to fit beside what the pods request: the scheduler would have placed each of them
+    here all the same.
     """
     requested = sum(row.request for row in found.ranking)
     if len(found.ranking) >= found.pods and requested + (found.elsewhere or 0) <= (found.capacity or 0):
@@ -36,7 +37,7 @@ def reserve_text(found: Incident) -> str:
     growers = () if found.verdict is None else found.verdict.growers
     beyond = {row.pod for row in found.ranking if (row.usage or 0) > row.request}
     leaks = sum(each.rate for each in growers if each.pod in beyond) * 2 > sum(each.rate for each in growers)
-    outside_grows = found.grows_on is not None and found.grows_on.of_no_pod
+    outside_grows = bool(found.host_suspect) or (found.grows_on is not None and found.grows_on.of_no_pod)
     host = _host_stands(found)
     if not (outside_pods_text(found) or host) or leaks or outside_grows or found.own_cause or found.kept_by_min_reclaim:
         return ""

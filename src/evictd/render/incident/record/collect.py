@@ -13,6 +13,7 @@ from evictd.render.history.cause.recorded import ranked_pods, ranking_rows
 from evictd.render.history.cause.suspects import suspects_of
 from evictd.render.history.evictions import find_eviction, signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, events_by_record
+from evictd.render.incident.cause.host_suspect import host_suspect
 from evictd.render.incident.events import events_written
 from evictd.render.incident.record.aftermath import (
     AFTER,
@@ -73,7 +74,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         soft=seen.soft,
         soft_grace=seen.soft_grace,
         grace_left=seen.grace_left,
-        points=points_of(records, signal, record, before=begun),
+        points=points_of(records, signal, record, before=_begun(held)),
         arrivals=arrivals_after(record, later, event),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),
@@ -113,6 +114,11 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         paused=pause_clause(records[-1], signal),
         running=running_at_end(records[-1], evictions),
     )
+
+
+def _begun(held: Attribution | None) -> int:
+    """Return how long before the eviction the incident begins."""
+    return BEFORE if held is None else max(BEFORE, held.over or 0)
 
 
 def _events_around(

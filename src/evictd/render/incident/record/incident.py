@@ -117,6 +117,8 @@ class Incident:
     """What belonged to no pod, where all pods were measured."""
     unallocatable: int = 0
     """What no process can allocate, which is a part of that."""
+    host_suspect: str = ""
+    """What is no pod and gave memory back when the kernel killed it, anywhere in the journal, as a clause (`host_suspect`)."""
     suspects: Mapping[str, str] = field(default_factory=dict)
     """Pods whose hostPath volumes, which are not measured, may have filled the disk, with their owners (`suspects_of`)."""
     pods_filled: bool = False

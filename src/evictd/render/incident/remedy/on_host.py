@@ -26,6 +26,7 @@ def on_host(found: Incident) -> str:
     if found.resource not in _LARGEST:
         back = back_alone(found)
         suspect = "" if back is None else back.suspect_text
+        suspect = suspect or (found.host_suspect if found.resource is Resource.MEMORY else "")
         return "; ".join(filter(None, (suspect, _ON_HOST.get(found.resource))))
     filesystem = None if found.signal is None else SIGNALS[found.signal].filesystem
     mount_point = f'"$(findmnt -no TARGET -T {_NODEFS if filesystem is Filesystem.NODEFS else _IMAGEFS})"'
