@@ -68,7 +68,7 @@ def test_the_most_outside_pods_is_found_with_its_reading() -> None:
         for at, pids in enumerate((200, 350, 300))
     ]
     found = node_evidence("n", [*seen, reading(9, 4000)]).outside_pods
-    assert found[Resource.PIDS] == OutsidePods(node="n", wall="at 1", amount=350)
+    assert found[Resource.PIDS] == OutsidePods(node="n", wall="at 1", amount=350, least=200)
     assert found[Resource.MEMORY].wall == "at 0"
 
 

@@ -30,6 +30,28 @@ def test_no_reservation_is_above_half_of_the_least_capacity() -> None:
     assert advise([replace(using("old", 6000, 0))], 100).reserved[0].proposed
 
 
+def test_what_grows_outside_pods_is_not_reserved() -> None:
+    """3Gi of 8Gi were to be reserved for a process of the host that leaked them."""
+    leaks, steady = using("leaks", 3072, 8192), using("steady", 500, 8192)
+    grew = replace(leaks.outside_pods[Resource.MEMORY], least=200 * MI)
+    leaks = replace(leaks, outside_pods={Resource.MEMORY: grew})
+    advice = advise([leaks], 100)
+    assert not advice.reserved[0].proposed
+    assert any(
+        "none proposed: what is used outside pods grew from 200Mi to 3Gi" in line for line in other_lines(advice)
+    )
+    [reserved] = advise([leaks, steady], 100).reserved
+    assert (reserved.proposed, reserved.amount) == (True, 512 * MI), "of the other node"
+    constant = replace(leaks, outside_pods={Resource.MEMORY: replace(grew, least=2600 * MI)})
+    assert advise([constant], 100).reserved[0].proposed
+
+
+def test_the_least_used_outside_pods_is_that_of_all_readings() -> None:
+    used = [replace(reading(at, 4000), outside_pods={Resource.MEMORY: amount * MI}) for at, amount in ((0, 9), (1, 7))]
+    found = node_evidence("n", used).outside_pods[Resource.MEMORY]
+    assert (found.amount, found.least) == (9 * MI, 7 * MI)
+
+
 def test_nothing_in_use_outside_pods_is_no_reservation() -> None:
     none = replace(
         node_evidence("n", [reading(0, 4000)]),

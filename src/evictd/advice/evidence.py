@@ -28,6 +28,10 @@ _CLOSE = 1.5
 """A signal was close to the proposed threshold if at most this many times the threshold was available."""
 
 
+_GREW = 10
+"""What is used outside pods grew where it did by this part of the capacity or more."""
+
+
 @frozen
 class OutsidePods:
     """The use that belonged to no pod in one reading of a node."""
@@ -37,6 +41,13 @@ class OutsidePods:
     amount: int
     capacity: int = 0
     """Capacity of the node; 0 if it was not recorded."""
+    least: int | None = None
+    """The least in any reading of the node; `None` where that is not known."""
+
+    @property
+    def grew(self) -> bool:
+        """Whether it grew by a tenth of the capacity or more: what leaks is no constant use."""
+        return self.least is not None and (self.amount - self.least) * _GREW >= self.capacity > 0
 
 
 @frozen
@@ -310,10 +321,12 @@ def _outside_pods(node: str, readings: Iterable[RecordedCycle]) -> Iterator[tupl
 
 def _most_outside_pods(found: Iterable[tuple[Resource, OutsidePods]]) -> dict[Resource, OutsidePods]:
     most: dict[Resource, OutsidePods] = {}
+    least: dict[Resource, int] = {}
     for resource, outside in found:
+        least[resource] = min(outside.amount, least.get(resource, outside.amount))
         if resource not in most or outside.amount > most[resource].amount:
             most[resource] = outside
-    return most
+    return {resource: replace(each, least=least[resource]) for resource, each in most.items()}
 
 
 class _Crossings:

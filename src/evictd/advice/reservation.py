@@ -5,6 +5,8 @@ pods. Of memory and disk space this must cover the highest threshold too, hard o
 is measured only where nodefs and imagefs are one: a threshold of either counts. What no process can allocate is part of the use
 outside pods, and a soft threshold counts it as available: it is not reserved twice.
 
+Memory that grew outside pods by a tenth of the capacity is taken for a leak: of such a node nothing is learned.
+
 A reservation is at most half of the least capacity. Where only the threshold makes it more, the use outside pods alone is
 proposed.
 """
@@ -50,14 +52,24 @@ class Reservation:
         return fits_half(self.amount, self.smallest)
 
     @property
+    def leaks(self) -> bool:
+        """Whether what was used outside pods grew on each node: the memory of a leak is not to be reserved."""
+        return _leaks(self.resource, self.worst)
+
+    @property
     def enough_evidence(self) -> bool:
         """Whether enough readings were recorded to propose a setting."""
         return self.readings >= LEAST_READINGS
 
     @property
     def proposed(self) -> bool:
-        """Whether there is enough evidence, and an amount that fits every node."""
-        return self.enough_evidence and self.fits and self.amount > 0
+        """Whether there is enough evidence, and an amount that fits every node and is no leak."""
+        return self.enough_evidence and self.fits and self.amount > 0 and not self.leaks
+
+
+def _leaks(resource: Resource, used: OutsidePods) -> bool:
+    """Whether it is memory that grew; files of the host, as images, come and go."""
+    return resource is Resource.MEMORY and used.grew
 
 
 def fits_half(amount: int, smallest: OutsidePods) -> bool:
@@ -81,7 +93,8 @@ def reservation(
     resource: Resource, nodes: Sequence[NodeEvidence], cover: int, thresholds: Mapping[str, int]
 ) -> Reservation:
     """Return the advice for one resource; `thresholds` by node are what it has to cover beside the use outside pods."""
-    found = [node.outside_pods[resource] for node in nodes]
+    all_nodes = [node.outside_pods[resource] for node in nodes]
+    found = [each for each in all_nodes if not _leaks(resource, each)] or all_nodes
     worst = max(found, key=lambda each: each.amount)
     smallest = min(found, key=lambda each: (not each.capacity, each.capacity))
     alone = {each.node: each.amount for each in found}

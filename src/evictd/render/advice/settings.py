@@ -126,6 +126,9 @@ def _kept_lines(advice: Advice) -> Iterator[str]:
 def _why_not_reserved(each: Reservation) -> str:
     """Say why an amount fits not every node: it is above half of the capacity of the worst one, or only of smaller ones."""
     least, worst = (amount_text(node.capacity, each.resource) for node in (each.smallest, each.worst))
+    if each.leaks:
+        grew = f"grew from {amount_text(each.worst.least or 0, each.resource)} to {amount_text(each.worst.amount, each.resource)}"
+        return f"none proposed: what is used outside pods {grew}, which no reservation bounds; {FIND}"
     if each.amount * 2 > each.worst.capacity:
         amount = amount_text(each.amount, each.resource)
         amount += " (rounded up)" if each.amount > each.worst.amount else ""

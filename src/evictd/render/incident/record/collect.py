@@ -7,6 +7,7 @@ it (`extra.trend`). A damaged part of a record is left out, without an error.
 from collections.abc import Iterable, Sequence
 
 from evictd.codec.records.journal_record import JournalRecord, uid_of
+from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.cause.recorded import ranked_pods, ranking_rows
@@ -60,8 +61,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     number = _place_of(records, event)
     record, later, at = records[number], records[number + 1 :], time_of(event.at)
     signal, held = signal_of(event), who_filled(record)
-    begun = BEFORE if held is None else max(BEFORE, held.over or 0)
-    around = [n for n, each in enumerate(records) if -begun <= time_of(each.wall) - at <= AFTER]
+    around = [n for n, each in enumerate(records) if -_begun(held) <= time_of(each.wall) - at <= AFTER]
     before, after = _events_around(records, around, number)
     together = read_together(records, number, signal, event.uid)
     seen, clear = levels_of(record, signal), clear_after(record, later, signal)
@@ -103,6 +103,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         outside=outside_pods_held(held, event),
         elsewhere=None if held is None else held.elsewhere.held,
         unallocatable=record.observation.unallocatable,
+        host_suspect=host_suspect(records),
         suspects=suspects_of(record, event.because.get("signal", "")),
         pods_filled=held is not None and held.of_pods * 2 >= held.filled > 0,
         main_grower="" if held is None else held.main_grower,
