@@ -26,7 +26,7 @@ from evictd.render.history.page import history_page
 from evictd.render.history.parquet import write_parquet
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.history.table import print_history
-from evictd.render.incident.cause.kill_lines import unguarded_kill_lines
+from evictd.render.incident.cause.kill_lines import last_kill_lines
 from evictd.render.incident.record.journal_end import condition_ends
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.text import clean
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> ExitCode:
         sys.stdout.write(history_page(events, spans))
     elif args.output == TABLE:
         killed = any(event.kind is EventKind.KERNEL for event in events)
-        notes = unguarded_kill_lines(records) if killed else ()
+        notes = last_kill_lines(records) if killed else ()
         ends = condition_ends(records[-1]) if records else {}
         print_history(events, spans, make_console(sys.stdout), everything=args.all, notes=notes, ends=ends)
     else:

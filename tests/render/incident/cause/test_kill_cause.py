@@ -29,7 +29,7 @@ from evictd.codec.records.recorded_pod import (
 )
 from evictd.core.units.duration import MINUTE
 from evictd.render.incident.cause.kill_cause import kill_cause
-from evictd.render.incident.cause.kill_lines import kill_lines, unguarded_kill_lines
+from evictd.render.incident.cause.kill_lines import kill_lines, last_kill_lines
 from tests.stories import GI
 
 
@@ -102,9 +102,18 @@ def test_a_killed_pod_above_its_request_ranks_before_a_grower_within_its_own() -
     assert order.startswith(
         "n/api used 1Gi before and requests 256Mi: evictd ranks a pod above its request before this pod"
     )
-    assert unguarded_kill_lines([CALM, kill])[-2:] == (NO_THRESHOLD, SET_IT)
-    assert unguarded_kill_lines([CALM, record(2, {"hog": 7 * GI}, "api", signal="memory.available")]) == ()
-    assert unguarded_kill_lines([CALM]) == ()
+    assert last_kill_lines([CALM, kill])[-2:] == (NO_THRESHOLD, SET_IT)
+    guarded = record(2, {"hog": 7 * GI}, "api", signal="memory.available")
+    grew, now = last_kill_lines([CALM, guarded])
+    assert grew.startswith(f"n/hog {GREW} processes of n/api"), "`history`, to which the alert leads, did not name it"
+    assert now == "now: mend or limit n/hog"
+    own = [requesting(CALM, hog="512Mi"), record(2, {"hog": 7 * GI}, "hog", signal="memory.available")]
+    assert [*last_kill_lines(own)] == [
+        f"n/hog {GREW} its processes, first at 00:02:00: from 1Gi to 7Gi since 00:00:00",
+        now,
+    ]
+    assert last_kill_lines([record(0, {"hog": 7 * GI}), guarded]) == (), "what made it kill is not known"
+    assert last_kill_lines([CALM]) == ()
 
 
 def test_nothing_is_said_of_the_order_where_it_is_that_of_the_fault() -> None:

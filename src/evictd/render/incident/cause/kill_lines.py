@@ -16,10 +16,15 @@ _NO_THRESHOLD = "evictd has no threshold of memory, so it evicts no pod for it"
 _DRY_RUN = "evictd was in a dry run, so it evicted no pod"
 
 
-def unguarded_kill_lines(records: Sequence[JournalRecord]) -> tuple[str, ...]:
-    """Write what is known of the last kills where evictd had no threshold of memory: then the history has kills alone."""
+def last_kill_lines(records: Sequence[JournalRecord]) -> tuple[str, ...]:
+    """Write what is known of the last kills for a history: what grew before, or that evictd had no threshold of memory.
+
+    Else nothing: the kills are listed, and what evictd decided.
+    """
     found = kill_cause(records)
-    return () if found is None or found.has_threshold else tuple(kill_lines(found))
+    if found is None or (found.has_threshold and not (found.grower or found.outside_since)):
+        return ()
+    return tuple(kill_lines(found))
 
 
 def kill_lines(found: KillCause | None, pod: str = "") -> Iterator[str]:
@@ -33,7 +38,8 @@ def kill_facts(found: KillCause | None, pod: str = "") -> Iterator[str]:
     """Write what is known of a cause; of a pod that is named only where it was killed or grew."""
     if found is None or _is_other(found, pod):
         return
-    of = "its processes" if pod in found.killed else f"processes of {first_of(found.killed, _NAMED)}"
+    alone = not (pod or found.outside_since) and found.killed == (found.grower,)
+    of = "its processes" if pod in found.killed or alone else f"processes of {first_of(found.killed, _NAMED)}"
     killed = f"before the kernel killed {of}, first at {clock_text(found.at)}"
     if found.grower:
         before, after = (_memory(each) for each in (found.before, found.after))
