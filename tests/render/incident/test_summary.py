@@ -66,6 +66,14 @@ def test_a_mean_rate_is_told_apart_from_that_of_the_eviction() -> None:
         (replace(judged(Need.NEEDED, LEAK), leaves=True), "default/hog-old grew by 20Mi a second and is being evicted"),
         (judged(Need.ANOTHER_POD, OTHER), "default/web grew by 20Mi a second, and default/hog-old went"),
         (
+            judged(Need.ANOTHER_POD, OTHER, replace(LEAK, rate=10 << 20)),
+            "default/web grew by 20Mi a second, default/hog-old by 10Mi, and default/hog-old went",
+        ),
+        (
+            judged(Need.ANOTHER_POD, OTHER, replace(LEAK, rate=5 << 20)),
+            "default/web grew by 20Mi a second, and default/hog-old went",
+        ),
+        (
             replace(judged(Need.NEEDED, replace(LEAK, rate=500)), signal=Signal.PID_AVAILABLE),
             "default/hog-old grew by 500 processes a second and went",
         ),
@@ -142,7 +150,7 @@ def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
         (judged(Need.NEEDED, LEAK), "the eviction relieved the node"),
         (
             replace(judged(Need.NOTHING_SHORT, LEAK), known_for=10),
-            "the eviction was not needed if growth went on as in the minute before",
+            "the eviction was not needed if growth went on for 5m0s as in the minute before",
         ),
         # The threshold was met again, so what was foreseen did not come.
         (

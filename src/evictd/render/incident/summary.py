@@ -23,6 +23,8 @@ from evictd.render.text import amount_text, counted, first_of, seconds_text, usa
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
+_PART = 4
+"""The part of all growth from which on that of the evicted pod is named beside the most."""
 _NAMED = 3
 """How many pods are named of which the kernel killed processes."""
 _BRIEF = 1
@@ -170,8 +172,17 @@ def _cause_text(found: Incident) -> str:
         rate = f"by {usage_text(grew, resource)} a second{mean}"
         if found.for_soft and (still := still_for(found.points)):
             rate = f"until {seconds_text(still)} before"
-        return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else f", and {pod} {went}")
+        other = f"{_own_growth_text(found)}, and {pod} {went}"
+        return f"{grower.pod} grew {rate}" + (f" and {went}" if grower.pod == pod else other)
     return _unsure_cause_text(found, went)
+
+
+def _own_growth_text(found: Incident) -> str:
+    """Write by how much the evicted pod grew beside the one that grew most; empty where that was less than a quarter of all."""
+    own = next((each for each in found.growers if each.pod == found.event.pod), None)
+    if own is None or found.resource is None or own.rate * _PART < sum(each.rate for each in found.growers):
+        return ""
+    return f", {own.pod} by {usage_text(grower_rate(found, own), found.resource)}"
 
 
 def _went_text(found: Incident) -> str:
@@ -273,5 +284,6 @@ def _not_needed_text(found: Incident, *, grows: bool) -> str:
     if found.verdict is not None and found.verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
         return f"the eviction was not needed by what was there, but {came}"
     if grows and found.verdict is not None:
-        return f"the eviction was not needed if growth went on as in {found.verdict.before}"
+        over = format_duration(found.verdict.played)
+        return f"the eviction was not needed if growth went on for {over} as in {found.verdict.before}"
     return "the eviction was not needed if no other pod came"

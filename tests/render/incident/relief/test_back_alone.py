@@ -36,10 +36,15 @@ def test_what_the_kernel_killed_outside_pods_is_named_as_the_suspect() -> None:
 
 
 def test_kills_at_another_time_or_of_pods_name_no_suspect() -> None:
-    back = back_alone(rose(kill("2026-01-01T00:02:30Z", "daemon"), kill("2026-01-01T00:02:00Z", "d/web", "d/web")))
+    late = kill("2026-01-01T00:02:30Z", "daemon")
+    back = back_alone(rose(late))
     assert back is not None
     assert (back.killed, back.suspect_text) == ((), "")
     assert back.text.endswith("without an eviction: a process ended, or the kernel killed one (`journalctl -k`)")
+    of_pod = back_alone(rose(late, kill("2026-01-01T00:02:00Z", "d/web", "d/web")))
+    assert of_pod is not None
+    assert of_pod.suspect_text == ""
+    assert of_pod.text.endswith("without an eviction: the kernel killed processes of d/web then"), "the journal has it"
 
 
 @pytest.mark.parametrize(

@@ -169,8 +169,10 @@ def test_pods_above_their_requests_that_hold_less_than_grows_in_a_minute_are_too
     found = replace(found, ranking=small)
     grower = Grower(pod="default/within", rate=GI)
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", growers=(grower,), played=0)
-    grown = "and all pods above their requests hold less than others grow by in a minute"
-    assert first_too_little(replace(found, verdict=verdict)) == grown
+    held = f"all pods above their requests hold {2 * len(others)}Gi"
+    assert first_too_little(replace(found, verdict=verdict)) == (
+        f"which is not enough: {held}, and other pods grow by 60Gi in a minute"
+    )
     host = replace(verdict, growers=(replace(grower, pod=""),))
     assert first_too_little(replace(found, verdict=host)) == "", "less use of the host is proposed there"
     slow = replace(verdict, growers=(replace(grower, rate=1 << 20),))

@@ -36,13 +36,15 @@ class BackAlone:
     """Time of the day of the reading that shows it."""
     killed: tuple[str, ...] = ()
     """What is no pod and lost processes to the kernel meanwhile."""
+    killed_pods: tuple[str, ...] = ()
+    """The pods that did."""
 
     @property
     def text(self) -> str:
         """Write what came back, and why, as far as the journal says."""
         why = (
-            f"the kernel killed processes of {first_of(self.killed, _NAMED)} then"
-            if self.killed
+            f"the kernel killed processes of {first_of(killed, _NAMED)} then"
+            if (killed := self.killed or self.killed_pods)
             else "a process ended, or the kernel killed one (`journalctl -k`)"
         )
         return f"{self.amount} came back until {self.at} without an eviction: {why}"
@@ -74,6 +76,7 @@ def back_alone(found: Incident) -> BackAlone | None:
         amount=signal_amount(risen, found.signal),
         at=clock_text(rfc3339(time_of(found.event.at) + round(now[0] * SECOND))),
         killed=tuple(dict.fromkeys(each.killed for each in kills if not each.pod)),
+        killed_pods=tuple(dict.fromkeys(each.killed for each in kills if each.pod)),
     )
 
 

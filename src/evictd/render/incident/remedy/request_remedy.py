@@ -14,7 +14,7 @@ from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS
-from evictd.render.text import amount_text, enough_text
+from evictd.render.text import amount_text, enough_text, usage_text
 
 _NOT_ALL_PLACED = ", so not all of them would be placed on it"
 _NO_POD = "evictd would have ended no pod at that moment"
@@ -194,7 +194,7 @@ def first_too_little(found: Incident) -> str:
     """
     others = [each for each in found.ranking if _may_go_first(each)]
     held = sum(each.usage or 0 for each in others)
-    if found.missing is None or not others:
+    if found.missing is None or found.resource is None or not others:
         return ""
     if held < found.missing:
         return "and that is too little"
@@ -202,7 +202,8 @@ def first_too_little(found: Incident) -> str:
     names = {each.pod for each in others}
     grown = sum(each.rate for each in growers if each.pod and each.pod not in names) * LEAD_SECONDS
     if held < found.missing + grown:
-        return "and all pods above their requests hold less than others grow by in a minute"
+        together, more = usage_text(held, found.resource), usage_text(grown, found.resource)
+        return f"which is not enough: all pods above their requests hold {together}, and other pods grow by {more} in a minute"
     return ""
 
 
