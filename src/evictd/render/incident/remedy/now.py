@@ -85,7 +85,8 @@ def _also_grew(found: Incident, told: str) -> str:
 
     Each is a leak of its own: the pod, or the next one of its owner, fills a node where only the other one is mended.
     """
-    pods = (each for each in shared_limits(found).pods if each.owner or each.pod in {*found.running, found.event.pod})
+    here = found.running | {found.event.pod if found.protected_grower else ""}
+    pods = (each for each in shared_limits(found).pods if each.owner or each.pod in here)
     untold = [each for each in pods if each.pod not in found.steady and each.pod not in told]
     left = [each for each in untold if not (each.owner and each.owner in told)]
     if not left or not told:
