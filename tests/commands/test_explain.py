@@ -16,6 +16,7 @@ from evictd.commands.explain import this_machine
 from evictd.core.model.oom import OomScoreDifference
 from evictd.core.model.threshold import Origin
 from evictd.daemon.telemetry.http import HttpServer, json_page
+from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeReader
 from evictd.render.console import make_console
 from evictd.render.node_view import explanation_document, node_view
@@ -187,7 +188,7 @@ def test_the_runtime_and_the_node_s_name_are_those_of_the_running_daemon(
     explain.add_arguments(parser)
     try:
         here = parser.parse_args([f"--address=127.0.0.1:{server.port}", "--root-dir=/here"])
-        settings = explain.settings_for_node(here)
+        settings, _ = explain.node_of(here)
     finally:
         server.close()
     assert settings.eviction.thresholds == CONFIG.thresholds
@@ -195,6 +196,27 @@ def test_the_runtime_and_the_node_s_name_are_those_of_the_running_daemon(
     endpoint = settings.kubelet.container_runtime_endpoint
     assert (endpoint == "unix:///daemons", settings.evictd.cluster.node_name == "n1") == (readable, readable)
     assert (f"but for its files ({file}: No such file" in capsys.readouterr().err) == (not readable)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_it_reads_the_machine_that_the_daemon_reads(tmp_path: Path, *, there: bool) -> None:
+    """It took the configuration of a daemon with another --proc and --cgroup, and showed the pods of this machine."""
+    proc, cgroup = tmp_path / "proc", tmp_path / "cgroup"
+    if there:
+        proc.mkdir()
+        cgroup.mkdir()
+    page = {
+        "evictionconfig": encode_eviction_config(settings_with(eviction=CONFIG).eviction),
+        "arguments": [f"--proc={proc}", f"--cgroup={cgroup}", "--node-cgroup=/node"],
+    }
+    server = HttpServer("127.0.0.1:0", {"/configz": lambda: json_page(page)}, NoErrors())
+    parser = ArgumentParser()
+    explain.add_arguments(parser)
+    try:
+        _, machine = explain.node_of(parser.parse_args([f"--address=127.0.0.1:{server.port}"]))
+    finally:
+        server.close()
+    assert machine == (Roots(proc=proc, cgroup=cgroup, node_cgroup="/node") if there else Roots())
 
 
 def test_without_a_configuration_the_running_daemon_s_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,16 +228,14 @@ def test_without_a_configuration_the_running_daemon_s_is_taken(capsys: pytest.Ca
     parser = ArgumentParser()
     explain.add_arguments(parser)
     try:
-        settings = explain.settings_for_node(parser.parse_args(here))
+        settings, _ = explain.node_of(parser.parse_args(here))
         assert (settings.eviction, settings.kubelet.container_runtime_endpoint) == (config, "unix:///nowhere")
         assert "with the configuration of the evictd at 127.0.0.1:" in capsys.readouterr().err
-        asked = explain.settings_for_node(parser.parse_args([*here, "--eviction-hard=memory.available<7Mi"]))
+        asked, _ = explain.node_of(parser.parse_args([*here, "--eviction-hard=memory.available<7Mi"]))
     finally:
         server.close()
     assert [str(each.value.quantity) for each in asked.eviction.thresholds if each.origin is Origin.SET] == ["7Mi"]
-    alone = explain.settings_for_node(
-        parser.parse_args(here)
-    ).eviction  # no evictd answers any more: the kubelet's defaults
+    alone = explain.node_of(parser.parse_args(here))[0].eviction
     assert "100Mi" in {str(each.value.quantity) for each in alone.thresholds}, (
         "no evictd answers: the kubelet's defaults"
     )

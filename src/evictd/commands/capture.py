@@ -27,7 +27,7 @@ from evictd.codec.scenario import (
     decode_scenario,
     encode_scenario,
 )
-from evictd.commands.explain import settings_for_node
+from evictd.commands.explain import node_of
 from evictd.commands.inputs.journals import expanded, read_journals
 from evictd.commands.inputs.no_file import require_writable
 from evictd.commands.inputs.source import add_policy_argument, own_config
@@ -108,8 +108,8 @@ def run(args: argparse.Namespace) -> ExitCode:
             sys.stderr.write(f"evictd: the scenario decides differently than the journal: {difference}\n")
     else:
         length, every = _duration("--for", args.length), _duration("--every", args.every)
-        settings = settings_for_node(args)
-        with LiveNode(settings) as node:
+        settings, machine = node_of(args)
+        with LiveNode(settings, machine) as node:
             readings = _readings_of(node, length, max(every, SECOND // 10))
         name = settings.evictd.cluster.node_name or "captured"
         scenario = scenario_of(name, settings.eviction, readings)

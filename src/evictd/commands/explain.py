@@ -30,7 +30,7 @@ from evictd.core.model.state import State
 from evictd.core.units.duration import parse_duration
 from evictd.errors import ExitCode, InputError, InvalidValueError, NodeError
 from evictd.observe.live import LiveNode
-from evictd.observe.reading.roots import existing, missing_root_dir
+from evictd.observe.reading.roots import Roots, existing, missing_root_dir
 from evictd.render.console import make_console
 from evictd.render.documents import TOP_ROWS
 from evictd.render.node_view import NodeView, explanation_document, node_view
@@ -38,6 +38,8 @@ from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.simulation.tables import TableView, print_explanation
 from evictd.render.text import duration_text
 from evictd.simulation import simulate
+
+_HERE = Roots()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read once, rank for every signal, and show it."""
-    explained = this_machine(settings_for_node(args)) if args.file is None else _scenario(args)
+    explained = this_machine(*node_of(args)) if args.file is None else _scenario(args)
     if args.output == TABLE:
         print_explanation(explained, TableView(config=explained.config, everything=args.all), make_console(sys.stdout))
     else:
@@ -76,31 +78,32 @@ def run(args: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def settings_for_node(args: argparse.Namespace) -> Settings:
-    """Read the configuration; without one use that of the running daemon, else the kubelet's default thresholds.
+def node_of(args: argparse.Namespace) -> tuple[Settings, Roots]:
+    """Read the configuration, and return where the machine is that it is for.
 
-    Flags that do not concern decisions, such as where the runtime is, leave the daemon's configuration in effect.
+    Without a configuration both are those of the running daemon, else the kubelet's default thresholds and this machine. Flags
+    that do not concern decisions, such as where the runtime is, leave the daemon's configuration in effect.
     """
     flags = from_args(args)
     settings = load_to_play(_path(args), flags)
     own = args.config or flags.config_dir is not None or settings.eviction != load(None, NO_FLAGS).eviction
     address = settings.evictd.listen_address or DEFAULT_ADDRESS
-    daemons = None if own else _daemon_settings(address, settings, args)
+    daemons, machine = (None, _HERE) if own else _of_daemon(address, settings, args)
     if daemons is None and not settings.eviction.thresholds and not args.config:
         sys.stderr.write(f"evictd: no evictd answers at {address}; thresholds: the kubelet's defaults\n")
         settings = default_settings(flags)
     found = daemons or settings
     if args.policy is not None:
         found = replace(found, eviction=replace(found.eviction, policy=Policy(args.policy)))
-    return found
+    return found, machine
 
 
 def _path(args: argparse.Namespace) -> Path | None:
     return Path(args.config) if args.config else None
 
 
-def _daemon_settings(address: str, here: Settings, args: argparse.Namespace) -> Settings | None:
-    """Ask the daemon for the settings in effect; `None` if no evictd answers there.
+def _of_daemon(address: str, here: Settings, args: argparse.Namespace) -> tuple[Settings | None, Roots]:
+    """Ask the daemon for the settings in effect and the machine that it reads; no settings if no evictd answers there.
 
     Where the runtime, the directories and the API server are is read from the daemon's files with its flags, overridden by
     those in `args`; it is as `here` if the files cannot be read, as without root.
@@ -109,22 +112,33 @@ def _daemon_settings(address: str, here: Settings, args: argparse.Namespace) -> 
         document = fetch(address, "/configz")
         eviction = decode_eviction_config(document.get("evictionconfig"))
     except (NodeError, InputError):
-        return None
+        return None, _HERE
     parser = argparse.ArgumentParser()
     add_config_flags(parser)
-    unread = ""
+    for flag in ("--proc", "--cgroup", "--node-cgroup"):
+        parser.add_argument(flag)
+    unread, machine = "", _HERE
     try:
         both, _ = parser.parse_known_args([*map(str, document.get("arguments", ())), *as_arguments(args)])
+        machine = _machine_of(both)
         settings = load(_path(both), from_args(both))
     except InputError as error:
         settings, unread = here, f" but for its files ({error})"
     sys.stderr.write(f"evictd: with the configuration of the evictd at {address}{unread}; --config takes another one\n")
-    return replace(settings, eviction=eviction)
+    return replace(settings, eviction=eviction), machine
 
 
-def this_machine(settings: Settings) -> NodeView:
-    """Explain one reading of this machine."""
-    with LiveNode(settings) as node:
+def _machine_of(args: argparse.Namespace) -> Roots:
+    """Return where the daemon reads the machine, as far as that is there: its mounts are not those of the host."""
+    if not all(each and Path(each).is_dir() for each in (args.proc, args.cgroup)):
+        return _HERE
+    node_cgroup = args.node_cgroup or _HERE.node_cgroup
+    return Roots(proc=Path(args.proc), cgroup=Path(args.cgroup), node_cgroup=node_cgroup)
+
+
+def this_machine(settings: Settings, machine: Roots = _HERE) -> NodeView:
+    """Explain one reading of this machine, or of the one that these directories stand for."""
+    with LiveNode(settings, machine) as node:
         reading = node.read()
     seen = reading.observation
     if seen.filesystems.dedicated_image_fs is None:  # no amount of a disk is shown: not of which directory it would be
@@ -133,7 +147,8 @@ def this_machine(settings: Settings) -> NodeView:
         seen = replace(seen, problems=tuple(each for each in seen.problems if each.detail != missing))
     step = synchronize(State(), seen, settings.eviction, reading.now)
     state = replace(step.state, in_flight=())  # one reading performs nothing, so no pod is being evicted
-    title = f"this machine{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
+    where = "this machine" if machine.proc == _HERE.proc else f"the machine of {machine.proc} and {machine.cgroup}"
+    title = f"{where}{f' ({settings.evictd.cluster.node_name})' if settings.evictd.cluster.node_name else ''}"
     return node_view(
         title,
         settings.eviction,

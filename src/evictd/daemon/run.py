@@ -73,7 +73,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     keep_standard_descriptors()
     path = Path(args.config) if args.config is not None else None
     options = flags.from_args(args)
-    configuration = Configuration(load(path, options), lambda: load(path, options), flags.as_arguments(args))
+    machine = [
+        f"--proc={args.proc.absolute()}",
+        f"--cgroup={args.cgroup.absolute()}",
+        f"--node-cgroup={args.node_cgroup}",
+    ]
+    arguments = [*flags.as_arguments(args), *machine]
+    configuration = Configuration(load(path, options), lambda: load(path, options), arguments)
     roots = replace(roots_of(configuration.settings), proc=args.proc, cgroup=args.cgroup, node_cgroup=args.node_cgroup)
     with ExitStack() as stack:
         logger, writer = log.start(level=args.log_level, form=args.log_format)

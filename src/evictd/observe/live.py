@@ -6,7 +6,7 @@ the API server's first list of pods is waited for, and that a machine without a 
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -48,12 +48,19 @@ class LiveReading:
     """A description of where each signal's numbers come from, for display."""
 
 
-class LiveNode:
-    """Reads one machine repeatedly; a context manager. Raises `NodeError` if there is no cgroup hierarchy."""
+_HERE = Roots()
 
-    def __init__(self, settings: Settings) -> None:
+
+class LiveNode:
+    """Reads one machine repeatedly; a context manager. Raises `NodeError` if there is no cgroup hierarchy.
+
+    `machine` says where /proc and the cgroups are; the other directories are those of the settings.
+    """
+
+    def __init__(self, settings: Settings, machine: Roots = _HERE) -> None:
         self._settings = settings
-        self._roots = Roots(
+        self._roots = replace(
+            machine,
             kubelet_dir=existing(settings.evictd.root_dir),
             pod_logs_dir=settings.kubelet.logs_dir,
         )

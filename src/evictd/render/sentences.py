@@ -222,7 +222,8 @@ def _limit_of(because: EvictionCause, threshold: Threshold) -> str:
             return text  # it is not met, and was acted on before it was
         return f"{text} and its minimum reclaim {threshold.min_reclaim}"
     configured = None if limit is None else threshold.configured_above(limit)
-    return text if configured is None else f"{text} ({less_unusable(quantity_text(configured, Resource.MEMORY))})"
+    amount = text if configured is None else quantity_text(configured, Resource.MEMORY)
+    return text if amount == text else f"{text} ({less_unusable(amount)})"
 
 
 def _pages_text(because: EvictionCause) -> str:

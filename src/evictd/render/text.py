@@ -148,6 +148,12 @@ def less_unusable(configured: str) -> str:
     return f"{configured} less what no process can allocate"
 
 
+def lowered_text(configured: int, limit: int, signal: Signal) -> str:
+    """Write why a soft threshold of memory is lower than it is configured; empty where both are the same amount as written."""
+    amount = signal_amount(configured, signal)
+    return "" if amount == signal_amount(limit, signal) else f"configured: {less_unusable(amount)}"
+
+
 def limit_text(limit: Quantity | None, threshold: "Threshold") -> str:
     """Write the amount of a threshold; of a stall with the time for which it must be met: `20% for 20s`."""
     text = signal_quantity(limit, threshold.signal)

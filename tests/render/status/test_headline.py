@@ -96,18 +96,18 @@ def test_a_fall_from_which_the_signal_recovered_before_has_a_caveat() -> None:
     ), "as low as now could mean as low as the threshold"
 
 
-def test_when_nothing_is_left_is_the_first_word_below_a_hard_threshold() -> None:
-    """It stood one line below the headline, which began with the limits."""
+def test_what_is_done_and_when_nothing_is_left_come_first_below_a_hard_threshold() -> None:
+    """The time stood one line below the headline; then it hid the pod that was being evicted."""
     snapshot = pressed()
     status = status_of(snapshot, snapshot.at)
     falls = depletions(status)
     assert headline(status, (), falls).text.startswith(
-        "memory.available reaches 0 in 8.4s at this rate (512Mi left, hard threshold 1Gi); default/hog is being evicted"
+        "default/hog is being evicted (began 0.0s ago); memory.available reaches 0 in 8.4s at this rate (512Mi left, hard"
     )
     (memory,) = [entry for entry in status["signals"] if entry["signal"] == "memory.available"]
     both = {**status, "signals": [memory, {**memory, "signal": "pid.available"}]}
     assert headline(both, (), falls).text.startswith(
-        "memory.available reaches 0 in 8.4s at this rate; pid.available is below its hard threshold as well; "
+        "default/hog is being evicted (began 0.0s ago); memory.available reaches 0 in 8.4s at this rate; pid.available is below"
     )
 
 
@@ -134,9 +134,9 @@ def test_where_several_signals_are_short_the_reasons_for_no_other_eviction_stand
     stuck = play([*[6 * GI] * 89, GI // 2], processes=17_000)
     status = status_of(stuck, stuck.at)
     assert headline(status, (), depletions(status)).text == (
-        "memory.available reaches 0 in 2.7s at this rate; pid.available is below its hard threshold as well; "
         "default/hog, default/web are being evicted (the first began 44m30s ago); default/hog did not end in time. "
-        "No other pod is evicted."
+        "No other pod is evicted; memory.available reaches 0 in 2.7s at this rate; pid.available is below its hard threshold "
+        "as well."
     )
 
 

@@ -78,7 +78,7 @@ def test_a_soft_threshold_that_is_lower_than_configured_says_why() -> None:
     """`Soft 960Mi` stood where the configuration has 1Gi; why was said only once a pod had been chosen."""
     text = page(incident_snapshot("25-budget-of-zero", 265), 0)
     assert "memory.available (960Mi left): the soft threshold acts in " in text
-    assert "soft 960Mi (1Gi less what no process can allocate; grace period 30s): met" in text
+    assert "soft 960Mi (configured: 1Gi less what no process can allocate; grace period 30s): met" in text
     assert "hard 300Mi: " in text
 
 

@@ -126,7 +126,7 @@ def test_a_calm_node_shows_what_is_left_and_which_pod_is_next() -> None:
 
 def test_a_soft_threshold_counts_down() -> None:
     text = page(GI + 1)
-    assert "soft 2Gi in 1m30s" in text
+    assert "soft 2Gi met, 1m30s left" in text
     assert "● MemoryPressure for at least 5m0s more" in text
 
 

@@ -222,7 +222,10 @@ def _while_leaving(
     going = f"{pods} {verb} being evicted{_begun(status, len(leaving))}"
     going += nth_text(status, leaving[0]["pod"]) if len(leaving) == 1 else ""
     going += _cut(leaving, near[0].entry, status) if near else ""
-    text = f"{'Dry run: ' if status['dryRun'] else ''}{short}{going}{_not_ended(status, leaving)}."
+    going += _not_ended(status, leaving)
+    if falls and " reaches 0 " in short:  # what is done about it comes first
+        short, going = f"{going}; ", short.removesuffix("; ")
+    text = f"{'Dry run: ' if status['dryRun'] else ''}{short}{going}."
     return Headline(text=text, level="hard" if hard else "soft")
 
 

@@ -219,7 +219,7 @@ def bar(entry: Document, style: str, cells: int) -> Text:
 def _threshold(signal: str, threshold: Document) -> Text:
     text = Text(f"{threshold['kind']} {signal_amount(threshold['limit'], Signal(signal))}")
     if threshold["met"] and threshold["graceLeftSeconds"]:
-        text.append(f" in {seconds_text(threshold['graceLeftSeconds'])}", style="yellow")
+        text.append(f" met, {seconds_text(threshold['graceLeftSeconds'])} left", style="yellow")
     elif threshold["met"]:
         text.append(" met", style="bold red")
     elif threshold["keptByMinReclaim"]:
@@ -252,7 +252,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (f"next for {entry['signal']}: ", "dim"),
             (clean(row["pod"]), "bold"),
             (f" {_usage(Signal(entry['signal']), row)}" if row["usage"] is not None else " (not measured)", "dim"),
-            (_why_next(row, said) if entry["signal"] in acts else "", "dim"),
+            (_why_next(row, said) if entry["signal"] in acts or row["priority"] > 0 else "", "dim"),
             (f"; it goes only {only}" if is_due(entry) and (only := only_if(document)) else "", "yellow"),
             (goes_if_it_grows(entry), "yellow"),
             (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),

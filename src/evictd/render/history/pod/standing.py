@@ -141,7 +141,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         yield f"far from every threshold: {', '.join(far)}"
     if status["dryRun"]:
         yield "the daemon is in a dry run: it evicts no pod"
-    yield from time_lines(status)
+    yield from time_lines(status, acts=True)
     yield from conditions(status)
 
 

@@ -9,7 +9,7 @@ from evictd.render.status.page_chart import EvictionMark, page_chart
 from evictd.render.status.signal_entry import has_stopped, is_due, is_pressed
 from evictd.render.status.times.depletion import FORESEEN_SECONDS
 from evictd.render.status.times.timing import in_text, limit_amount, slowed
-from evictd.render.text import gap_text, less_unusable, seconds_text, signal_amount
+from evictd.render.text import gap_text, lowered_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 Trend = Sequence[tuple[float, int]]
@@ -115,7 +115,7 @@ def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, A
     """Return one threshold of a signal; `tick`: percent of the bar. Where one acts now, no grace period is said."""
     signal, due, state = Signal(entry["signal"]), is_due(entry), "not met"
     configured, grace = threshold["configured"], threshold["gracePeriodSeconds"]
-    lowered = "" if configured is None else less_unusable(signal_amount(configured, signal))
+    lowered = "" if configured is None else lowered_text(configured, threshold["limit"], signal)
     if threshold["met"]:
         left = threshold["graceLeftSeconds"]
         state = f"met, acts in {seconds_text(left)} at the latest" if left and not due else "met"
