@@ -27,7 +27,7 @@ def test_a_fall_before_the_last_reading_gives_the_time_to_the_threshold_from_now
     found = last((50, 300_000), (40, 290_000), (30, 280_000), (20, 270_000))
     assert found == {
         "available": 270_000, "agoSeconds": 20.0, "fillRate": 1000, "kind": "hard", "limit": 100_000,
-        "secondsToThreshold": 150.0,
+        "below": None, "secondsToThreshold": 150.0,
     }  # fmt: skip
 
 
@@ -45,3 +45,9 @@ def test_no_time_is_stated_without_a_fall_or_below_the_threshold() -> None:
     assert (steady["fillRate"], steady["secondsToThreshold"]) == (None, None)
     assert (below["limit"], below["secondsToThreshold"]) == (None, None)
     assert last() is None
+
+
+def test_the_threshold_that_it_was_below_is_stated() -> None:
+    found = last((50, 90_000), (40, 80_000))
+    assert found is not None
+    assert found["below"] == {"kind": "hard", "limit": 100_000}

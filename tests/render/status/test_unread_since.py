@@ -2,7 +2,14 @@
 
 from typing import Any
 
-from evictd.render.status.times.unread_since import last_amount, last_read_texts, unread, unread_text
+from evictd.render.status.times.unread_since import (
+    last_amount,
+    last_read_texts,
+    unread,
+    unread_remedy,
+    unread_text,
+    was_short,
+)
 
 FELL = {
     "available": 400_000, "agoSeconds": 15.0, "fillRate": 4000, "kind": "hard", "limit": 300_000, "secondsToThreshold": 10.0
@@ -53,3 +60,21 @@ def test_a_document_of_an_older_daemon_has_no_last_reading() -> None:
     old = {key: value for key, value in STEADY.items() if key != "lastReading"}
     assert unread_text({"signals": [old]}) == "nodefs.available cannot be read"
     assert (last_amount(old), last_read_texts({"signals": [old]})) == ("", [])
+
+
+def test_a_signal_that_was_below_its_hard_threshold_is_said_to_have_been() -> None:
+    """Memory was 66.6Mi at its last reading, and the page said that no threshold is met that can be tested."""
+    short = entry("memory.available", available=70 << 20, below={"kind": "hard", "limit": 500 << 20})
+    status = {"signals": [short], "problems": [{"source": "memory of the node", "detail": "no anon"}]}
+    assert unread_text(status).endswith(" ago, below its hard threshold 500Mi")
+    assert was_short(status)
+    do = unread_remedy(status)
+    assert do.startswith(
+        "find out why memory.available cannot be read (problem: memory of the node); until then evictd evicts"
+    )
+    assert do.endswith("no pod for it: it was short: end, move or limit one of the largest pods yourself")
+
+
+def test_a_signal_that_can_be_read_needs_no_remedy() -> None:
+    assert unread_remedy({"signals": [], "problems": []}) == ""
+    assert not was_short({"signals": [entry()]})

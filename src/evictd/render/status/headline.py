@@ -44,7 +44,7 @@ from evictd.render.status.stopped import (
 from evictd.render.status.times.depletion import FORESEEN_SECONDS, Depletion
 from evictd.render.status.times.hard_cut import cut_at_hard, next_cut_at_hard
 from evictd.render.status.times.timing import approaches, as_before, first_to_act, graces, slowed
-from evictd.render.status.times.unread_since import unread_text
+from evictd.render.status.times.unread_since import unread_text, was_short
 from evictd.render.status.unguarded import NO_THRESHOLDS, ends_soon, guards_memory, unguarded_text
 from evictd.render.text import capital, first_of, seconds_text, signal_amount
 
@@ -284,7 +284,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
             level="soft",
         )
     if signals:
-        return Headline(text=f"{prefix}{again}{met}{blind}.", level="soft")
+        return Headline(text=f"{prefix}{again}{met}{blind}.", level="hard" if was_short(status) else "soft")
     if killed and not guards_memory(status):
         level = "hard" if status["kernelKills"][-1]["agoSeconds"] < _LATELY else "soft"
         return Headline(text=f"{prefix}{capital(killed)}.", level=level)

@@ -13,9 +13,10 @@ from evictd.daemon.telemetry.trends import Trend
 
 
 def last_reading(signal: Signal, snapshot: Snapshot, now: int) -> dict[str, Any] | None:
-    """Return the last level, its age, the fill rate then, and when the next threshold is met from now on at that rate.
+    """Return the last level, the lowest threshold above it, its age, the fill rate then, and when the next threshold is met.
 
-    `None` where nothing was read within the hour. The time is below 0 where the threshold would have been met already.
+    The time is from now on, at that rate; below 0 where the threshold would have been met already. `None` where nothing was read
+    within the hour.
     """
     trend = snapshot.trends.signals.get(signal, Trend())
     if not trend.recent:
@@ -25,6 +26,8 @@ def last_reading(signal: Signal, snapshot: Snapshot, now: int) -> dict[str, Any]
     seen = SignalObservation(available=of_count(last.available), capacity=of_count(trend.capacity))
     limits = [(limit_of(each, seen).value(), each) for each in own_thresholds(snapshot.config) if each.signal is signal]
     above = [each for each in limits if each[0] < last.available]
+    below = [each for each in limits if each[0] > last.available]
+    lowest = min(below, key=lambda each: each[0], default=None)
     limit, threshold = max(above, key=lambda each: each[0]) if above else (None, None)
     age = (now - last.at) / SECOND
     seconds = None if limit is None or rate is None or not falls else (last.available - limit) / rate - age
@@ -34,5 +37,6 @@ def last_reading(signal: Signal, snapshot: Snapshot, now: int) -> dict[str, Any]
         "fillRate": round(rate) if rate is not None and falls else None,
         "kind": None if threshold is None else "hard" if threshold.hard else "soft",
         "limit": limit,
+        "below": None if lowest is None else {"kind": "hard" if lowest[1].hard else "soft", "limit": lowest[0]},
         "secondsToThreshold": None if seconds is None else round(seconds, 1),
     }

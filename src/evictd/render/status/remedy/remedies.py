@@ -40,6 +40,7 @@ from evictd.render.status.remedy_texts import (
 from evictd.render.status.signal_entry import is_due, is_pressed, missing, shown_entries, supply_name
 from evictd.render.status.stopped import is_guarded_by_budget, passes_over_budget
 from evictd.render.status.times.timing import approaches, as_before, graces
+from evictd.render.status.times.unread_since import unread_remedy
 from evictd.render.status.unguarded import unguarded_remedy
 from evictd.render.text import clean, first_of
 
@@ -103,7 +104,7 @@ def remedies(status: Document) -> list[str]:
             found[text] = None
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
-    return list(dict.fromkeys(filter(None, (*found, of_limit))))
+    return list(dict.fromkeys(filter(None, (*found, of_limit, unread_remedy(status)))))
 
 
 def _open(status: Document) -> list[Document]:

@@ -7,7 +7,7 @@ from evictd.core.model.amount_text import noun_of
 from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.render.status.signal_entry import shown_entries
 from evictd.render.status.times.depletion import FORESEEN_SECONDS
-from evictd.render.text import first_of, gap_text, seconds_text, signal_amount
+from evictd.render.text import clean, first_of, gap_text, seconds_text, signal_amount
 
 Document = Mapping[str, Any]
 _NAMED = 3
@@ -43,6 +43,25 @@ def last_read_texts(status: Document) -> Sequence[str]:
     return [each.text for each in sorted(_last(entry) for entry in _unread(status) if entry.get("lastReading"))]
 
 
+def was_short(status: Document) -> bool:
+    """Whether a signal that cannot be read was below its hard threshold when it was read last."""
+    below = ((entry.get("lastReading") or {}).get("below") for entry in _unread(status))
+    return any(each["kind"] == "hard" for each in below if each)
+
+
+def unread_remedy(status: Document) -> str:
+    """Return what to do where a signal cannot be read, as a clause; empty where all are."""
+    if not (signals := unread(status)):
+        return ""
+    causes = [clean(row["source"]) for row in status["problems"] if row["detail"]]
+    seen = f" (problem: {first_of(causes, _NAMED)})" if causes else ""
+    short = "it was short: " if was_short(status) else "if the node runs short, "
+    return (
+        f"find out why {first_of(signals, _NAMED)} cannot be read{seen}; until then evictd evicts no pod for it: {short}"
+        "end, move or limit one of the largest pods yourself"
+    )
+
+
 def last_amount(entry: Document) -> str:
     """Write after a semicolon what was left of a signal that cannot be read, and when; empty where that is not known."""
     last = entry.get("lastReading")
@@ -56,6 +75,10 @@ def _unread(status: Document) -> Iterator[Document]:
 def _last(entry: Document) -> _Last:
     signal, last = Signal(entry["signal"]), entry["lastReading"]
     text = f"{signal.value} was {_last_amount(signal.value, last)}"
+    if below := last.get("below"):
+        text += f", below its {below['kind']} threshold {_amount(below['limit'], signal)}"
+        if below["kind"] == "hard":
+            return _Last(float("-inf"), text)
     seconds, rate = last["secondsToThreshold"], last["fillRate"]
     if seconds is None or seconds > FORESEEN_SECONDS:
         return _Last(float("inf"), text)
