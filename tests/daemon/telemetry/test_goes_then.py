@@ -19,7 +19,7 @@ from evictd.world.model import Disk, NodeSpec, World, WorldPod
 from tests.daemon.status import status_of
 from tests.playbook import config, pod
 from tests.render.played_worlds import incident_run
-from tests.render.shown_nodes import approaching
+from tests.render.shown_nodes import approaching, page
 from tests.render.snapshots import incident_snapshot, snapshot_at
 from tests.world.worlds import GI, MI, hog, holder, world
 
@@ -207,6 +207,7 @@ def test_why_no_pod_goes_at_the_hard_threshold_is_said_before(seconds: int) -> N
     assert (entry["next"]["pod"], entry["stopIfItGrows"]) == ("default/worker", why)
     said = headline(status).text
     assert said.endswith(f" No pod would be evicted then: {why}; if the growth ends, default/worker would be.")
+    assert "Why default/worker is first: " in page(snapshot), "the culprit is named before it too"
 
 
 def test_processes_are_counted_as_well() -> None:

@@ -299,7 +299,8 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
             yield f"{', '.join(queue['signals'])}: {pod} {would}{now}{why}{then}."
         elif why:
             alone = {each["next"] for each in queues if each["next"] in said}
-            pod = "that pod" if len(alone) == 1 else queue["next"]  # a name may be long
+            culprit = any(each.get("stopIfItGrows") for each in status["signals"])  # it is named as well
+            pod = "that pod" if len(alone) == 1 and not culprit else queue["next"]  # a name may be long
             yield f"Why {pod} is {'next' if leaves else 'first'}{why}."
 
 
