@@ -48,11 +48,12 @@ def test_the_shell_decides_nothing() -> None:
 
 
 def test_one_call_decides() -> None:
-    """The loop, simulations, explain, incident and replay share it; nothing else calls it."""
+    """The loop, simulations, explain, incident, why and replay share it; nothing else calls it."""
     callers = {str(path.relative_to(SOURCE)) for path in SHELL if "synchronize" in imported(path)}
     assert callers == {
         "commands/explain.py",
         "commands/decided/incident_decided.py",
+        "commands/decided/last_place.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
         "simulation.py",
