@@ -26,8 +26,6 @@ _STEADY_PART = 64
 """Part of the amount, as a divisor, by which they can fall all the same."""
 _CLOSE = 1.5
 """A signal was close to the proposed threshold if at most this many times the threshold was available."""
-
-
 _GREW = 10
 """What is used outside pods grew where it did by this part of the capacity or more."""
 
