@@ -59,7 +59,6 @@ _WORDS = {
         "systemReserved",
         "garbage",
     ),
-    "verify.md": ("offline",),
 }
 
 _SECTIONS = {
@@ -71,7 +70,6 @@ _SECTIONS = {
     "tuning.html#reserve-memory-for-what-is-not-a-pod": {"systemReserved"},
     "platforms.html#k3s-and-rke2": {"k3s", "RKE2"},
     "platforms.html#known-limitations": {"limitations"},
-    "verify.html#without-a-network": {"offline"},
 }  # fmt: skip
 """The sections that words of a page are about: the search shows the page, and folds each section that it ranks below it."""
 _ABOVE_ITS_PAGE = 4.0

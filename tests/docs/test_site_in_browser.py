@@ -153,7 +153,6 @@ def searched(browser: Any, address: str, words: str) -> Iterator[Any]:
         ("prometheus", "metrics.html"),
         ("ServiceMonitor", "metrics.html"),
         ("offline", "verify.html"),
-        ("offline install", "verify.html"),
         ("node of 512 MiB", "tuning.html"),
         ("replace kubelet eviction", "rollout.html"),
     ],
@@ -171,7 +170,7 @@ def test_the_words_that_people_type_find_their_page_first(browser: Any, address:
         ("k3s", "platforms.html#k3s-and-rke2"),
         ("systemreserved", "tuning.html#reserve-memory-for-what-is-not-a-pod"),
         ("risks", "from-the-kubelet.html#risks-and-limits"),
-        ("offline install", "verify.html#without-a-network"),
+        ("offline", "verify.html#without-a-network"),
         ("node of 512 MiB", "tuning.html#thresholds"),
     ],
 )
