@@ -126,7 +126,6 @@ def _run(args: argparse.Namespace) -> ExitCode:
     if flags.config_dir is not None:
         settings = replace(settings, surprises=(*_no_drop_ins(flags.config_dir), *settings.surprises))
     report = check(settings, args.root, overrides, layout=args.layout, kubelet_config=args.kubelet_config)
-    report = replace(report, set_by=_set_by(report.thresholds, settings))
     if flags.config_dir is not None:
         report = replace(report, drop_ins=tuple(drop_ins(flags.config_dir)))
     write_report(report, args.output)
