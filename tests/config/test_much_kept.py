@@ -25,9 +25,9 @@ def test_amounts_of_a_larger_node_are_named_on_a_small_one() -> None:
     where = "in the kubelet's configuration too if one runs here"
     assert found("500Mi", "1Gi", "2Gi") == [
         f"500Mi is much of 2Gi: pods are evicted while so much is left; set an amount, such as 150Mi hard, {where}",
-        f"1Gi is much of 2Gi: pods are evicted while so much is left; set an amount, such as 350Mi soft, {where}",
+        f"1Gi is much of 2Gi: pods are evicted while so much is left; set an amount, such as 400Mi soft, {where}",
     ]
-    assert found("150Mi", "350Mi", "2Gi") == found("500Mi", "1Gi", "4Gi") == found("200Mi", "", "900Mi") == []
+    assert found("150Mi", "400Mi", "2Gi") == found("500Mi", "1Gi", "4Gi") == found("200Mi", "", "900Mi") == []
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_small_nodes_keep_the_thresholds_of_tuning_when_evictd_acts_instead_of_t
     set_here = [kubelet[kind]["memory.available"] for kind in ("evictionHard", "evictionSoft")]
     assert set_here == of_tuning
     (drop_in,) = documents(DEPLOY / "overlays/instead-of-kubelet-eviction/kubelet-config.yaml")
-    raised = {"systemReserved": {"memory": "350Mi"}}  # 250Mi of step 3, and 100Mi of the drop-in
+    raised = {"systemReserved": {"memory": "400Mi"}}  # 300Mi of step 3, and 100Mi of the drop-in
     configz.write_text(json.dumps({"kubeletconfig": drop_in | raised}))
     main(["check", str(path), "--kubelet-config", str(configz), "--memory-capacity", "2Gi"])
     found = "".join(capsys.readouterr())
@@ -154,7 +154,7 @@ def test_nodes_of_each_size_take_a_release_of_their_own_that_shares_no_object(tm
     assert [(each["memory"], each["pool"]) for each in selectors] == [
         (size, "canary") for size in ("large", "small", "tiny")
     ]
-    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "350Mi"], ["150Mi", "200Mi"]]
+    assert thresholds == [["500Mi", "1Gi"], ["150Mi", "400Mi"], ["150Mi", "200Mi"]]
     assert "each command that has `my-values.yaml` or names the release, ConfigMap or DaemonSet" in PAGE, "`sed -i` too"
 
 

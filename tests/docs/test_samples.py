@@ -152,7 +152,7 @@ def test_the_thresholds_of_tuning_are_above_what_was_measured_and_those_of_the_s
         for line in page[page.index("| Node, GiB |") :].splitlines()[:5]
     )
     assert head == ["1", "2", "4", "8", "more"]
-    small, large = ("150Mi", "350Mi"), ("500Mi", "1Gi")
+    small, large = ("150Mi", "400Mi"), ("500Mi", "1Gi")
     for size, measured, *thresholds in zip(head[:-1], rest, hard, soft, strict=False):
         share = kernel_share(int(size) << 30)
         assert share is not None
@@ -220,7 +220,7 @@ def test_kustomize_gives_nodes_of_each_size_the_thresholds_of_tuning(overlay: st
         text = text.replace(old, new, 1)
     kubelet = next(iter(yaml.safe_load_all(text)))
     set_here = (kubelet["evictionHard"]["memory.available"], kubelet["evictionSoft"]["memory.available"])
-    assert set_here == {"large": ("500Mi", "1Gi"), "small": ("150Mi", "350Mi")}[size]
+    assert set_here == {"large": ("500Mi", "1Gi"), "small": ("150Mi", "400Mi")}[size]
 
 
 @pytest.mark.parametrize("name", ["charts.md", "cluster.md", "getting-started.md"])
@@ -228,7 +228,7 @@ def test_each_command_for_large_nodes_has_the_edit_for_small_ones(name: str) -> 
     """Two of the three pages had small nodes keep 200Mi."""
     command = r"""^    # (.*)\n    .*sed .*s/"150Mi"/"500Mi"/; s/"200Mi"/"1Gi"/.*$"""
     (before,) = re.findall(command, text_of(name), re.MULTILINE)
-    assert """below 4 GiB only 's/"200Mi"/"350Mi"/', below 1 GiB none""" in before
+    assert """below 4 GiB only 's/"200Mi"/"400Mi"/', below 1 GiB none""" in before
 
 
 def test_the_scrape_configuration_of_a_unit_has_the_labels_of_the_rules() -> None:
@@ -293,7 +293,7 @@ def test_the_complete_files_beside_a_kubelet_are_above_its_defaults_and_are_met_
     (block,) = re.findall(rf"^    {begin}.*\n(?:    .*\n)*", text_of("tuning.md"), re.MULTILINE)
     path, kubelet = tmp_path / "config.yaml", tmp_path / "kubelet.json"
     path.write_text(dedent(block))
-    reserved = {"memory": {"2Gi": "250Mi", "64Gi": "924Mi"}[capacities[0]]}
+    reserved = {"memory": {"2Gi": "300Mi", "64Gi": "924Mi"}[capacities[0]]}
     kubelet.write_text(
         json.dumps({"kubeletconfig": {"evictionHard": dict(DEFAULT_EVICTION_HARD), "systemReserved": reserved}})
     )

@@ -62,7 +62,7 @@ def test_the_second_complete_file_is_named_for_a_node_above_its_size(
 
 
 @pytest.mark.parametrize(
-    ("name", "memory", "amount"), [("small", "2Gi", "250Mi"), ("large", "8Gi", "924Mi"), ("large", "64Gi", "924Mi")]
+    ("name", "memory", "amount"), [("small", "2Gi", "300Mi"), ("large", "8Gi", "924Mi"), ("large", "64Gi", "924Mi")]
 )
 def test_the_check_of_a_complete_file_names_the_amount_that_the_page_has_reserved(
     name: str, memory: str, amount: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -138,7 +138,7 @@ def test_the_file_for_one_gib_without_a_kubelet_has_the_thresholds_of_the_table(
     assert_dry_run_without_a_finding(json.loads(capsys.readouterr().out))
 
 
-@pytest.mark.parametrize(("soft", "too_high"), [("200Mi", False), ("350Mi", True)])
+@pytest.mark.parametrize(("soft", "too_high"), [("200Mi", False), ("400Mi", True)])
 def test_a_node_below_1_gib_keeps_the_amounts_of_the_samples(
     soft: str, too_high: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from evictd.core.units.quantity import Quantity, parse_quantity
 _FAR = 8
 """How many times the advised amount is far above it: 10 % from 40 GiB on."""
 _FAR_SMALL = 2
-_ADVISED_SMALL = (parse_quantity("150Mi"), parse_quantity("350Mi"))
+_ADVISED_SMALL = (parse_quantity("150Mi"), parse_quantity("400Mi"))
 """Hard and soft on a node of less than `LARGE`."""
 
 
