@@ -17,8 +17,9 @@ NOT_IN_THE_ROLLOUT = {
     "sudo systemctl restart kubelet",
     "kubectl uncordon NODE",
     "sed -i 's/dryRun: false/dryRun: true/' my-values.yaml",
+    "sudo rm -r /var/lib/evictd",
 }
-"""Looked up, drained, and taken back, which rollout.md says in words."""
+"""Looked up, drained, taken back and removed, which rollout.md says in words."""
 
 
 def test_the_steps_beside_a_kubelet_are_one_list_to_which_each_beginning_leads() -> None:
@@ -67,3 +68,12 @@ def test_the_values_are_those_of_the_rollout_and_the_file_alone_ends_the_dry_run
         subprocess.run(["sh", "-ec", edit], cwd=tmp_path, check=True)
         dry.append(yaml.safe_load(path.read_text())["evictd"]["dryRun"])
     assert dry == [False, True]
+
+
+def test_the_page_says_what_an_uninstalled_chart_leaves_on_a_node() -> None:
+    """It removed the release and the namespace; only the Debian package had a sentence on the journal."""
+    last = SECTION.partition("**Uninstall**")[2]
+    state = "/var/lib/evictd"
+    assert f'| default "{state}"' in (ROOT / "deploy/chart/evictd/templates/daemonset.yaml").read_text(encoding="utf-8")
+    left = f"# the journal stays; to remove it, on each node:\n    sudo rm -r {state}\n"
+    assert last.index("helm uninstall") < last.index(left)
