@@ -359,3 +359,14 @@ def test_the_notes_say_how_to_look_and_how_to_go_back() -> None:
     assert "helm uninstall evictd --namespace evictd" in notes
     (warned,) = (text for path, text in texts(merged(VALUES, LESS)).items() if path.endswith("NOTES.txt"))
     assert "WARNING" in warned
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_the_notes_say_whether_this_release_evicts(dry_run: bool) -> None:
+    """They announced a dry run, and said nothing where the chart evicts, which is its default."""
+    over = {"evictd": {"dryRun": dry_run}} if dry_run else {}
+    (notes,) = (text for path, text in texts(merged(VALUES, over)).items() if path.endswith("NOTES.txt"))
+    said = " ".join(notes.split())
+    assert ("This is a dry run: " in said) == dry_run
+    assert ("This is no dry run: evictd evicts pods from now on" in said) != dry_run
+    assert ("set `evictd.dryRun: true` in your values" in said) != dry_run
