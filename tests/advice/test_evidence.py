@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evictd.advice.evidence import OutsidePods, node_evidence
+from evictd.advice.evidence import OutsidePods, documented_line, node_evidence
 from evictd.advice.proposal import advise
 from evictd.codec.records.reading_record import RecordedCycle, SignalLevel
 from evictd.core.model.signal import Resource, Signal
@@ -212,3 +212,9 @@ def test_a_crossing_that_began_no_cycle_needs_the_longest_wait_for_the_next_one(
     ):
         [episode] = node_evidence("n", readings).episodes
         assert not episode.waited
+
+
+def test_a_node_of_4_gib_reports_less_and_has_the_amount_of_that_size() -> None:
+    """`advise` began with 150Mi on a machine of 4 GiB, which reports 3.85Gi, and `check` and docs/tuning.md with 500Mi."""
+    lines = [documented_line(Signal.MEMORY_AVAILABLE, mebibytes << 20) for mebibytes in (3839, 3840, 3943, 4096)]
+    assert lines == ["150Mi", "500Mi", "500Mi", "500Mi"]

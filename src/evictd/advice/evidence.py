@@ -8,6 +8,7 @@ from itertools import pairwise
 from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
 from evictd.codec.records.journaled import RecordedPoint
 from evictd.codec.records.reading_record import Chosen, RecordedCycle
+from evictd.config.little_left import LARGE
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal
@@ -287,7 +288,7 @@ def _occasions(readings: Sequence[RecordedCycle]) -> int:
 def documented_line(signal: Signal, capacity: int) -> str:
     """Return the hard threshold of a signal that the documentation begins with."""
     if signal is Signal.MEMORY_AVAILABLE:
-        return _PROPOSED_MEMORY if capacity >= 4 * 2**30 else _PROPOSED_MEMORY_BELOW_4_GIB
+        return _PROPOSED_MEMORY if capacity >= LARGE.value() else _PROPOSED_MEMORY_BELOW_4_GIB
     return _PROPOSED[signal.value]
 
 
