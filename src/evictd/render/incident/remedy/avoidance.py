@@ -32,6 +32,7 @@ from evictd.render.incident.remedy.priority_remedy import first_that_lasts, prio
 from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoidance, resize_in_vain, resize_remedy
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.soft_threshold import soft_threshold_avoidance
+from evictd.render.incident.remedy.within_limit import within_limit
 from evictd.render.status.owners import AGAIN
 from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
 
@@ -171,7 +172,7 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
         return Avoidance(not_by=(later,))
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
-        return Avoidance() if found.within_request is not None else _of_growth(found, row, resource)
+        return within_limit(found) if found.within_request is not None else _of_growth(found, row, resource)
     fast = grower_rate(found, grower)
     rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
     limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower)

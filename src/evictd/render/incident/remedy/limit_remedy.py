@@ -115,22 +115,27 @@ def grower_limit(found: Incident, grower: Grower) -> Avoidance:
 def _limit_of_grower(found: Incident, grower: Grower) -> str:
     """Write the limit of another pod with which its growth ends before the node is short; empty where none is known to."""
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
+    enough = enough_of_grower(found, grower)
+    if row is None or found.resource is None or enough < max(row.request, 1):
+        return ""
+    return f"a limit of at most {amount_text(rounded_below(enough), found.resource)} of {found.resource.value}"
+
+
+def enough_of_grower(found: Incident, grower: Grower) -> int:
+    """Return what another pod may hold so that its growth ends before the node is short; 0 where nothing is known to do."""
+    row = next((each for each in found.ranking if each.pod == grower.pod), None)
     resource, verdict = found.resource, found.verdict
     if resource is None or resource not in WITH_REQUEST or row is None or row.usage is None or not found.missing:
-        return ""
+        return 0
     if verdict is None or other_growers(found) != (grower,) or found.host_filled:
-        return ""
+        return 0
     if grower.rate * 2 < (found.rate or 0):
-        return ""  # something else made the signal fall as well
+        return 0  # something else made the signal fall as well
     growth = grower_rate(found, grower) * LIMITS_CHECKED if resource is Resource.EPHEMERAL_STORAGE else 0
     beside = taken_beside(found, {grower.pod}) if resource is Resource.MEMORY else 0
     enough = row.usage - found.missing - growth - beside
     lower = limit_then(found, (grower.pod,), enough, growth)
-    enough = enough if lower is None else lower.enough
-    if enough < max(row.request, 1):
-        return ""
-    most = amount_text(rounded_below(enough), resource)
-    return f"a limit of at most {most} of {resource.value}"
+    return max(enough if lower is None else lower.enough, 0)
 
 
 def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:

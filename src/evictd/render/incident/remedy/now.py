@@ -25,7 +25,8 @@ from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.held_back import held_back_remedy, passed_budget_text
 from evictd.render.incident.remedy.on_host import look, on_host
 from evictd.render.incident.remedy.shared_limits import shared_limits
-from evictd.render.incident.summary import excess_text, filled_by_arrivals, filled_name
+from evictd.render.incident.remedy.within_limit import exceeded_later, excess_remedy
+from evictd.render.incident.summary import filled_by_arrivals, filled_name
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
 from evictd.render.text import amount_text, first_of, signal_amount, usage_text
@@ -208,21 +209,10 @@ def _of_pod(found: Incident) -> list[str]:
         then = f": {here or 'its next pod may fill its'} node as well" if found.event.owner else ""
         texts.append(f"{_mend_text(found, found.event, size)}{then}")
     if _exceeded_beside(found):
-        texts.append(f"{excess_text(found)}: let it request what it uses, or limit it{_may_grow_on(found)}")
+        texts.append(excess_remedy(found))
     if found.event.past_budget:
         texts.append(passed_budget_text(found))
     return [*texts, *filter(None, (reserve_text(found),))]
-
-
-def _may_grow_on(found: Incident) -> str:
-    """Write which pod grew within its request and still runs, as a clause, where no later record shows whether it grows on."""
-    grower = found.grower
-    if grower is None or found.resource is None or found.grows_on is not None:
-        return ""
-    if grower.pod not in found.running - found.steady:
-        return ""
-    grew = f"{grower.name} grew by {usage_text(grower_rate(found, grower), found.resource)} a second"
-    return f"; {grew} and still runs: if it grows on, the node is short again"
 
 
 def _exceeded_beside(found: Incident) -> bool:
@@ -380,11 +370,12 @@ def _of_overcommit(found: Incident) -> str:
 
 
 def _went_later(found: Incident) -> str:
-    """Write to mend what made most of the growth beyond its request and was evicted after this pod; else empty."""
+    """Write to mend what made most of the growth, exceeded its request then or later, and was evicted after this pod."""
     grower, resource = found.grower, found.resource
     beyond = {row.pod for row in found.ranking if not row.chosen and (row.usage or 0) > row.request}
-    growers = grew_together(found) if grower is None else (grower,) if grower.pod in beyond else ()
     later = {each.pod: each for each in reversed(_evicted_later(found))}
+    beyond |= {pod for pod, each in later.items() if exceeded_later(each)}
+    growers = grew_together(found) if grower is None else (grower,) if grower.pod in beyond - {found.event.pod} else ()
     went = [each for each in growers if each.pod in later]
     if resource is None or not went:
         return ""

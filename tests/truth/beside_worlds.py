@@ -1,0 +1,26 @@
+"""Worlds in which a pod above its request goes for what another one holds: a leak within its request, or a static pod."""
+
+from typing import Any
+
+_WEB = {"count": 5, "requests": {"memory": "500Mi"}, "behaviours": [{"hold": {"of": "memory", "amount": "450Mi"}}]}
+_Document = dict[str, Any]
+
+
+def leak_within_request() -> _Document:
+    """Return a world whose database leaks within its request until a small pod above its own goes."""
+    leak = [{"hold": {"of": "memory", "amount": "1Gi"}}, {"grow": {"of": "memory", "rate": "5Mi", "start": "1m"}}]
+    db = {"name": "db", "priority": 1000, "requests": {"memory": "4Gi"}, "behaviours": leak}
+    held = [{"hold": {"of": "memory", "amount": "1250Mi"}}]
+    cache = {"name": "cache", "requests": {"memory": "400Mi"}, "behaviours": held}
+    return _world([db, cache, {"name": "web", **_WEB}], "14m")
+
+
+def _world(pods: list[_Document], duration: str) -> _Document:
+    return {
+        "kind": "World",
+        "name": "beside",
+        "config": {"evictionHard": {"memory.available": "500Mi"}},
+        "node": {"memory": "8Gi", "unusableMemory": "150Mi"},
+        "duration": duration,
+        "pods": pods,
+    }

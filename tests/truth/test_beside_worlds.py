@@ -1,0 +1,13 @@
+"""Tries what is proposed for a pod above its request that went for what another one holds."""
+
+from tests.truth.beside_worlds import leak_within_request
+from tests.truth.played import played
+from tests.truth.proposals import Case, claims_of
+
+
+def test_the_limit_of_a_leak_within_its_request_avoids_the_eviction() -> None:
+    """Nothing was proposed, and the request of what the evicted pod used, which would have been in vain."""
+    world = played(leak_within_request(), most=1)
+    claims = [each for case in world.incidents for each in claims_of(Case(world, *case))]
+    assert [each.kind for each in claims if not each.wrong].count("limit of another") == 1
+    assert not [each for each in claims if each.wrong]
