@@ -15,6 +15,21 @@ def leak_within_request() -> _Document:
     return _world([db, cache, {"name": "web", **_WEB}], "14m")
 
 
+def static_pod_before() -> _Document:
+    """Return a world whose static pod grows far beyond its request, long before a pod starts and another one goes for it."""
+    grows = [
+        {"hold": {"of": "memory", "amount": "500Mi"}},
+        {"grow": {"of": "memory", "rate": "20Mi", "bound": "3500Mi"}},
+    ]
+    proxy = {"name": "proxy", "static": True, "requests": {"memory": "500Mi"}, "behaviours": grows}
+    starts = [{"grow": {"of": "memory", "rate": "5Mi", "bound": "880Mi"}}]
+    shop = {"name": "shop", "start": "8m", "requests": {"memory": "900Mi"}, "behaviours": starts}
+    held = [{"hold": {"of": "memory", "amount": "400Mi"}}]
+    batch = {"name": "batch", "requests": {"memory": "100Mi"}, "behaviours": held}
+    web = {"name": "web", "count": 6, "requests": {"memory": "500Mi"}, "behaviours": held}
+    return _world([proxy, shop, batch, web], "13m")
+
+
 def _world(pods: list[_Document], duration: str) -> _Document:
     return {
         "kind": "World",

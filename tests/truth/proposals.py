@@ -325,6 +325,11 @@ _KINDS: dict[str, tuple[str, str, Verified]] = {
         rf"a limit of at most (?P<most>\S+) of {_R} for it would have been enough",
         _grower_limit,
     ),
+    "limit of a protected pod": (
+        "by",
+        rf"^a limit of at most (?P<most>\S+) of {_R} for (?P<pod>\S+), which exceeds",
+        _with_limit,
+    ),
     "limit": ("by", rf"^a (request and a )?limit of at most (?P<most>\S+) of {_R}:", _with_limit),
     "limits": ("by", rf"limits of {_R} of at most (?P<all>.*?): (the kernel|each)", _limits),
     "request, another goes": (

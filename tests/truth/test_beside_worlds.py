@@ -1,6 +1,6 @@
 """Tries what is proposed for a pod above its request that went for what another one holds."""
 
-from tests.truth.beside_worlds import leak_within_request
+from tests.truth.beside_worlds import leak_within_request, static_pod_before
 from tests.truth.played import played
 from tests.truth.proposals import Case, claims_of
 
@@ -10,4 +10,12 @@ def test_the_limit_of_a_leak_within_its_request_avoids_the_eviction() -> None:
     world = played(leak_within_request(), most=1)
     claims = [each for case in world.incidents for each in claims_of(Case(world, *case))]
     assert [each.kind for each in claims if not each.wrong].count("limit of another") == 1
+    assert not [each for each in claims if each.wrong]
+
+
+def test_the_limit_of_a_static_pod_that_grew_long_before_avoids_the_eviction() -> None:
+    """Only the pod that grew in the last minute was named, and nothing would have avoided it."""
+    world = played(static_pod_before(), most=1)
+    claims = [each for case in world.incidents for each in claims_of(Case(world, *case))]
+    assert [each.kind for each in claims if not each.wrong].count("limit of a protected pod") == 1
     assert not [each for each in claims if each.wrong]

@@ -18,6 +18,7 @@ from evictd.render.incident.record.readings import BEFORE, still_for
 from evictd.render.incident.record.verdict import Need
 from evictd.render.incident.relief.relief import killed_at_end_text, reclaim_short_text, unsettled_text
 from evictd.render.incident.remedy.held_back import held_back_text
+from evictd.render.incident.remedy.large_excess import excess_limit, protected_excess_text
 from evictd.render.status.owners import AGAIN, TWICE
 from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
 
@@ -164,7 +165,8 @@ def _cause_text(found: Incident) -> str:
     if (over := overcommit(found)) is not None:
         return f"{over.cause}; {pod} {went}"
     if (within := within_text(found)) and grower is not None:
-        return f"{grower.pod} grew {within}; {excess_text(found)}, and {went}"
+        beside = protected_excess_text(found) if excess_limit(found).by else ""
+        return "; ".join(filter(None, (f"{grower.pod} grew {within}", beside, f"{excess_text(found)}, and {went}")))
     if grower is not None and grower.pod:
         grew = grower_rate(found, grower)
         decided = found.event.because.get("fillRate")

@@ -259,7 +259,9 @@ def other(name: str, usage: int, *, request: int = 0, priority: int = 0, skipped
 def beside(*others: IncidentRow) -> Incident:
     """The recorded incident, in which 1.5Gi was missing and 85.3Mi a second was lost, beside these pods."""
     found = incident()
-    rows = tuple(row for row in found.ranking if row.chosen or row.protected)
+    rows = tuple(
+        row if row.chosen else replace(row, request=1 << 40) for row in found.ranking if row.chosen or row.protected
+    )
     return replace(found, ranking=(*rows, *others), pods=len(rows) + len(others))
 
 
@@ -305,6 +307,16 @@ def test_no_sum_is_named_that_would_have_been_enough() -> None:
 def test_without_another_pod_above_its_request_it_is_first_by_priority() -> None:
     within = other("web", GI, request=2 * GI, priority=10)
     assert why(beside(within)) == "no other pod exceeded its request and none had a lower priority"
+
+
+def test_a_pod_that_is_never_evicted_counts_as_one_above_its_request() -> None:
+    """`no other pod exceeded its request` was said beside a static pod that exceeded its own by 3.4Gi."""
+    within, static = other("web", GI, request=2 * GI, priority=10), other("proxy", 4 * GI, request=GI)
+    static = replace(static, protected=True)
+    static_exceeds = f"{static.pod}, which is never evicted, exceeds its request by 3Gi"
+    assert why(beside(within, static)) == (
+        f"no other pod that may go exceeded its request ({static_exceeds}) and none had a lower priority"
+    )
 
 
 def test_pods_of_lower_priority_held_too_little() -> None:

@@ -23,6 +23,7 @@ from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.count_limit import inodes_text, pids_limit_text
+from evictd.render.incident.remedy.large_excess import excess_limit
 from evictd.render.incident.remedy.limit_remedy import (
     grower_limit,
     limit_avoidance,
@@ -69,6 +70,7 @@ def avoidance(found: Incident) -> Avoidance:
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
     others = Avoidance(by=(*resize_remedy(found), *images_remedy(found)), not_by=resize_in_vain(found))
+    others = excess_limit(found) + others
     avoided = (
         around
         + of_pod

@@ -13,6 +13,7 @@ from evictd.render.incident.cause.growers import grew_together, grower_rate
 from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.large_excess import protected_excess_text
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS
 from evictd.render.text import amount_text, enough_text, usage_text
 
@@ -236,9 +237,12 @@ def why_the_same(found: Incident, victim: IncidentRow, resource: Resource) -> st
     if exceeding:
         return _too_little(_OTHERS, found, exceeding, resource)
     lower = [row for row in others if row.priority < victim.priority]
+    no_other = _NO_OTHER
+    if protected := protected_excess_text(found):
+        no_other = f"no other pod that may go exceeded its request ({protected})"
     if lower:
-        return f"{_NO_OTHER}; " + _too_little("those of lower priority", found, lower, resource)
-    return f"{_NO_OTHER} and none had a lower priority"
+        return f"{no_other}; " + _too_little("those of lower priority", found, lower, resource)
+    return f"{no_other} and none had a lower priority"
 
 
 def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resource: Resource) -> str:
