@@ -255,6 +255,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "different": "how many entries are decided otherwise",
         "unrecorded": "thresholds and settings that could have acted between the recorded cycles",
         "victims": "whether the same pods are chosen, a sentence",
+        "differsFromKubelet": "under policy Kubelet: where a kubelet would act otherwise",
         "refused": "evictions that the API server had refused",
         "refused[].wall": _TIME,
         "refused[].pod": "`namespace/name`",

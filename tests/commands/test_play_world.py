@@ -105,7 +105,7 @@ def test_both_policies_stand_side_by_side(world: Path, capsys: pytest.CaptureFix
     assert "policy Kubelet: 1 pod lost: 1 as the cause, 0 needed for relief, 0 innocent, " in out
     assert "First action for memory.available: both at the same time." in out
     assert "a kubelet looks every 10 s only" in out
-    assert "`watch: false` in the world shows that" in " ".join(out.split())
+    assert "`watch: false` in a world shows that" in " ".join(out.split())
     world.write_text(WORLD + "watch: false\n")
     assert main(["simulate", str(world), "--compare", "Kubelet"]) == 0
     assert "a kubelet looks" not in capsys.readouterr().out

@@ -92,6 +92,8 @@ def changed(document: Document, change: str) -> Document:
     if change == POLICY:
         before = other["evictd"].get("decisionPolicy", "Standard")
         other["evictd"]["decisionPolicy"] = "Standard" if before == "Kubelet" else "Kubelet"
+        if before != "Kubelet":  # `evictd replay` says what a kubelet would have done, which asks no budget
+            other.pop("apiServer", None)
     elif change in FORMULAS:
         other["evictd"]["memory"] = {"formula": FORMULAS[change]}
     else:

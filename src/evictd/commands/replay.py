@@ -165,6 +165,7 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
             added=tuple(added_thresholds(entry.config, config)),
             transition_period=config.pressure_transition_period,
             pod_termination=config.pod_termination,
+            policy=config.policy,
             memory_held=_memory_held(entry),
         )
 

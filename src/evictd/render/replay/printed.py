@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.replay.as_kubelet import kubelet_texts, unrefused_text
 from evictd.render.replay.changed_conditions import REPORTS
 from evictd.render.replay.changed_kind import changed_kinds
 from evictd.render.replay.changed_values import changed_values, changed_words, fields_agree, measured_text
@@ -165,7 +166,7 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     alone = f" ({', '.join(parts)})" if parts else ""
     earlier = ", but a threshold would have been met earlier" if earlier_text(replayed) else ""
     verdict = f"{entries}, {len(different)} {would} decided differently{alone}{earlier}"
-    to.print(verdict, style="bold yellow" if different or earlier else "bold green")
+    to.print(verdict, style="bold yellow" if different or earlier or kubelet_texts(replayed) else "bold green")
     if kept := [one.formula.value for one in replayed if one.formula is not None]:
         text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "
         print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
@@ -179,8 +180,11 @@ def print_victims(replayed: Sequence[Replayed], unknown: Unknown, to: "Console",
     if earlier := earlier_text(replayed):
         print_line(to, "", earlier, "bold yellow")
     termination = replayed[-1].pod_termination if replayed else None
-    if other and (refused := refusals_in(replayed).text(termination)):
+    known = refusals_in(replayed)
+    if other and (refused := known.text(termination, unrefused_text(replayed, known))):
         print_line(to, "", refused, "bold yellow")
+    for text in kubelet_texts(replayed):
+        print_line(to, "", text, "bold yellow")
     if not different:
         return
     as_recorded = (
@@ -200,6 +204,7 @@ def replay_document(replayed: Sequence[Replayed], unknown: Unknown) -> Document:
         "different": sum(not one.same for one in replayed),
         "unrecorded": list(unknown.may_act),
         "victims": victims_text(replayed, unknown),
+        "differsFromKubelet": list(kubelet_texts(replayed)),
         "refused": [{"wall": wall, "pod": pod} for (wall, _), pod in refusals_in(replayed).refused.items()],
         "entries": [
             {

@@ -34,12 +34,15 @@ class RecordedRefusals:
         """Yield the decisions of a cycle without the evictions of pods that may stay."""
         return (each for each in decisions if not self.may_stay(wall, _uid(each)))
 
-    def text(self, now: EvictionMethod | None = None) -> str:
-        """Write which evictions were refused, and what is not known of `podTermination` now; empty without one."""
+    def text(self, now: EvictionMethod | None = None, by_kubelet: str = "") -> str:
+        """Write which evictions were refused, and what is not known of `podTermination` now; empty without one.
+
+        `by_kubelet` is what a kubelet would have done, where that was asked.
+        """
         if not self.refused:
             return ""
         found = first_of([f"{clean(pod)} at {clean(wall)}" for (wall, _), pod in self.refused.items()], _SHOWN)
-        return f"The API server refused then: {found}. {self._unknown_text(now)}"
+        return f"The API server refused then: {found}. {by_kubelet or self._unknown_text(now)}"
 
     def _unknown_text(self, now: EvictionMethod | None) -> str:
         then = self.pod_termination

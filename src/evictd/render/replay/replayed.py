@@ -8,7 +8,7 @@ from evictd.codec.decision import decode_decision, encode_decision
 from evictd.codec.records.journal import JournalEntry
 from evictd.codec.records.journal_record import name_of, recorded_evictions
 from evictd.core.frozen import frozen
-from evictd.core.model.config import EvictionMethod, MemoryFormula
+from evictd.core.model.config import EvictionMethod, MemoryFormula, Policy
 from evictd.core.model.decision import Wait
 from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.signal import NodeCondition
@@ -45,13 +45,21 @@ class Replayed:
     """How long a condition stays by the other configuration, in nanoseconds."""
     pod_termination: EvictionMethod | None = None
     """How the other configuration ends pods; `None`: not known."""
+    policy: Policy | None = None
+    """By which the other configuration decides; `None`: there is none."""
     memory_held: SupplyHoldings | None = None
     """Who held memory after a recorded eviction was chosen; `None`: no pod was evicted, or it was not kept."""
 
     @property
     def may_be_refused(self) -> bool:
-        """Whether the API server may refuse an eviction now: it is asked for one, as far as is known."""
-        return self.pod_termination not in {EvictionMethod.DELETE, EvictionMethod.STATUS}
+        """Whether the API server may refuse an eviction now: it is asked for one, as far as is known.
+
+        Policy Kubelet is for what a kubelet would have done, which ignores disruption budgets.
+        """
+        return self.policy is not Policy.KUBELET and self.pod_termination not in {
+            EvictionMethod.DELETE,
+            EvictionMethod.STATUS,
+        }
 
 
 @frozen
@@ -152,37 +160,21 @@ def victim_pairs(cycles: Iterable[tuple[list[Plain], list[Plain]]]) -> list[tupl
 
 def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOWN) -> str:
     """Return whether the same pods are chosen as were recorded, as far as the records show it."""
-    sooner = bool(unknown.may_act)
-    cycles = then_and_now(replayed, refusals_in(replayed))
+    sooner, known = bool(unknown.may_act), refusals_in(replayed)
+    unrefused = bool(known.refused) and any(one.policy is Policy.KUBELET for one in replayed)
+    cycles = then_and_now(replayed, known)
     pairs = victim_pairs(cycles)
     shown = [recorded_victims(each) for each in shown_evictions(cycles)]
     then = list(dict.fromkeys(pod for old, _ in pairs for pod in old))
     now = list(dict.fromkeys(pod for pods in shown for pod in pods))
     if not then and not now:
+        if unrefused:
+            return "No pod is evicted in the recorded readings now; then one was refused."
         where = " in the recorded cycles" if sooner else ""
         return f"No victim differs{where}: no pod is evicted{' there' if sooner else ''}, then or now."
     more = _possibly_more(replayed, pairs, [pod for _, pods in pairs for pod in pods if pod not in now])
     if all(old == new for old, new in pairs):
-        pods = first_of(then, _SHOWN_VICTIMS)
-        if earlier_text(replayed):
-            return f"No victim differs in the recorded readings: {pods}{more}."
-        if any(map(_has_higher_limit, replayed)):
-            higher = "a higher threshold is met earlier, when another pod may have gone"
-            return f"No victim differs in the recorded readings: {pods}{more}; {higher}."
-        if (over := unknown.condition_end) is not None:
-            before = [pods for one, (pods, _) in zip(replayed, pairs, strict=True) if one.entry.now < over.at]
-            named = first_of(list(dict.fromkeys(pod for pods in before for pod in pods)), _SHOWN_VICTIMS)
-            return (
-                f"No victim differs up to {clean(over.wall)}: {named or 'no pod is evicted'}; from then on "
-                f"{over.condition.value} could have ended, and a pod that came back could have gone."
-            )
-        if sooner:
-            return (
-                f"No victim differs in the recorded cycles: {pods}; between them one could have gone, or gone sooner."
-            )
-        if may_change_pods(list(map(_reported, replayed))):
-            return f"No victim differs in the recorded readings: {pods}{more}; a condition keeps new pods away."
-        return f"No victim differs: the same pods at the same times: {pods}."
+        return _same_victims_text(replayed, unknown, pairs, more, unrefused=unrefused)
     if then == now:
         return f"At other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
@@ -200,6 +192,37 @@ def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOW
         f"Other victims: then {recorded}; now {first_of(certain, _SHOWN_VICTIMS)}; which go after {after}, these readings cannot "
         "tell: they end at an eviction that would not have been."
     )
+
+
+def _same_victims_text(
+    replayed: Sequence[Replayed],
+    unknown: Unknown,
+    pairs: Sequence[tuple[list[str], list[str]]],
+    more: str,
+    *,
+    unrefused: bool,
+) -> str:
+    """Return that the same pods are chosen in the same cycles, and what may have been between these."""
+    pods = first_of(list(dict.fromkeys(pod for old, _ in pairs for pod in old)), _SHOWN_VICTIMS)
+    if unrefused:
+        return f"In the recorded readings the same pods are evicted: {pods}{more}; no budget would have kept a refused one."
+    if earlier_text(replayed):
+        return f"No victim differs in the recorded readings: {pods}{more}."
+    if any(map(_has_higher_limit, replayed)):
+        higher = "a higher threshold is met earlier, when another pod may have gone"
+        return f"No victim differs in the recorded readings: {pods}{more}; {higher}."
+    if (over := unknown.condition_end) is not None:
+        before = [pods for one, (pods, _) in zip(replayed, pairs, strict=True) if one.entry.now < over.at]
+        named = first_of(list(dict.fromkeys(pod for pods in before for pod in pods)), _SHOWN_VICTIMS)
+        return (
+            f"No victim differs up to {clean(over.wall)}: {named or 'no pod is evicted'}; from then on "
+            f"{over.condition.value} could have ended, and a pod that came back could have gone."
+        )
+    if unknown.may_act:
+        return f"No victim differs in the recorded cycles: {pods}; between them one could have gone, or gone sooner."
+    if may_change_pods(list(map(_reported, replayed))):
+        return f"No victim differs in the recorded readings: {pods}{more}; a condition keeps new pods away."
+    return f"No victim differs: the same pods at the same times: {pods}."
 
 
 def conditions_then(one: Replayed) -> frozenset[str]:

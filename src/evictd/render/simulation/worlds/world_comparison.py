@@ -13,6 +13,7 @@ from evictd.core.units.approximate import bytes_text
 from evictd.core.units.duration import MILLISECOND
 from evictd.render.console import print_line
 from evictd.render.documents import API_VERSION, Document
+from evictd.render.kubelet_caveats import kubelet_caveats
 from evictd.render.sentences import brief_text
 from evictd.render.simulation.grace import graces_differ
 from evictd.render.simulation.met_at_start import evictions_met_at_start
@@ -31,15 +32,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-_WATCH = (
-    "Policy Kubelet decides as a kubelet does, but as soon as a threshold is crossed; a kubelet looks every 10 s only, so on "
-    "fast growth it acts later. `watch: false` in the world shows that, of both."
-)
 _SAME = {each.value: Signal.MEMORY_AVAILABLE.value for each in MEMORY_SIGNALS}
 """Signals that one shortage meets: which of them is met first decides nothing."""
-_BUDGETS = (
-    "A kubelet ignores disruption budgets (docs/parity.md); under policy Kubelet, too, a soft threshold asks them."
-)
 
 
 def print_worlds(
@@ -103,12 +97,11 @@ def _alike(times: Iterable[int]) -> Iterator[list[int]]:
 
 def _kubelet_texts(runs: Sequence[Run]) -> Iterator[str]:
     """Write in what a run under policy Kubelet differs from a kubelet."""
-    if any(run.world.watch for run in runs):
-        yield _WATCH
     servers = [run.world.api_server for run in runs if run.world.api_server.budgets]
     methods = [choose_eviction_method(each.termination, hard=False, kubelet=each.kubelet) for each in servers]
-    if EvictionMethod.EVICTION_API in methods:
-        yield _BUDGETS
+    yield from kubelet_caveats(
+        looks_sooner=any(run.world.watch for run in runs), asks_budgets=EvictionMethod.EVICTION_API in methods
+    )
 
 
 _VERDICTS = {Verdict.CULPRIT: "as the cause", Verdict.NEEDED: "needed for relief", Verdict.INNOCENT: "innocent"}
