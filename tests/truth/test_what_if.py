@@ -1,22 +1,29 @@
 """Compares what is said of another configuration with a play of the same world under it."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.truth.many import seeds
+from tests.truth.raised_worlds import raised_world
 from tests.truth.random_worlds import world_document
-from tests.truth.what_if import CHANGES, POLICY, changed, false_claims, played, recorded, said, written
+from tests.truth.what_if import CHANGES, POLICY, RAISED, changed, false_claims, played, recorded, said, written
+
+Make = Callable[[int], dict[str, Any]]
 
 
-def _false(seeds: range | tuple[int, ...], folder: Path) -> Counter[str]:
+def _false(
+    seeds: Iterable[int], folder: Path, make: Make = world_document, changes: Iterable[str] = (*CHANGES, POLICY)
+) -> Counter[str]:
     """Return how often each change led to a false claim, and how many were asked (`asked`)."""
     found = Counter[str]()
     for seed in seeds:
-        document = world_document(seed)
+        document = make(seed)
         _, entries, _ = recorded(document)
-        for change in (*CHANGES, POLICY):
+        for change in changes:
             other = changed(document, change)
             if not entries or other == document:
                 continue
@@ -31,6 +38,20 @@ def test_replay_claims_nothing_that_a_play_contradicts(tmp_path: Path) -> None:
     found = _false((2, 25), tmp_path)
     assert found.pop("asked") > 30
     assert not found
+
+
+def test_of_a_raised_threshold_only_what_is_certain_is_said(tmp_path: Path) -> None:
+    """`Would have been evicted earlier: default/job`, where another pod goes, and the job later or never."""
+    found = _false((21, 24), tmp_path, raised_world, RAISED)
+    assert found.pop("asked") == 8
+    assert not found
+
+
+@pytest.mark.slow
+def test_of_raised_thresholds_nothing_false_is_said_of_many_worlds(tmp_path: Path) -> None:
+    found = _false(seeds(60, 4), tmp_path, raised_world, RAISED)
+    asked = found.pop("asked")
+    assert found.total() * 200 <= asked, found
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from evictd.core.model.config import MemoryFormula
 from evictd.core.model.decision import begun_evictions
 from evictd.core.units.duration import SECOND
 from evictd.render.replay.met_earlier import met_earlier
-from evictd.render.replay.readings_end import readings_ends
+from evictd.render.replay.readings_end import gone_earlier, readings_ends
 from evictd.render.replay.replayed import Replayed, victims_text
 from evictd.render.replay.unrecorded import met_at_first, unknown_between
 from evictd.world.file import decode_world
@@ -82,6 +82,13 @@ CHANGES: Mapping[str, Callable[[Document], None]] = {
     "pod grace": _set("evictionMaxPodGracePeriod", 5),
 }
 """What a user tries with `evictd replay --config`, each of the configuration of a world."""
+RAISED: Mapping[str, Callable[[Document], None]] = {
+    "hard 900Mi": _hard({"memory.available": "900Mi"}),
+    "hard 1600Mi": _hard({"memory.available": "1600Mi"}),
+    "soft 1500Mi": _soft("memory.available", "1500Mi", "1m30s"),
+    "soft 2Gi": _soft("memory.available", "2Gi", "20s"),
+}
+"""Raised thresholds, for `raised_world`."""
 POLICY = "other policy"
 FORMULAS = {f"memory.formula {each.value}": each.value for each in MemoryFormula}
 
@@ -97,7 +104,7 @@ def changed(document: Document, change: str) -> Document:
     elif change in FORMULAS:
         other["evictd"]["memory"] = {"formula": FORMULAS[change]}
     else:
-        CHANGES[change](other["config"])
+        ({**CHANGES, **RAISED})[change](other["config"])
     return other
 
 
@@ -145,7 +152,7 @@ class Said:
     until: int | None
     """Up to when this holds: until a condition could have ended sooner."""
     earlier: tuple[tuple[str, int], ...]
-    """Pods that are said to be evicted earlier, at the latest at a time."""
+    """Pods that are said to be evicted earlier, at the latest at a time; empty where it is not said which."""
 
 
 def said(entries: list[JournalEntry], config: Path) -> Said:
@@ -157,7 +164,8 @@ def said(entries: list[JournalEntry], config: Path) -> Said:
     ends = list(readings_ends(replayed))
     end = min((at[each.wall] for each in ends if not each.earlier), default=None)
     earlier = tuple(
-        (each.evicted.pod.full_name, at[each.earlier]) for each in ends if each.earlier not in {"", each.wall}
+        (each.recorded.evicted.pod.full_name if each.named else "", at[each.recorded.earlier])
+        for each in gone_earlier(replayed, unknown)
     )
     decided = [
         Evicted(pod=each.pod.full_name, at=one.entry.now)
@@ -215,7 +223,7 @@ def false_claims(said: Said, run: Run) -> list[str]:
     if said.victims.startswith("No victim differs: no pod is evicted") and real:
         found.append("no pod is evicted, but one is")
     for pod, at in said.earlier:
-        if not any(each.pod == pod and each.at <= at + _WITHIN for each in real):
+        if not any(pod in {"", each.pod} and each.at <= at + _WITHIN for each in real):
             found.append("said to be evicted earlier, is not")
     return found
 
@@ -226,7 +234,7 @@ def _until(said: Said, evictions: Iterable[Evicted]) -> Iterator[Evicted]:
 
 def _listed(victims: str) -> tuple[list[str], bool] | None:
     """Return the pods that are said to go, and whether these are all; `None` where no list is given."""
-    for begin in ("; now ", "At other times: "):
+    for begin in ("; now ", "At other times: ", "At other times, by the recorded readings: "):
         _, found, rest = victims.partition(begin)
         if found:
             listed, *after = re.split(r", and possibly more|; |\.$", rest, maxsplit=1)

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             print_unrecorded(unknown, replayed, what_if, console)
         print_victims(replayed, unknown, console, other=other)
         if other:
-            print_readings_end(replayed, what_if, console)
+            print_readings_end(replayed, unknown, what_if, console)
     else:
         ends = {
             "metAtFirst": met_at_first_document(replayed) if other else [],

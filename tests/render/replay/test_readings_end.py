@@ -17,7 +17,7 @@ from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from evictd.render.replay.readings_end import WhatIf, ends_document, readings_end_text
-from evictd.render.replay.replayed import Replayed
+from evictd.render.replay.replayed import Replayed, Unknown
 from tests.playbook import config, pod, threshold
 
 WHAT_IF = WhatIf(journals="journals/n1", options="--config new.yaml")
@@ -202,6 +202,19 @@ def test_a_pod_that_goes_earlier_is_no_eviction_that_would_not_have_been() -> No
         "Would have been evicted earlier: default/hog at the latest at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z.",
     )
     assert ends_document(both) == []
+
+
+def test_which_pod_goes_earlier_is_not_said_where_another_one_may_have_gone_before() -> None:
+    """A threshold was raised: `Would have been evicted earlier: default/job`, where web-0 goes, and the job later or never."""
+    then, quiet = eviction(rate=MI), eviction(rate=MI)
+    early = replace(replayed(then, then).entry, wall="2026-01-31T11:00:00Z", decisions=())
+    both = [replace(replayed(then, then), entry=early), replayed(quiet)]
+    unknown = Unknown(may_act=("memory.available<1600Mi (hard)",))
+    (text,) = readings_end_text(both, WHAT_IF, unknown)
+    assert text == (
+        "A pod would have been evicted at the latest at 2026-01-31T11:00:00Z instead of 2026-01-31T12:00:00Z: default/hog or "
+        "another one, which the journal does not show."
+    )
 
 
 def test_a_pod_that_goes_earlier_is_named_also_where_another_one_goes_in_its_cycle() -> None:

@@ -54,6 +54,8 @@ def test_whether_a_victim_differs_is_said() -> None:
     )
     more = "default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z are those of the recorded course."
     assert victims_text([late, never]) == f"At other times: {more}"
+    raised = Unknown(may_act=("memory.available<1Gi (hard)",))
+    assert victims_text([late, never], raised) == f"At other times, by the recorded readings: {more}"
     assert victims_text([late, replace(late, step=calm)]) == f"Other victims: then none; now {more}"
 
 

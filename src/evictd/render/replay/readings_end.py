@@ -21,7 +21,14 @@ from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replay.met_earlier import readings_before
 from evictd.render.replay.refusals import recorded_refusals
-from evictd.render.replay.replayed import Replayed, recorded_victims, then_and_now
+from evictd.render.replay.replayed import (
+    NOTHING_UNKNOWN,
+    Replayed,
+    Unknown,
+    recorded_victims,
+    shows_first_victim,
+    then_and_now,
+)
 from evictd.render.replay.shown_evictions import shown_evictions
 from evictd.render.text import clean, counted, first_of, threshold_text
 
@@ -103,6 +110,35 @@ def readings_ends(replayed: Sequence[Replayed]) -> Iterator[ReadingsEnd]:
                 since.setdefault(each.pod.uid, one.entry.wall)
 
 
+@frozen
+class GoneEarlier:
+    """An eviction that comes earlier now than one that was recorded."""
+
+    recorded: ReadingsEnd
+    named: bool
+    """Whether it is that of the recorded pod; else of that one or another."""
+
+    def text(self) -> str:
+        """Write it."""
+        pod = clean(self.recorded.evicted.pod.full_name)
+        when = f"at the latest at {clean(self.recorded.earlier)} instead of {clean(self.recorded.wall)}"
+        if self.named:
+            return f"{pod} {when}"
+        return f"A pod would have been evicted {when}: {pod} or another one, which the journal does not show."
+
+
+def gone_earlier(replayed: Sequence[Replayed], unknown: Unknown) -> tuple[GoneEarlier, ...]:
+    """Return the recorded pods that are evicted earlier now; only that a pod is where another one may have gone before.
+
+    A raised threshold is met before the readings of the journal, when the ranking was another one.
+    """
+    found = [each for each in readings_ends(replayed) if each.earlier not in {"", each.wall}]  # there are whole seconds
+    if shows_first_victim(replayed, unknown):
+        return tuple(GoneEarlier(recorded=each, named=True) for each in found)
+    first = sorted(found, key=lambda each: each.earlier)[:1]  # after it the readings are those of another course
+    return tuple(GoneEarlier(recorded=each, named=False) for each in first)
+
+
 def _begins(one: Replayed) -> Iterator[str]:
     recorded = one.entry.config.thresholds
     met = [each.threshold for each in one.step.findings if isinstance(each, ThresholdFinding) and each.met]
@@ -151,18 +187,19 @@ def _grows_no_more(one: Replayed) -> bool:
     return bool(fell) and not fell[0] and sum(fell) <= 1
 
 
-def readings_end_text(replayed: Sequence[Replayed], what_if: WhatIf) -> tuple[str, ...]:
+def readings_end_text(
+    replayed: Sequence[Replayed], what_if: WhatIf, unknown: Unknown = NOTHING_UNKNOWN
+) -> tuple[str, ...]:
     """Return which pods go earlier, that the readings end at an eviction, and the commands that answer for it; or nothing.
 
     After the first such eviction they are those of another course, so only there can the node be played on.
     """
     found = tuple(readings_ends(replayed))
-    before = [
-        f"{clean(each.evicted.pod.full_name)} at the latest at {clean(each.earlier)} instead of {clean(each.wall)}"
-        for each in found
-        if each.earlier not in {"", each.wall}  # a journal has whole seconds
-    ]
-    earlier = (f"Would have been evicted earlier: {first_of(before)}.",) if before else ()
+    before = gone_earlier(replayed, unknown)
+    named = [each.text() for each in before if each.named]
+    earlier = (
+        (f"Would have been evicted earlier: {first_of(named)}.",) if named else tuple(each.text() for each in before)
+    )
     ends = [each for each in found if not each.earlier]
     if not ends:
         return earlier
@@ -201,9 +238,9 @@ def _evicted_again(replayed: Sequence[Replayed], end: ReadingsEnd) -> bool:
     return walls[-1:] != [end.wall]
 
 
-def print_readings_end(replayed: Sequence[Replayed], what_if: WhatIf, to: "Console") -> None:
+def print_readings_end(replayed: Sequence[Replayed], unknown: Unknown, what_if: WhatIf, to: "Console") -> None:
     """Print it; a command stays on one line, so that it can be copied."""
-    for line in readings_end_text(replayed, what_if):
+    for line in readings_end_text(replayed, what_if, unknown):
         if line.startswith(_COMMAND):
             to.print(line, soft_wrap=True)
         else:

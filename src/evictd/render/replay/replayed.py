@@ -176,7 +176,8 @@ def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOW
     if all(old == new for old, new in pairs):
         return _same_victims_text(replayed, unknown, pairs, more, unrefused=unrefused)
     if then == now:
-        return f"At other times: {first_of(then, _SHOWN_VICTIMS)}{more}."
+        by = "" if shows_first_victim(replayed, unknown) else ", by the recorded readings"
+        return f"At other times{by}: {first_of(then, _SHOWN_VICTIMS)}{more}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
     end = first_kept(replayed, pairs)
     added = next((number for number, (old, new) in enumerate(pairs) if {*new} - {*old}), None)
@@ -223,6 +224,12 @@ def _same_victims_text(
     if may_change_pods(list(map(_reported, replayed))):
         return f"No victim differs in the recorded readings: {pods}{more}; a condition keeps new pods away."
     return f"No victim differs: the same pods at the same times: {pods}."
+
+
+def shows_first_victim(replayed: Sequence[Replayed], unknown: Unknown) -> bool:
+    """Whether the records show which pod goes first: no threshold or setting could act before, when another one may be first."""
+    sooner = unknown.may_act or earlier_text(replayed) or any(map(_has_higher_limit, replayed))
+    return not sooner
 
 
 def conditions_then(one: Replayed) -> frozenset[str]:
