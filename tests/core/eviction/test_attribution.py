@@ -74,6 +74,13 @@ def test_what_grew_beside_a_pod_that_was_not_measured_belongs_to_no_measured_pod
     assert growth_text(held).endswith("; 3.9Gi belong to no measured pod")
 
 
+def test_what_belongs_to_no_pod_grew_by_no_more_than_it_holds() -> None:
+    """A static pod deleted files before its part was read again: 34.6Mi had grown of 5.9Mi, and the advice was for the host."""
+    story = at(book(), "20s", "4Gi", static="5Gi")
+    held = attribution(at(story, "40s", "100Mi", web="6Gi"))
+    assert (held.elsewhere.held, held.elsewhere.grown) == (924 * MI, 924 * MI)
+
+
 def test_a_static_pod_that_grew_is_told_apart() -> None:
     held = attribution(at(book(), "40s", "100Mi", static="5020Mi"))
     assert (held.protected.grown, held.evictable.grown, held.elsewhere.grown) == (3996 * MI, 0, 0)

@@ -117,6 +117,7 @@ class Attribution:
         """By how much the rest grew: no more than it holds, where node and pods were read so alike that it holds something.
 
         A pod that ends gives back also what it took since it was measured: for a moment the rest seems to be less than nothing.
+        The journals of earlier versions record more.
         """
         grown, held = self.elsewhere.grown, self.elsewhere.held or 0
         return max(min(grown, held) if held > 0 else grown, 0)

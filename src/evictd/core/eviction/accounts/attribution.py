@@ -224,4 +224,6 @@ def _elsewhere(holdings: SupplyHoldings, crossing: Crossing | None) -> Share:
     if level is None:
         return Share(held=None)
     before = None if crossing is None else crossing.elsewhere
-    return Share(held=level.used, grown=0 if before is None else level.used - before)
+    grown = 0 if before is None else level.used - before
+    # A disk shows freed bytes before a pod's usage is read again: meanwhile less than nothing seems to belong to no pod.
+    return Share(held=level.used, grown=min(grown, level.used) if level.used > 0 else grown)
