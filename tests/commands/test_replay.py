@@ -157,6 +157,18 @@ def test_under_another_configuration(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "\nOther victims: then batch/crawler" in out
 
 
+def test_that_a_limit_of_pids_is_not_replayed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = journal_of("ten-minutes", tmp_path / "journal.jsonl")
+    config = tmp_path / "config.yaml"
+    text = (
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: 1Gi}\n"
+    )
+    for limit in ("", "podPidsLimit: 100\n"):
+        config.write_text(text + limit)
+        assert main(["replay", str(journal), "--config", str(config)]) == 0
+        assert ("podPidsLimit is not replayed" in capsys.readouterr().err) is bool(limit)
+
+
 def test_of_a_lower_threshold_the_commands_that_answer_are_said_and_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,10 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
     """Decide each entry by the configuration that was asked for, starting from the state recorded first."""
     given = None if args.config is None else load_to_play(args.config)
     policy = None if args.policy is None else Policy(args.policy)
+    if given is not None and "podPidsLimit" in given.written.kubelet:
+        sys.stderr.write(
+            "evictd: podPidsLimit is not replayed: a journal has the processes that there were; `evictd simulate` plays it\n"
+        )
     state: State | None = None
     last = 0
     for entry in entries:
