@@ -102,6 +102,17 @@ def test_what_is_not_tested_for_another_node_is_said(
     assert "sizes as given" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("threshold", "said"), [("pid.available: '200'", True), ("memory.available: 500Mi", False)])
+def test_that_pids_of_another_node_are_not_tested_is_said(
+    threshold: str, said: bool, tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A threshold of 200 PIDs, which is never met where 300 always count as available, passed without a word."""
+    path = str(write(tmp_path, f"{HEAD}evictionHard: {{{threshold}}}\n"))
+    outcome(path, "--root", str(node), "--pid-capacity", "32768")
+    shown = " ".join(capsys.readouterr().out.split())
+    assert ("not tested for another node's PIDs" in shown) is said
+
+
 def test_a_threshold_below_the_kernels_share_of_another_node_is_named(
     tmp_path: Path, node: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

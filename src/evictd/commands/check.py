@@ -279,7 +279,12 @@ def _unread(amounts: NodeAmounts) -> Iterator[str]:
 def _untested(
     thresholds: Sequence[Threshold], formula: MemoryFormula, overrides: Mapping[Signal, Quantity]
 ) -> Iterator[str]:
-    """Yield what is not known of another node's memory: its kernel's share, which is estimated where that was measured."""
+    """Yield what is not known of another node: PIDs that the kernel never assigns, and its share of memory, unless estimated."""
+    if Signal.PID_AVAILABLE in overrides and any(each.signal is Signal.PID_AVAILABLE for each in thresholds):
+        yield (
+            "not tested for another node's PIDs, as how many of them always count as available is unknown: "
+            "PidThresholdNeverMet; run `evictd check` on that node"
+        )
     if Signal.MEMORY_AVAILABLE not in overrides:
         return
     memory = overrides[Signal.MEMORY_AVAILABLE]
