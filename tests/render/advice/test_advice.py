@@ -13,7 +13,7 @@ from evictd.render.advice.advice import advice_document, basis, print_advice
 from evictd.render.advice.configuration import configuration
 from evictd.render.console import make_console
 from evictd.render.text import signal_amount
-from tests.advice.test_proposal import AGAIN, MI, copies, reading, with_capacity
+from tests.advice.test_proposal import AGAIN, MI, copies, reading, set_to, with_capacity, with_hard
 from tests.stories import check_golden
 
 GI = 2**30
@@ -171,6 +171,15 @@ def test_the_fall_before_the_decision_is_named() -> None:
 
 def shown_on_a_line(*nodes: NodeEvidence) -> str:
     return " ".join(shown(*nodes).split())
+
+
+def test_a_threshold_that_a_node_has_higher_is_to_be_kept_there() -> None:
+    """With `--cover 90` 200Mi was proposed although a node had 500Mi, and `no lower one is proposed` was all that was said."""
+    quiet = node_evidence("quiet", [with_hard(reading(0, 4000), 200)])
+    nodes = [*(set_to(120, 119, 40, node) for node in "abcdefghi"), quiet]
+    kept = "it is lower than 200Mi, which a node has: keep that there"
+    assert kept in " ".join(shown(*nodes, cover=80).split())
+    assert kept not in shown_on_a_line(*nodes)
 
 
 def test_a_lead_that_is_advised_alone_is_no_lack_of_evidence() -> None:

@@ -206,7 +206,9 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
         yield "no lower one is proposed, because an eviction was too late with this"
-    if each.not_lower:
+    if each.now is not None and each.now[1] > each.hard:
+        yield f"it is lower than {signal_amount(each.now[1], each.signal)}, which a node has: keep that there"
+    elif each.not_lower:
         yield "no lower one is proposed than nodes have: how fast the next fill is the recorded evictions do not show"
     if each.not_covered:
         empty = f"; nothing was left at {each.empty} of {counted(each.episodes, 'decision')}" if each.empty else ""
