@@ -42,7 +42,9 @@ class Reservation:
     smallest: OutsidePods
     """The use on the node of the least capacity."""
     threshold: int = 0
-    """What the threshold adds on the node that used the most; 0 for PIDs, and without a threshold."""
+    """What the threshold adds on the deciding node; 0 for PIDs, and without a threshold."""
+    deciding: OutsidePods | None = None
+    """The use on the node whose use and threshold together are the amount; `None`: the one that used the most."""
     with_threshold: int = 0
     """The amount that would cover the threshold too, if that is too much for the node of the least capacity; else 0."""
 
@@ -99,7 +101,9 @@ def reservation(
     smallest = min(found, key=lambda each: (not each.capacity, each.capacity))
     alone = {each.node: each.amount for each in found}
     needs = {name: amount + thresholds.get(name, 0) for name, amount in alone.items()}
-    both = amount = _rounded(quantile(needs.values(), cover), smallest)
+    need = quantile(needs.values(), cover)
+    both = amount = _rounded(need, smallest)
+    deciding = next((each for each in (worst, *found) if needs[each.node] == need), worst)
     if not fits_half(both, smallest):
         needs, amount = alone, _rounded(quantile(alone.values(), cover), smallest)
     return Reservation(
@@ -110,7 +114,8 @@ def reservation(
         not_covered=tuple(sorted(name for name, need in needs.items() if need > amount)),
         readings=sum(node.outside_readings.get(resource, 0) for node in nodes),
         smallest=smallest,
-        threshold=thresholds.get(worst.node, 0) if amount == both else 0,
+        threshold=thresholds.get(deciding.node, 0) if amount == both else 0,
+        deciding=deciding if amount == both else worst,
         with_threshold=both if amount < both else 0,
     )
 

@@ -95,6 +95,15 @@ def test_a_reservation_says_what_of_it_is_for_the_threshold() -> None:
         assert said in line
 
 
+def test_the_threshold_of_the_node_that_decides_is_named() -> None:
+    """The reason of 2.5Gi was 1.61Gi and a threshold of 500Mi, of another node than that with a threshold of 1Gi."""
+    used = replace(using("used", 700, 8192), hard={MEMORY: 100 * MI})
+    high = replace(using("high", 600, 8192), hard={MEMORY: 1024 * MI})
+    [line] = [each for each in other_lines(advise([used, high], 99)) if "for memory: " in each]
+    assert "the most in use outside pods was 700Mi on used" in line
+    assert "; 1Gi are for the highest threshold of memory.available on high, where 600Mi were in use (" in line
+
+
 def test_a_threshold_that_does_not_fit_a_node_is_named_with_it() -> None:
     always, before = (
         unfit_text(Unfit(node="n", amount=240 * MI, soft=soft), MEMORY, 500 * MI) for soft in (False, True)

@@ -70,7 +70,7 @@ def _reserved_lines(advice: Advice) -> Iterator[str]:
         )
         if each.proposed:
             missed = f"; not covered: {some(each.not_covered)}" if each.not_covered else ""
-            rounded = " (rounded up)" if each.amount > each.worst.amount + each.threshold else ""
+            rounded = " (rounded up)" if each.amount > (each.deciding or each.worst).amount + each.threshold else ""
             yield f"{name}: {amount_text(each.amount, each.resource)}{rounded}; {most}{_for_threshold(each)}{missed}"
         elif each.amount:
             yield f"{name}: {_why_not_reserved(each)}; {most}"
@@ -150,9 +150,17 @@ def _for_threshold(each: Reservation) -> str:
         return ""
     without = " (without what no process can allocate, which is in use already)" * (each.resource is Resource.MEMORY)
     return (
-        f"; {amount_text(each.threshold, each.resource)} are for {highest}{without}, or pods "
+        f"; {amount_text(each.threshold, each.resource)} are for {highest}{_where_else(each)}{without}, or pods "
         f"within their requests meet it. Set it for the kubelet, which may take off its own evictionHard of {signals[0]}"
     )
+
+
+def _where_else(each: Reservation) -> str:
+    """Write which node decides, if it is another one than that which used the most; its threshold is higher then."""
+    if each.deciding is None or each.deciding is each.worst:
+        return ""
+    used = amount_text(each.deciding.amount, each.resource)
+    return f" on {clean(each.deciding.node)}, where {used} were in use"
 
 
 def unfit_text(found: Unfit, signal: Signal, hard: int) -> str:
