@@ -7,10 +7,23 @@ from typing import Any
 
 import pytest
 
+from evictd.render.replay.as_kubelet import unrefused_text
+from evictd.render.replay.replayed import refusals_in
 from tests.truth.many import seeds
 from tests.truth.raised_worlds import raised_world
 from tests.truth.random_worlds import world_document
-from tests.truth.what_if import CHANGES, POLICY, RAISED, changed, false_claims, played, recorded, said, written
+from tests.truth.what_if import (
+    CHANGES,
+    POLICY,
+    RAISED,
+    changed,
+    evictions,
+    false_claims,
+    played,
+    recorded,
+    said,
+    written,
+)
 
 Make = Callable[[int], dict[str, Any]]
 
@@ -59,3 +72,20 @@ def test_replay_claims_hardly_anything_false_of_many_worlds(tmp_path: Path) -> N
     found = _false(seeds(100, 4), tmp_path)
     asked = found.pop("asked")
     assert found.total() * 200 <= asked, found
+
+
+def test_the_pod_that_a_kubelet_is_said_to_evict_past_a_budget_is_evicted_without_one(tmp_path: Path) -> None:
+    named = 0
+    for seed in range(12):
+        document = raised_world(seed)
+        pods = ["default/job", *(f"default/web-{number}" for number in range(document["pods"][1]["count"]))]
+        document["apiServer"] = {"budgets": [{"pods": pods, "allowed": 0}]}
+        _, entries, _ = recorded(document)
+        config = written(changed(document, POLICY), tmp_path / "config.yaml")
+        replayed = said(entries, config).replayed
+        found = unrefused_text(replayed, refusals_in(replayed)).partition("would have evicted ")[2]
+        if found:
+            first = evictions(played(changed(document, POLICY), config))[0]
+            assert found.startswith(f"{first.pod}, by the readings of ")
+            named += 1
+    assert named
