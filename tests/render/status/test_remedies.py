@@ -361,3 +361,25 @@ def test_no_pod_is_to_be_ended_where_more_was_taken_than_all_pods_hold() -> None
     (text,) = remedies(status_of(snapshot, snapshot.at))
     assert text.startswith("free disk space outside pods")
     assert text.endswith(": what grew belongs to no pod; `evictd why default/web-0` says what would keep that pod")
+
+
+def two_short(**memory: Any) -> dict[str, Any]:
+    """A dry run in which a disk is short and a static pod filled it; `memory` of the entry of memory, which is near."""
+    snapshot = approaching()
+    status = status_of(snapshot, snapshot.at)
+    (near,) = [each for each in status["signals"] if each["signal"] == "memory.available"]
+    grown = {"pod": "default/etcd", "grown": GI, "filePages": 0, "withinRequest": False, "protected": "static pod"}
+    near = {**near, "growing": {"overSeconds": 60, "pods": [grown], "ofPods": GI, "elsewhere": 0}, **memory}
+    none = {"held": 0, "grown": 0, "pods": 0}
+    held: dict[str, Any] = dict.fromkeys(("evictable", "leaving", "unmeasured", "elsewhere"), none)
+    held |= {"signal": "nodefs.available", "overNanoseconds": 1, "protected": {"held": GI, "grown": GI, "pods": 1}}
+    held |= {"grower": "default/etcd", "growerGrown": GI, "reclaimable": 0}
+    soft = {**near["thresholds"][0], "met": True, "graceLeftSeconds": 0.0, "limit": near["available"] + GI // 2}
+    short = {**near, "signal": "nodefs.available", "thresholds": [soft], "attribution": held, "growing": None}
+    return {**status, "dryRun": True, "signals": [near, {**short, "lately": None}]}
+
+
+def test_a_dry_run_has_the_advice_about_the_cause_too() -> None:
+    """Its only advice was to end the dry run, beside the line that named the pod which filled the disk."""
+    status = two_short()
+    assert [each for each in remedies({**status, "signals": status["signals"][1:]}) if "etcd" in each]

@@ -135,8 +135,8 @@ def _of_overdue(status: Document) -> list[str]:
 
 
 def _is_waiting(status: Document) -> bool:
-    """Whether no pod is being evicted, or asked for: evictd waits for a collection or a measurement before it chooses one."""
-    return not (status["dryRun"] or status["leaving"] or status["asked"])
+    """Whether no pod is being evicted, or asked for: evictd waits before it chooses one, or is in a dry run."""
+    return not (status["leaving"] or status["asked"])
 
 
 def _is_named(entry: Document, found: Iterable[str], status: Document) -> bool:
