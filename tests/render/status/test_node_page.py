@@ -6,8 +6,11 @@ from dataclasses import replace
 from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import HOUR, MINUTE
+from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.errors import CREDENTIALS_SOURCE
-from evictd.render.status.page.node_page import asset
+from evictd.render.node_view import explanation_document
+from evictd.render.status.page.node_page import asset, node_page
+from tests.daemon.status import status_of
 from tests.daemon.world import GI, STATIC, WEB, pod
 from tests.render.shown_nodes import (
     HOSTILE,
@@ -277,6 +280,18 @@ def test_who_would_go_first_and_when_stands_at_the_top() -> None:
     head = page(calm()).partition("</header>")[0]
     assert f"memory.available: default/hog would be evicted first: {REASON}." in head
     assert "pid.available" not in head, "31568 of 32768 are left"
+
+
+def test_why_a_pod_is_first_for_two_signals_names_each() -> None:
+    """`Why that pod is first` stood twice with two reasons."""
+    near = approaching()
+    status, explained = status_of(near, near.at), explanation_document(snapshot_view(near), rows=None)
+    (queue,) = [each for each in explained["queues"] if "memory.available" in each["signals"]]
+    other = {**queue, "signals": ["nodefs.available", "memory.available"], "nextWhy": "it is large"}
+    queues = [{**queue, "signals": ["memory.available"]}, other]
+    text = node_page(status, {**explained, "queues": queues}, {}, faults=()).decode()
+    assert f"<li>Why that pod is first for memory.available: {REASON}.</li>" in text
+    assert "<li>Why that pod is first for nodefs.available: it is large.</li>" in text
 
 
 def test_while_something_is_short_no_first_pod_is_named_for_what_is_not() -> None:

@@ -280,8 +280,8 @@ def test_a_pod_that_does_not_end_is_to_be_looked_at_first_and_no_static_pod_that
         "look why default/hog does not end: a process in uninterruptible sleep cannot be killed (state D in"
     )
     assert "the runtime does not stop it (`journalctl --unit containerd`, or crio)" in late
-    assert memory == f"{OUTSIDE}: what grew belongs to no pod"
-    assert processes.startswith("end processes outside pods")
+    assert memory == f"for memory.available: {OUTSIDE}: what grew belongs to no pod"
+    assert processes.startswith("for pid.available: end processes outside pods")
 
 
 def test_where_only_page_cache_holds_a_threshold_met_the_formula_is_named() -> None:
@@ -377,6 +377,31 @@ def two_short(**memory: Any) -> dict[str, Any]:
     soft = {**near["thresholds"][0], "met": True, "graceLeftSeconds": 0.0, "limit": near["available"] + GI // 2}
     short = {**near, "signal": "nodefs.available", "thresholds": [soft], "attribution": held, "growing": None}
     return {**status, "dryRun": True, "signals": [near, {**short, "lately": None}]}
+
+
+LIMIT_STATIC = "limit default/etcd or move it to another node (change its manifest): it grew the most"
+KEEPS = "; `evictd why default/hog` says what would keep that pod"
+
+
+def test_the_same_advice_for_two_signals_is_given_once() -> None:
+    """It stood twice: the kind of the static pod was known from the growth of one of them only."""
+    texts = remedies(two_short())
+    assert [each for each in texts if "etcd" in each] == [LIMIT_STATIC + KEEPS]
+
+
+def test_different_advice_for_two_signals_names_each() -> None:
+    """`end, move or limit a; end, move or limit b` did not say which of them was about the short disk."""
+    grown = {"pod": "default/hog", "grown": GI, "filePages": 0, "withinRequest": False, "protected": ""}
+    texts = remedies(two_short(growing={"overSeconds": 60, "pods": [grown], "ofPods": GI, "elsewhere": 0}))
+    of_memory = "for memory.available: end, move or limit default/hog, which grew the most"
+    generic = LIMIT_STATIC.replace("change", "if it is static: change")
+    assert texts[1:] == [f"{of_memory}{KEEPS}", f"for nodefs.available: {generic}"]
+
+
+def test_beside_a_short_signal_one_that_has_nearly_stopped_to_fall_needs_nothing() -> None:
+    """For memory that fell by kibibytes, hours from its threshold, pods were to be ended beside a short disk."""
+    texts = remedies(two_short(lately={"overSeconds": 10.0, "fillRate": 0}))
+    assert not any("memory.available" in each for each in texts)
 
 
 def test_a_dry_run_has_the_advice_about_the_cause_too() -> None:

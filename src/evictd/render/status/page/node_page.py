@@ -286,7 +286,9 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
     would, leaves = _would_go(status), any(not row["gone"] for row in status["leaving"])
     queues = [queue for queue in explained["queues"] if queue["next"]]
     near = [each for each in queues if any(signal in named for signal in each["signals"])]
-    for queue in near if near or _is_short(status) else queues:
+    told = near if near or _is_short(status) else queues
+    several = sum(each["next"] in said and bool(each["nextWhy"]) for each in told) > 1
+    for queue in told:
         row = next((row for row in queue["rows"] if full_name(row) == queue["next"]), None)
         measured = row is not None and row["usage"] is not None
         before = "" if row is None else measured_before(row)
@@ -301,7 +303,8 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
             alone = {each["next"] for each in queues if each["next"] in said}
             culprit = any(each.get("stopIfItGrows") for each in status["signals"])  # it is named as well
             pod = "that pod" if len(alone) == 1 and not culprit else queue["next"]  # a name may be long
-            yield f"Why {pod} is {'next' if leaves else 'first'}{why}."
+            of_signal = f" for {queue['signals'][0]}" if several else ""
+            yield f"Why {pod} is {'next' if leaves else 'first'}{of_signal}{why}."
 
 
 def _is_short(status: Document) -> bool:

@@ -78,12 +78,13 @@ def remedies(status: Document) -> list[str]:
     """Return what to do about the signals that are short or will be soon, as clauses; empty where nothing is to do."""
     entries = [entry for entry in shown_entries(status) if entry["observed"]]
     of_owners = [] if any(map(grew_elsewhere, entries)) else owner_remedies(status)
-    of_signals = (text for entry in entries for text in _remedies(entry, status["leaving"], mended=bool(of_owners)))
+    supplies: dict[str, list[str]] = {}  # of which each text is
+    for entry in entries:
+        for text in _remedies(entry, status["leaving"], mended=bool(of_owners)):
+            supplies.setdefault(text, []).append(supply_name(entry))
     of_limit = own_limit_remedy(status)
     first = of_limit if own_limit_is_first(status) else ""
-    found = dict.fromkeys(
-        filter(None, (first, *unguarded_remedy(status), *_of_overdue(status), *of_owners, *of_signals))
-    )
+    found = dict.fromkeys(filter(None, (first, *unguarded_remedy(status), *_of_overdue(status), *of_owners, *supplies)))
     if of_budget := asked_remedy(status):
         found = dict.fromkeys((of_budget, *(text for text in found if LOOK_AT_BUDGETS not in text)))
     elif any(row["refusals"] for row in status["asked"]) and not any(LOOK_AT_BUDGETS in each for each in found):
@@ -101,19 +102,34 @@ def remedies(status: Document) -> list[str]:
         if _is_named(entry, found, status):
             continue
         if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
+            keeps = _keeps(entry)
+            if text not in found and any(known.endswith(keeps) for known in found):
+                text = text.removesuffix(keeps)  # it is said already
             found[text] = None
+            supplies.setdefault(text, []).append(supply_name(entry))
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
         found[_MAKE_ROOT_DIR] = None
-    return list(dict.fromkeys(filter(None, (*found, of_limit, unread_remedy(status)))))
+    return list(dict.fromkeys(filter(None, (*_with_supplies(found, supplies), of_limit, unread_remedy(status)))))
+
+
+def _with_supplies(found: Iterable[str], supplies: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the texts, each after the signals that it is about where texts are about different ones."""
+    told = {text: dict.fromkeys(supplies[text]) for text in found if text in supplies}
+    differ = len({tuple(names) for names in told.values()}) > 1
+    for text in found:
+        yield f"for {' and '.join(told[text])}: {text}" if differ and text in told else text
 
 
 def _open(status: Document) -> list[Document]:
     """Return the signals for which more pods may have to go, of a supply that several observe the first.
 
     A threshold is near for the first time, a grace period runs, it is not known yet whether a collection frees enough, no pod
-    leaves, or too little. While what ended pods held is awaited and is enough, only a threshold that is met before counts.
+    leaves, or too little. While what ended pods held is awaited and is enough, only a threshold that is met before counts. Beside
+    a threshold that is met, one is not near whose signal has nearly stopped to fall.
     """
-    near = (*(each for each in approaches(status) if not each.caveat), *as_before(status))
+    is_short = any(is_pressed(each) for entry in status["signals"] for each in entry["thresholds"])
+    soon = (each for each in approaches(status) if not each.caveat and (each.stays_near or not is_short))
+    near = (*soon, *as_before(status))
     of_grace = (each.entry for each in graces(status) if not awaited_pods(status, each.entry))
     found = [*(each.entry for each in near), *of_grace]
     for entry in status["signals"]:
@@ -269,10 +285,16 @@ def _before(entry: Document, status: Document) -> str:
         largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
         return f"{largest}{outside}{keeps}"
     if protected:
-        guard = "" if first is None else first["protected"]
+        guard = _guard_of(grower, status)
         remedy = of_culprit(remedy_of("ProtectedCulprit", _resource(entry)), grower, guard)
         return before_pods(status, entry, f"{remedy}: it grew the most{keeps}")
     return before_pods(status, entry, f"{about_grower(entry, grower)}{keeps}")
+
+
+def _guard_of(pod: str, status: Document) -> str:
+    """Return why a pod is never evicted; empty where the growth of no signal names it."""
+    grew = (each for entry in status["signals"] for each in (entry["growing"] or _NO_GROWTH)["pods"])
+    return next((str(each["protected"]) for each in grew if each["pod"] == pod), "")
 
 
 def _keeps(entry: Document) -> str:

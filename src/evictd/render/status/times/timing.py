@@ -57,6 +57,14 @@ class Approach(NamedTuple):
         return self.seconds if sooner is None else min(float(sooner), self.seconds)
 
     @property
+    def stays_near(self) -> bool:
+        """Whether it is near also at the rate of the last readings, where that is much lower."""
+        if not slowed(self.entry) or self.soonest < self.seconds:
+            return True
+        later = self._at_lower_rate
+        return later is not None and later <= SOON_SECONDS
+
+    @property
     def _at_lower_rate(self) -> float | None:
         """The seconds until the threshold is met at the rate of the last readings; `None` where that is not the lower one."""
         return None if self.soonest < self.seconds else _at_lower_rate(self.entry, self.threshold)
