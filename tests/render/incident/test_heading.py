@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from evictd.render.incident.heading import heading_lines, remedy_lines
+from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
-from tests.render.recorded_incident import incident
+from tests.render.recorded_incident import incident, judged
 
 
 def test_it_says_what_it_was_what_to_do_now_and_each_setting_that_would_have_avoided_it() -> None:
@@ -23,3 +24,14 @@ def test_it_says_what_it_was_what_to_do_now_and_each_setting_that_would_have_avo
 def test_of_an_eviction_for_a_limit_of_its_own_it_says_the_limit() -> None:
     own = replace(incident(), signal=None, verdict=None)
     assert list(remedy_lines(own))[-1].startswith("would have avoided it: less usage, or a higher limit of its own")
+
+
+def test_a_request_that_keeps_the_pod_is_not_said_to_be_in_vain() -> None:
+    """With the request the pod stayed and another one went, and `why` listed it among what would not have avoided it."""
+    found = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    (moved,) = [
+        each for each in avoidance(found).not_by if "default/web (5Gi) would have gone in its place then" in each
+    ]
+    lines = list(remedy_lines(found))
+    assert f"would have kept this pod, and avoided no eviction: {moved}" in lines
+    assert not any("a request of" in each for each in lines if each.startswith("would not have: "))
