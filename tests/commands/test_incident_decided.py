@@ -210,7 +210,10 @@ def test_an_empty_dir_in_memory_is_read_from_the_cycle() -> None:
     entry = decode_entry(journal_lines()[1])
     assert not has_volume_in_memory(entry, found)
     pods = (replace(OLD, volumes=(Volume(name="shm", kind=VolumeKind.EMPTY_DIR, medium=IN_MEMORY),)), WEB)
-    assert has_volume_in_memory(replace(entry, observation=replace(entry.observation, pods=pods)), found)
+    entry = replace(entry, observation=replace(entry.observation, pods=pods))
+    assert has_volume_in_memory(entry, found)
+    disk = replace(found, signal=Signal.NODEFS_AVAILABLE)
+    assert not has_volume_in_memory(entry, disk), "its size was to be limited for a full disk"
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,9 @@ def asked_request(entry: JournalEntry, found: Incident) -> int:
 
 
 def has_volume_in_memory(entry: JournalEntry, found: Incident) -> bool:
-    """Whether the pod has an emptyDir in memory."""
+    """Whether the pod was evicted for want of memory, and has an emptyDir in it."""
+    if found.resource is not Resource.MEMORY:
+        return False
     pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
     return pod is not None and any(each.medium == IN_MEMORY for each in pod.volumes)
 

@@ -331,7 +331,9 @@ def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None
         == f"{relieved}mend or limit what ReplicaSet/api runs: its next pod may fill its node as well"
     )
     in_memory = replace(elsewhere, in_memory=True)
-    assert "runs (sizeLimit bounds its emptyDir in memory): its next pod" in now_text(in_memory)
+    assert "runs (if files in its emptyDir in memory fill it, sizeLimit bounds them): its next pod" in now_text(
+        in_memory
+    )
     within = tuple(replace(row, request=1 << 40) for row in replaced.ranking)
     assert now_text(replace(replaced, ranking=within)).startswith("the node is relieved: nothing to do")
     assert now_text(replace(replaced, event=replace(replaced.event, dry_run=True))) == ""

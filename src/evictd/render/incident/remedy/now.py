@@ -202,7 +202,7 @@ def _of_pod(found: Incident) -> list[str]:
     """Return what to do about a pod that grew or exceeded its request, whose budget was passed over, and what to reserve."""
     texts = list[str]()
     if (found.own_cause or found.exceeded_unmeasured) and not held_by_page_cache(found):
-        size = " (sizeLimit bounds its emptyDir in memory)" if found.in_memory else ""
+        size = " (if files in its emptyDir in memory fill it, sizeLimit bounds them)" if found.in_memory else ""
         here = next(
             (f"{name} runs here and may fill this" for name, _ in found.successors if name in found.running), ""
         )
