@@ -230,7 +230,9 @@ def test_without_a_configuration_the_running_daemon_s_is_taken(capsys: pytest.Ca
     try:
         settings, _ = explain.node_of(parser.parse_args(here))
         assert (settings.eviction, settings.kubelet.container_runtime_endpoint) == (config, "unix:///nowhere")
-        assert "with the configuration of the evictd at 127.0.0.1:" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "with the configuration of the evictd at 127.0.0.1:" in said
+        assert "`evictd status` shows what it would do" in said, "the two named different pods"
         asked, _ = explain.node_of(parser.parse_args([*here, "--eviction-hard=memory.available<7Mi"]))
     finally:
         server.close()

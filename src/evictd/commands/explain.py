@@ -124,7 +124,10 @@ def _of_daemon(address: str, here: Settings, args: argparse.Namespace) -> tuple[
         settings = load(_path(both), from_args(both))
     except InputError as error:
         settings, unread = here, f" but for its files ({error})"
-    sys.stderr.write(f"evictd: with the configuration of the evictd at {address}{unread}; --config takes another one\n")
+    anew = "read anew, without what that one remembers (`evictd status` shows what it would do)"
+    sys.stderr.write(
+        f"evictd: {anew}; with the configuration of the evictd at {address}{unread}; --config takes another one\n"
+    )
     return replace(settings, eviction=eviction), machine
 
 
