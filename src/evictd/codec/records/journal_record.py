@@ -99,11 +99,18 @@ class RecordedReference(_Part, frozen=True):
     uid: str = ""
 
 
+class RecordedDisk(_Part, frozen=True):
+    """What a pod holds on the disks."""
+
+    used_bytes: int | None = None
+
+
 class RecordedUsage(_Part, frozen=True):
     """The statistics of a pod."""
 
     pod_ref: RecordedReference = RecordedReference()
     memory: RecordedMemory | None = None
+    disk: RecordedDisk | None = msgspec.field(default=None, name="ephemeral-storage")
 
 
 class RecordedSummary(_Part, frozen=True):
@@ -132,6 +139,13 @@ class RecordedObservation(_Part, frozen=True):
         """By uid: the memory that each measured pod used, in bytes."""
         measured = () if self.summary is None else self.summary.pods
         amounts = ((each.pod_ref.uid, each.memory.working_set_bytes) for each in measured if each.memory is not None)
+        return {uid: amount for uid, amount in amounts if amount is not None}
+
+    @property
+    def disk(self) -> Mapping[str, int]:
+        """By uid: what each measured pod held on the disks, in bytes."""
+        measured = () if self.summary is None else self.summary.pods
+        amounts = ((each.pod_ref.uid, each.disk.used_bytes) for each in measured if each.disk is not None)
         return {uid: amount for uid, amount in amounts if amount is not None}
 
     @property

@@ -9,6 +9,7 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.cause.came_back import came_back_cause
+from evictd.render.incident.cause.earlier_step import earlier_step_text
 from evictd.render.incident.cause.growers import brought_forward_cause, grew_beside_text, grower_rate
 from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import held_by_page_cache
@@ -51,6 +52,7 @@ def summary_text(found: Incident) -> str:
             _cause_text(found)
             if found.first is None
             else came_back_cause(found, found.first, _cause_text(found.first)),
+            earlier_step_text(found),
             _asked_text(found),
             _shortened_text(found),
             "it ended only when it was killed" if killed_at_end_text(found) else "",

@@ -49,6 +49,7 @@ from evictd.render.incident.record.readings import (
     points_of,
     threshold_findings,
 )
+from evictd.render.incident.record.step_before import step_before
 from evictd.render.text import clean
 
 _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
@@ -57,8 +58,7 @@ _OWN = {EventKind.REQUESTED, EventKind.REFUSED, EventKind.KERNEL}
 
 def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEvent], wanted: str) -> Incident:
     """Collect what the records know of the eviction that is meant (`find_eviction`); `evictions` are `evictions_of` them."""
-    event = find_eviction(evictions, wanted)
-    number = _place_of(records, event)
+    number = _place_of(records, event := find_eviction(evictions, wanted))
     record, later, at = records[number], records[number + 1 :], time_of(event.at)
     signal, held = signal_of(event), who_filled(record)
     around = [n for n, each in enumerate(records) if -_begun(held) <= time_of(each.wall) - at <= AFTER]
@@ -74,7 +74,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         soft=seen.soft,
         soft_grace=seen.soft_grace,
         grace_left=seen.grace_left,
-        points=points_of(records, signal, record, before=_begun(held)),
+        points=(points := points_of(records, signal, record, before=_begun(held))),
+        step=step_before(records[: number + 1], signal, points, seen.capacity),
         arrivals=arrivals_after(record, later, event),
         ranking=tuple(ranking_rows(record, signal, event.uid)),
         pods=ranked_pods(record, signal),

@@ -18,6 +18,7 @@ from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.readings import later_fall, recent_fall
+from evictd.render.incident.record.step_before import StepBefore
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
 from evictd.render.text import incident_id
 
@@ -48,6 +49,8 @@ class Incident:
     """What was left of it; `None` where that threshold was not met."""
     points: tuple[tuple[float, int], ...] = ()
     """Seconds and available amount."""
+    step: StepBefore | None = None
+    """What came at once before the minute of which growth is measured, and belongs to no pod."""
     arrivals: NewPods = NewPods()
     """Pods that came around it."""
     ranking: tuple[IncidentRow, ...] = ()

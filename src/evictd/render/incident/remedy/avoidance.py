@@ -5,6 +5,7 @@ from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
 from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
 from evictd.render.history.cause.suspects import suspects_text
 from evictd.render.incident.cause.came_back import at_the_first
+from evictd.render.incident.cause.earlier_step import earlier_step_remedy
 from evictd.render.incident.cause.growers import (
     brought_forward_remedy,
     grew_beside_text,
@@ -69,7 +70,9 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=(_SMALLER_RECLAIM,))
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
-    others = Avoidance(by=(*resize_remedy(found), *images_remedy(found)), not_by=resize_in_vain(found))
+    others = Avoidance(
+        by=(*resize_remedy(found), *images_remedy(found), *earlier_step_remedy(found)), not_by=resize_in_vain(found)
+    )
     others = excess_limit(found) + others
     avoided = (
         around
