@@ -43,6 +43,7 @@ from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.filled import fills_host, is_unknown
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
+from evictd.render.incident.remedy.request_remedy import tenth_of_usage
 from evictd.render.text import clean
 from evictd.world.behaviours import Behaviour, Grow, Usage
 from evictd.world.continuation import world_of
@@ -131,6 +132,7 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
         grower_in=most_of_disk(_stats_of_grower(entry, verdict)) if on_disk else "",
         filled_by=filling_owner(entry.observation.pods, state, found.signal),
         with_request=(instead := with_request(entry, found)),
+        with_more=with_request(entry, found, -tenth_of_usage(found)) if instead == found.event.pod else None,
         with_owner_request=with_request(entry, found, of_owner=True) if instead in found.siblings else None,
         past_request=instead == "" and _goes_past_request(entry, found, verdict),
         asked=asked_request(entry, found),

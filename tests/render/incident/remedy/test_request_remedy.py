@@ -23,6 +23,7 @@ from evictd.render.incident.remedy.request_remedy import (
     requested_with,
     resize_in_vain,
     resize_remedy,
+    tenth_of_usage,
     why_the_same,
 )
 from tests.render.recorded_incident import incident
@@ -307,6 +308,22 @@ def test_no_sum_is_named_that_would_have_been_enough() -> None:
 def test_without_another_pod_above_its_request_it_is_first_by_priority() -> None:
     within = other("web", GI, request=2 * GI, priority=10)
     assert why(beside(within)) == "no other pod exceeded its request and none had a lower priority"
+
+
+def test_a_request_with_room_is_tried_where_one_of_what_it_used_is_in_vain() -> None:
+    """A request of what it used "would not have"; with a little more another pod went, played again."""
+    found = replace(beside(other("web", GI, request=2 * GI)), with_request="default/hog-old")
+    assert found.victim is not None
+
+    def said(more: str | None) -> str:
+        (text,) = request_avoidance(replace(found, with_more=more), found.victim, Resource.MEMORY).not_by  # type: ignore[arg-type]
+        return text
+
+    assert said("default/web").endswith("; with a tenth more, default/web (1Gi) would have gone in its place")
+    assert said("").endswith("; with a tenth more, evictd would have ended no pod at that moment")
+    assert "tenth" not in said("default/hog-old") + said(None)
+    assert tenth_of_usage(found) == (found.victim.usage or 0) // 10 > 0
+    assert tenth_of_usage(replace(found, ranking=())) == 0
 
 
 def test_a_pod_that_is_never_evicted_counts_as_one_above_its_request() -> None:

@@ -102,6 +102,8 @@ class Incident:
     """Why not, where it is not known."""
     with_request: str | None = None
     """The pod that would have gone then had this one requested what it used, `namespace/name`; empty for none, `None` unknown."""
+    with_more: str | None = None
+    """The same with a tenth more, where this one would have gone all the same with what it used."""
     with_owner_request: str | None = None
     """The same had all pods of its owner requested what they used, where `with_request` is one of these."""
     first_asked: HistoryEvent | None = None

@@ -53,6 +53,7 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if found.with_request == victim.pod:
         whole, too_much = requested_with(found, lambda row: row.chosen)
         same = f"{request}: it would have gone all the same, because {why_the_same(found, victim, resource)}"
+        same += _with_more(found, resource)
         if too_much and not (found.verdict is None or found.verdict.grew):
             same += f"; only the scheduler could have avoided that: {whole}{_NOT_ALL_PLACED}"
         return Avoidance(not_by=(same,))
@@ -76,6 +77,20 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         return Avoidance(by=(f"{went}; it is one of those that grew",))
     again = "; had this pod grown on, the node would have been short again" if found.pod_grew and not higher else ""
     return Avoidance(not_by=(f"{went}{again}",))
+
+
+def tenth_of_usage(found: Incident) -> int:
+    """Return a tenth of what the evicted pod used: a request with so much more leaves it room."""
+    return 0 if found.victim is None else (found.victim.usage or 0) // 10
+
+
+def _with_more(found: Incident, resource: Resource) -> str:
+    """Write what a tenth more would have done, as a clause; empty where the pod would have gone all the same, or not known."""
+    if found.with_more is None or found.with_more == found.event.pod:
+        return ""
+    if not found.with_more:
+        return "; with a tenth more, evictd would have ended no pod at that moment"
+    return f"; with a tenth more, {in_its_place(found.with_more, found.ranking, resource)} would have gone in its place"
 
 
 def _of_first_request(found: Incident, asked: HistoryEvent, request: str, resource: Resource) -> Avoidance:
