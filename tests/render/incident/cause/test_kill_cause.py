@@ -203,6 +203,16 @@ def test_the_remedy_with_a_threshold_stays_beside_the_order() -> None:
     assert now == "now: let it request the 1Gi that it uses"
 
 
+def test_a_pod_that_was_killed_while_it_grew_within_its_request_is_to_be_limited() -> None:
+    """Nothing was said of what to do about a pod whose burst within its request the kernel ended again and again."""
+    kill = record(2, {"hog": 7 * GI, "api": 0}, "hog", signal="memory.available")
+    found = kill_cause([requesting(CALM, hog="7Gi", api="2Gi"), requesting(kill, hog="7Gi", api="2Gi")])
+    assert found is not None
+    assert found.grew_within
+    assert list(kill_lines(found))[-1] == "now: mend or limit n/hog"
+    assert not any(line.startswith("now:") for line in kill_lines(replace(found, before=0)))
+
+
 def test_a_pod_that_came_back_or_grew_by_less_than_a_killed_one_exceeded_its_request_is_not_to_be_limited() -> None:
     """`Mend or limit batch-1` was said, which had only come back, where `api` had grown to five times its request."""
     kill = record(2, {"hog": 7 * GI}, "api", signal="memory.available")

@@ -75,7 +75,7 @@ def kill_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
     if found.grew_within and found.exceeded:
         who, used, _ = _above_request(found, pod)
         yield f"let {who} request the {_memory(used)} that it uses"
-    elif found.has_threshold and found.grew_beside_killed:
+    elif found.has_threshold and (found.grew_beside_killed or _killed_within(found)):
         yield f"mend or limit {found.grower}"
     elif found.has_threshold and not (found.grower or found.largest is None or found.host_holds_most):
         yield f"mend or limit {found.largest[0]}"
@@ -84,6 +84,11 @@ def kill_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
     elif found.outside:
         always = _memory(found.outside_always)
         yield f"let systemReserved and kubeReserved of the kubelet cover the {always} used outside pods all the time"
+
+
+def _killed_within(found: KillCause) -> bool:
+    """Whether the pod that grew most was within its request, and the kernel killed it: only a lower limit bounds it."""
+    return found.grew_within and found.grower in found.killed and found.before > 0
 
 
 def _free_outside(found: KillCause) -> str:
