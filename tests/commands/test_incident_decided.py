@@ -8,25 +8,22 @@ import pytest
 
 from evictd.codec.records.journal import decode_entry
 from evictd.commands.decided.incident_decided import (
-    asked_request,
     deleted_bytes,
     has_volume_in_memory,
     most_of_disk,
     read_incident,
     swapped_bytes,
     verdict_of,
-    with_request,
 )
 from evictd.commands.decided.incident_past import UNKNOWN
 from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.holdings import MeasuredLevel
-from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, Container, Volume, VolumeKind
+from evictd.core.model.resources import IN_MEMORY, Volume, VolumeKind
 from evictd.core.model.signal import Resource, Signal
 from evictd.core.model.stats import DiskUsage
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.core.units.quantity import of_bytes
 from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind
@@ -36,33 +33,11 @@ from evictd.render.incident.remedy.request_remedy import request_avoidance
 from evictd.world.behaviours import Grow, Usage
 from evictd.world.loop import play
 from evictd.world.model import ApiServer, Disk, DisruptionBudget, NodeSpec, Owner
-from tests.daemon.world import GI, NOW, STATIC, WEB, pod, uses
+from tests.daemon.world import GI, NOW, STATIC, WEB, uses
 from tests.playbook import config, empty_dir, usage
 from tests.render.recorded_incident import OLD, journal_lines, recorded
 from tests.shortages import holders
 from tests.world.worlds import hog, holder, world
-
-
-def test_the_decision_is_made_again_with_a_request() -> None:
-    """A small neighbour over its request was said to go in the place of a pod that alone holds what is missing."""
-    entry = decode_entry(journal_lines()[1])
-    found = incident_of(recorded(), evictions_of(recorded()), "last")
-    assert with_request(entry, found) == "default/web"
-    full = replace(pod("full"), containers=(Container(name="main", limits={EPHEMERAL_STORAGE: of_bytes(1 << 20)}),))
-    stats = {**entry.observation.pod_stats, full.uid: usage(full, memory="1Mi", rootfs="2Mi")}
-    seen = replace(entry.observation, pods=(full, OLD, WEB, STATIC), pod_stats=stats)
-    assert with_request(replace(entry, observation=seen), found) == "default/web", "not the one over its limit"
-    small = pod("web")
-    stats = {**entry.observation.pod_stats, small.uid: uses(small, GI // 16, entry.now)}
-    held = holders({OLD.uid: 6 * GI, small.uid: GI // 16}, {OLD.uid: GI}, at=entry.now)
-    beside_a_small_one = replace(
-        entry,
-        state=replace(entry.state, holdings={Signal.MEMORY_AVAILABLE: held}),
-        observation=replace(entry.observation, pod_stats=stats, pods=(OLD, small, STATIC)),
-    )
-    assert with_request(beside_a_small_one, found) == "default/hog-old"
-    assert with_request(entry, replace(found, signal=Signal.PID_AVAILABLE)) is None, "PIDs are not requested"
-    assert with_request(entry, found, 6 * GI) == "default/hog-old", "it has grown so much past that request"
 
 
 def test_with_requests_of_the_whole_owner_none_of_its_pods_goes_in_the_place_of_another(tmp_path: Path) -> None:
@@ -191,17 +166,6 @@ def test_deleted_files_that_are_open_are_summed() -> None:
     assert deleted_bytes(stats) == 3 * GI
     assert most_of_disk(stats) == "deleted files that are open"
     assert deleted_bytes(None) == 0
-
-
-def test_a_resize_that_was_not_granted_is_read_from_the_cycle() -> None:
-    records = recorded()
-    found = incident_of(records, evictions_of(records), "last")
-    entry = decode_entry(journal_lines()[1])
-    assert asked_request(entry, found) == 0
-    asking = Container(name="main", requests={"memory": of_bytes(GI)}, asked={"memory": of_bytes(6 * GI)})
-    pods = (replace(OLD, containers=(asking,)), WEB)
-    entry = replace(entry, observation=replace(entry.observation, pods=pods))
-    assert asked_request(entry, found) == 6 * GI
 
 
 def test_an_empty_dir_in_memory_is_read_from_the_cycle() -> None:

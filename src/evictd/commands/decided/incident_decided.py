@@ -4,7 +4,7 @@ The record of the cycle has its complete input. Decided again it shows who held 
 which pod would have gone; and played on as a world, whether the pod's end was needed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,26 +13,23 @@ from evictd.codec.records.journal_record import JournalRecord, decode_record
 from evictd.commands.decided.incident_first import with_first
 from evictd.commands.decided.incident_holdings import filling_owner, growth_outside, holdings_of, with_arrivals_before
 from evictd.commands.decided.incident_past import UNKNOWN, Past, RecentLines, past_of, retaking, taken_by, without
+from evictd.commands.decided.incident_request import DAMAGED, asked_request, goes_past_request, with_request
 from evictd.commands.decided.incident_steady import growth_on, is_quiet, last_entry, steady_growers
 from evictd.commands.inputs.journals import (
     read_lines,
     report_skipped,
 )
 from evictd.config.file import STANDARD_INPUT
-from evictd.core.eviction.refusals.backoff import owner_of
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.config import Policy
 from evictd.core.model.decision import EvictPod
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
-from evictd.core.model.observation import Observation
-from evictd.core.model.pod import Pod
-from evictd.core.model.resources import EPHEMERAL_STORAGE, IN_MEMORY, MEMORY
+from evictd.core.model.resources import IN_MEMORY
 from evictd.core.model.signal import SIGNALS, Resource, Signal
-from evictd.core.model.state import Reclaiming, State, with_fields
+from evictd.core.model.state import State
 from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
-from evictd.core.units.quantity import NANO, ZERO, Quantity, of_bytes
-from evictd.errors import EvictdError, NoEvictionError
+from evictd.errors import NoEvictionError
 from evictd.render.attribution import recorded_attribution
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
@@ -59,10 +56,6 @@ _GROWS = {
     Resource.PIDS: (Usage.PROCESSES, Usage.PROCESSES),
 }
 """By resource the usage that the world grows for a pod, and for the host."""
-_REQUESTS: Mapping[Resource | None, str] = {Resource.MEMORY: MEMORY, Resource.EPHEMERAL_STORAGE: EPHEMERAL_STORAGE}
-"""By resource the name under which a container requests it."""
-_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
-"""What a damaged record raises: of it nothing is known."""
 
 
 def read_incident(
@@ -134,7 +127,7 @@ def _decided_again(found: Incident, entry: JournalEntry, oldest: bytes) -> Incid
         with_request=(instead := with_request(entry, found)),
         with_more=with_request(entry, found, -tenth_of_usage(found)) if instead == found.event.pod else None,
         with_owner_request=with_request(entry, found, of_owner=True) if instead in found.siblings else None,
-        past_request=instead == "" and _goes_past_request(entry, found, verdict),
+        past_request=instead == "" and goes_past_request(entry, found, verdict),
         asked=asked_request(entry, found),
         in_memory=has_volume_in_memory(entry, found),
         deleted=deleted_bytes(stats),
@@ -162,7 +155,7 @@ def _entry(lines: Iterable[tuple[str, bytes]], found: Incident) -> JournalEntry 
     try:
         entries = (decode_entry(line) for wall, line in lines if wall == found.event.at)
         return next((each for each in entries if _evicts(each, found.event.uid)), None)
-    except _DAMAGED:
+    except DAMAGED:
         return None
 
 
@@ -170,7 +163,7 @@ def _decided(entry: JournalEntry) -> State | None:
     """Return the state after the cycle, with what its reading shows of who holds what; `None` where it cannot be read."""
     try:
         return synchronize(entry.state, entry.observation, entry.config, entry.now).state
-    except _DAMAGED:
+    except DAMAGED:
         return None
 
 
@@ -178,7 +171,7 @@ def _past(oldest: bytes, found: Incident) -> Past:
     """Return what the pods held in the oldest record of the hour before the eviction."""
     try:
         entry = decode_entry(oldest)
-    except _DAMAGED:
+    except DAMAGED:
         return UNKNOWN
     return past_of(entry, _decided(entry), found)
 
@@ -197,7 +190,7 @@ def _verdict(
         if found.signal is None or is_unknown(recorded_attribution(entry.findings)):
             return None
         return verdict_of(entry, state, found.signal, found.event.pod, past=past, again=again)
-    except _DAMAGED:
+    except DAMAGED:
         return None
 
 
@@ -245,79 +238,12 @@ def swapped_bytes(entry: JournalEntry, found: Incident) -> int:
     return stats.memory.swap_bytes or 0 if counts and stats is not None and stats.memory is not None else 0
 
 
-def with_request(entry: JournalEntry, found: Incident, grown: int = 0, *, of_owner: bool = False) -> str | None:
-    """Decide the cycle again with a request of what the pod used; return the pod that goes, "" for none, `None` if unknown.
-
-    With `grown` the pod has grown past that request by so much. `of_owner`: all pods of its owner request what they used.
-    The request is that of the owner's template, so earlier evictions of its pods, which had it as well, hold none back now.
-    A smaller pod that exceeds its request does not go in the place of one that alone holds what is missing.
-    """
-    victim, signal, name = found.victim, found.signal, _REQUESTS.get(found.resource)
-    if victim is None or victim.usage is None or signal is None or name is None or victim.usage <= victim.request:
-        return None
-    raised = {found.event.pod, *(found.siblings if of_owner else ())}
-    more = {
-        row.pod: of_bytes(max((row.usage or 0) - grown - row.request, 0)) for row in found.ranking if row.pod in raised
-    }
-
-    def asking(seen: Observation) -> Observation:
-        named = ((pod, more.get(clean(pod.full_name))) for pod in seen.pods)
-        return replace(seen, pods=tuple(pod if by is None else _requesting(pod, name, by) for pod, by in named))
-
-    observation = asking(entry.observation)
-    try:
-        state = _without_effects(entry.state, observation.pods, found.event.uid)
-        if isinstance(phase := state.phase, Reclaiming):  # policy Kubelet evicts on the reading before the reclaim
-            state = with_fields(state, phase=replace(phase, before=asking(phase.before)))
-        step = synchronize(state, observation, entry.config, entry.now)
-    except _DAMAGED:
-        return None
-    evictions = (each for each in step.decisions if isinstance(each, EvictPod))
-    # A pod that exceeds a limit of its own goes in the same cycle, whatever is requested.
-    return next((clean(each.pod.full_name) for each in evictions if each.because.signal_label == signal.value), "")
-
-
-def _without_effects(state: State, pods: Iterable[Pod], uid: str) -> State:
-    """Return the state without what came of earlier evictions of the same owner's pods, and without the pauses for these."""
-    owner = next((owner_of(pod) for pod in pods if pod.uid == uid), "")
-    others = {signal: tuple(each for each in found if each.owner != owner) for signal, found in state.effects.items()}
-    changed = {signal for signal, found in state.effects.items() if owner and len(others[signal]) < len(found)}
-    if not changed:
-        return state
-    pauses = {signal: pause for signal, pause in state.pauses.items() if signal not in changed}
-    return with_fields(state, effects=others, pauses=pauses)
-
-
-def _goes_past_request(entry: JournalEntry, found: Incident, verdict: EvictionVerdict | None) -> bool:
-    """Whether the pod would have gone when it had grown for one second more than a request of what it used."""
-    grown = 0 if verdict is None else verdict.rate_of(found.event.pod)
-    return grown > 0 and with_request(entry, found, grown) == found.event.pod
-
-
-def asked_request(entry: JournalEntry, found: Incident) -> int:
-    """Return the memory request of a resize of the pod that was not granted; 0 without one."""
-    pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
-    if found.resource is not Resource.MEMORY or pod is None or not any(MEMORY in each.asked for each in pod.containers):
-        return 0
-    asking = (replace(each, requests={**each.requests, **each.asked}) for each in pod.containers)
-    return replace(pod, containers=tuple(asking)).resource_totals.memory_request // NANO
-
-
 def has_volume_in_memory(entry: JournalEntry, found: Incident) -> bool:
     """Whether the pod was evicted for want of memory, and has an emptyDir in it."""
     if found.resource is not Resource.MEMORY:
         return False
     pod = next((each for each in entry.observation.pods if each.uid == found.event.uid), None)
     return pod is not None and any(each.medium == IN_MEMORY for each in pod.volumes)
-
-
-def _requesting(pod: Pod, name: str, more: Quantity) -> Pod:
-    """Return the pod with so much more requested by its first container."""
-    if not pod.containers:
-        return pod
-    first, *others = pod.containers
-    requests = {**first.requests, name: first.requests.get(name, ZERO) + more}
-    return replace(pod, containers=(replace(first, requests=requests), *others))
 
 
 def verdict_of(

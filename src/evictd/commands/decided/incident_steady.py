@@ -6,10 +6,10 @@ from dataclasses import replace
 from evictd.codec.records.journal import JournalEntry, decode_entry
 from evictd.codec.times import parse_time, rfc3339
 from evictd.commands.decided.incident_holdings import growth_outside, holdings_of
+from evictd.commands.decided.incident_request import DAMAGED
 from evictd.core.eviction.accounts.holdings import WINDOW
 from evictd.core.model.observation import signal_observation
 from evictd.core.units.duration import HOUR, SECOND
-from evictd.errors import EvictdError
 from evictd.render.attribution import clock_text
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.grows_on import GrowsOn
@@ -23,14 +23,13 @@ _LITTLE = 10
 many times as fast."""
 _OF_PODS = 12 * HOUR // SECOND
 """A pod that grows is a fault also where the node is short only hours later; the use of a host drifts as slowly."""
-_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
 
 
 def last_entry(line: bytes) -> JournalEntry | None:
     """Return the last entry of a journal; `None` where it is damaged."""
     try:
         return decode_entry(line)
-    except _DAMAGED:
+    except DAMAGED:
         return None
 
 
@@ -38,7 +37,7 @@ def steady_growers(last: JournalEntry | None, found: Incident) -> frozenset[str]
     """Return the pods that grew no more, as `namespace/name`, by the journal's last entry; none where that is too early."""
     try:
         rates = {} if last is None else _rates(last, found)
-    except _DAMAGED:
+    except DAMAGED:
         return frozenset()
     return frozenset(each.pod for each, rate in rates.items() if each.pod and rate * _LITTLE < each.rate)
 
@@ -47,7 +46,7 @@ def growth_on(last: JournalEntry | None, found: Incident) -> GrowsOn | None:
     """Return what grew on; `None` where that does not make the node short within the hour, or pods within half a day."""
     try:
         return None if last is None else _growth_on(last, found)
-    except _DAMAGED:
+    except DAMAGED:
         return None
 
 
@@ -55,7 +54,7 @@ def is_quiet(last: JournalEntry | None, found: Incident) -> bool:
     """Whether nothing of what was short had grown for a minute or more at its end, or so little that an hour of it fits."""
     try:
         return last is not None and _is_quiet(last, found)
-    except _DAMAGED:
+    except DAMAGED:
         return False
 
 

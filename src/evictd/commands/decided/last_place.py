@@ -8,20 +8,18 @@ from pathlib import Path
 
 from evictd.codec.records.journal import JournalEntry, decode_entry
 from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.commands.decided.incident_request import DAMAGED
 from evictd.commands.inputs.journals import read_lines
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.threshold import Origin
-from evictd.errors import EvictdError
 from evictd.render.attribution import clock_text
 from evictd.render.history.pod.standing import Place, place_in
 from evictd.render.node_view import explanation_document, node_view
 from evictd.render.text import clean, first_of, gap_text, signal_amount
 
 _NAMED = 3
-_DAMAGED = (EvictdError, ArithmeticError, LookupError, ValueError)
-"""What a damaged record raises: of it nothing is known."""
 
 
 def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
@@ -40,7 +38,7 @@ def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
     try:
         read_lines(paths, keep)
         return tuple(_lines(decode_entry(last), pod)) if last else ()
-    except _DAMAGED:
+    except DAMAGED:
         return ()
 
 
