@@ -53,6 +53,7 @@ def test_one_call_decides() -> None:
     assert callers == {
         "commands/explain.py",
         "commands/decided/incident_decided.py",
+        "commands/decided/incident_request.py",
         "commands/decided/last_place.py",
         "daemon/housekeeping.py",
         "commands/replay.py",
