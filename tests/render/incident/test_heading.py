@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evictd.render.attribution import clock_text
 from evictd.render.incident.heading import heading_lines, remedy_lines
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
@@ -35,3 +36,23 @@ def test_a_request_that_keeps_the_pod_is_not_said_to_be_in_vain() -> None:
     lines = list(remedy_lines(found))
     assert f"would have kept this pod, and avoided no eviction: {moved}" in lines
     assert not any("a request of" in each for each in lines if each.startswith("would not have: "))
+
+
+def test_a_setting_is_named_beside_the_earlier_eviction_that_it_is_about() -> None:
+    """Of an owner's later pod only the time of the first eviction was named, and not the setting."""
+    first = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=20 << 20))
+    settings = [each.setting for each in avoidance(first).in_vain if not each.moves]
+    assert settings
+    lines = list(remedy_lines(replace(first, first=first)))
+    named = "; ".join(f"at the first, {first.event.pod} at {clock_text(first.event.at)}: {each}" for each in settings)
+    assert f"would not have: {named} (`evictd incident` says why)" in lines
+
+
+def test_a_request_with_which_the_pod_goes_all_the_same_is_not_said_to_keep_it() -> None:
+    """Where a tenth more would have kept the pod, the request of just what it used was said to have done so."""
+    found = replace(judged(Need.NEEDED, Grower(pod="default/web", rate=20 << 20)), with_request="default/hog-old")
+    found = replace(found, with_more="default/web")
+    lines = list(remedy_lines(found))
+    (more,) = [each for each in avoidance(found).not_by if "with a tenth more, default/web" in each]
+    assert not any(more in each for each in lines)
+    assert any(each.startswith("would not have: a request of 6Gi of memory (it had none)") for each in lines)

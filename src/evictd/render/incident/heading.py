@@ -7,8 +7,6 @@ from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.now import now_text
 from evictd.render.incident.summary import summary_text
 
-_IN_ITS_PLACE = " would have gone in its place"
-
 
 def heading_lines(found: Incident) -> Iterator[str]:
     """Write what the incident was, and what to do now; nothing of what is not known."""
@@ -24,8 +22,8 @@ def remedy_lines(found: Incident) -> Iterator[str]:
     yield from heading_lines(found)
     for each in avoided.by:
         yield f"would have avoided it: {each}"
-    moved = [each for each in avoided.not_by if _IN_ITS_PLACE in each]
-    for each in moved:
-        yield f"would have kept this pod, and avoided no eviction: {each}"
-    if settings := "; ".join(each.partition(": ")[0] for each in avoided.not_by if each not in moved):
+    for vain in avoided.in_vain:
+        if vain.moves:
+            yield f"would have kept this pod, and avoided no eviction: {vain.whole}"
+    if settings := "; ".join(each.setting for each in avoided.in_vain if not each.moves):
         yield f"would not have: {settings} (`evictd incident` says why)"

@@ -1,6 +1,6 @@
 """Says of a pod that only came back which growth of others had made the node short before its predecessor went."""
 
-from collections.abc import Iterable
+from dataclasses import replace
 
 from evictd.render.attribution import clock_text
 from evictd.render.incident.record.incident import Incident
@@ -30,11 +30,11 @@ def comes_again_text(found: Incident) -> str:
 
 def at_the_first(first: Incident, avoided: Avoidance) -> Avoidance:
     """Return what would have avoided the first eviction, with its pod and time."""
-
-    def then(texts: Iterable[str]) -> tuple[str, ...]:
-        return tuple(f"at the first, {first.event.pod} at {clock_text(first.event.at)}: {each}" for each in texts)
-
-    return Avoidance(by=then(avoided.by), not_by=then(avoided.not_by))
+    at = f"at the first, {first.event.pod} at {clock_text(first.event.at)}"
+    return Avoidance(
+        by=tuple(f"{at}: {each}" for each in avoided.by),
+        in_vain=tuple(replace(each, at=at) for each in avoided.in_vain),
+    )
 
 
 def _still_there(found: Incident) -> list[str]:

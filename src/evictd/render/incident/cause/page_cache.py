@@ -6,7 +6,7 @@ from evictd.core.model.threshold import Origin
 from evictd.render.history.cause.recorded import recorded_amount
 from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.avoided import Avoidance, in_vain
 from evictd.render.text import amount_text
 
 _ALLOCATABLE = Signal.ALLOCATABLE_MEMORY_AVAILABLE.value
@@ -45,12 +45,12 @@ def formula_remedy(found: Incident) -> Avoidance:
     formula = f"memory.formula: MemAvailable: {pages}"
     if not held_by_page_cache(found):
         stalled = f"tasks stalled for memory {found.stalled / 100:g}% of the time, so they are in use (docs/tuning.md)"
-        return Avoidance(not_by=(f"{formula}, but {stalled}",))
+        return in_vain(f"{formula}, but {stalled}")
     if found.allocatable_met is None:
         return Avoidance(by=(f"{formula}, which the kernel can drop",))
     as_well = f"{_ALLOCATABLE} was met as well, and counts them by every formula"
     if found.allocatable_met is not Origin.DERIVED:
-        return Avoidance(not_by=(f"{formula}, but {as_well}",))
+        return in_vain(f"{formula}, but {as_well}")
     both = f"memory.formula: MemAvailable and {_NO_ALLOCATABLE}: {pages}, which the kernel can drop"
     return Avoidance(
         by=(f"{both}; with the formula alone it would have gone for {_ALLOCATABLE}, which counts them always",)

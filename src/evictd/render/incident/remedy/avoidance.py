@@ -1,5 +1,7 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
+from dataclasses import replace
+
 from evictd.core.model.finding import SkipReason
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, Resource
 from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
@@ -22,7 +24,7 @@ from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page
 from evictd.render.incident.cause.unknown_images import images_remedy
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower, Need
-from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.avoided import Avoidance, InVain, in_vain
 from evictd.render.incident.remedy.count_limit import inodes_text, pids_limit_text
 from evictd.render.incident.remedy.large_excess import excess_limit
 from evictd.render.incident.remedy.limit_remedy import (
@@ -71,7 +73,8 @@ def avoidance(found: Incident) -> Avoidance:
     of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
     around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
     others = Avoidance(
-        by=(*resize_remedy(found), *images_remedy(found), *earlier_step_remedy(found)), not_by=resize_in_vain(found)
+        by=(*resize_remedy(found), *images_remedy(found), *earlier_step_remedy(found)),
+        in_vain=tuple(InVain(text=each) for each in resize_in_vain(found)),
     )
     others = excess_limit(found) + others
     avoided = (
@@ -117,7 +120,7 @@ def _of_budget(found: Incident) -> Avoidance:
     if not found.refusals:
         return Avoidance(by=by)
     times = counted(found.refusals, "time")
-    return Avoidance(by=by, not_by=(f"a disruption budget: it refused the eviction {times}, which only delayed it",))
+    return Avoidance(by=by) + in_vain(f"a disruption budget: it refused the eviction {times}, which only delayed it")
 
 
 def _of_reclaim(found: Incident, resource: Resource) -> Avoidance:
@@ -125,7 +128,7 @@ def _of_reclaim(found: Incident, resource: Resource) -> Avoidance:
     if (seconds := found.met_by_itself) is None:
         return Avoidance()
     fell = f"at {amount_text(found.rate or 0, resource)} a second the threshold itself would have been met"
-    return Avoidance(not_by=(f"a smaller minimum reclaim: {fell} {seconds_text(seconds)} later",))
+    return in_vain(f"a smaller minimum reclaim: {fell} {seconds_text(seconds)} later")
 
 
 def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
@@ -133,20 +136,20 @@ def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
     rows = (row for row in found.ranking if not (row.protected or row.chosen) and row.usage and row.skipped in COULD_GO)
     instead = next((f"{row.pod} ({usage_text(row.usage or 0, resource)})" for row in rows), "")
     alone = " alone" if grew_beside_text(found) else ""
-    in_vain = f"a request, a limit or a priority of this pod{alone}" + (
+    own = f"a request, a limit or a priority of this pod{alone}" + (
         f" that keeps it: {instead} would have gone in its place then, by what was measured in vain as well"
         if instead
         else ": what is missing is not its own"
     )
     protected = any(row.protected and row.usage for row in found.ranking)
     if found.protected_grower and not found.host_filled:
-        return _of_grower(found, resource) + Avoidance(not_by=(in_vain,))
+        return _of_grower(found, resource) + in_vain(own, moves=bool(instead))
     by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
     if found.stands_still:
         by = "a lower threshold: nothing grew, and no pod holds what is missing"
     elif found.rate is None and not found.event.filled:
         by += "; or a lower threshold: what grew is not known yet"
-    return Avoidance(by=(by,), not_by=(in_vain,))
+    return Avoidance(by=(by,)) + in_vain(own, moves=bool(instead))
 
 
 def _of_host(found: Incident) -> Avoidance:
@@ -174,7 +177,7 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     if not grower.pod or grower.pod == found.event.pod:
         return Avoidance()
     if later := brought_forward_remedy(found):
-        return Avoidance(not_by=(later,))
+        return in_vain(later)
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return within_limit(found) if found.within_request is not None else _of_growth(found, row, resource)
@@ -186,7 +189,7 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
         counted_by = (inodes_text(found, grower.pod),)
     less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by, *counted_by))
     larger = () if shared_limits(found).text else larger_culprit(found)
-    return Avoidance(by=(*larger, less, *rotation), not_by=limit.not_by)
+    return replace(limit, by=(*larger, less, *rotation))
 
 
 def _of_filler(found: Incident, resource: Resource) -> Avoidance:
@@ -240,7 +243,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     grew = (
         found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
     )
-    bounded = limit if limit.not_by else limit_avoidance(found, victim, resource)
+    bounded = limit if limit.in_vain else limit_avoidance(found, victim, resource)
     if exceeds and grew:
         limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:
@@ -254,7 +257,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     priority, advised = priority_text(found, victim, resource)
     if not priority:
         return limit
-    return limit + (Avoidance(by=(priority,)) if advised else Avoidance(not_by=(priority,)))
+    return limit + (Avoidance(by=(priority,)) if advised else in_vain(priority))
 
 
 def _of_priority_beyond(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:

@@ -10,7 +10,7 @@ from evictd.render.incident.cause.growers import grower_rate, other_growers, tak
 from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
-from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.avoided import Avoidance, in_vain
 from evictd.render.incident.remedy.shared_limits import HAS_TO_HOLD_MORE, shared_limits
 from evictd.render.text import ROUNDED_BY, amount_text, first_of, rounded_below, seconds_text
 
@@ -104,11 +104,11 @@ def grower_limit(found: Incident, grower: Grower) -> Avoidance:
     if others and not found.pod_grew:
         alone = f"{limit} for {grower.pod} alone: {first_of(others, _NAMED)} {_LATER}"
         by = (shared.text,) if shared.text else ()
-        return Avoidance(by=by, not_by=(alone,) if limit else ())
+        return Avoidance(by=by) + (in_vain(alone) if limit else Avoidance())
     if not limit:
         return Avoidance()
     if found.pod_grew:
-        return Avoidance(not_by=(f"{limit} for {grower.pod} alone: {found.event.pod} {_LATER}",))
+        return in_vain(f"{limit} for {grower.pod} alone: {found.event.pod} {_LATER}")
     return Avoidance(by=(f"{limit} for it would have been enough",))
 
 
@@ -176,7 +176,7 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     if other_growers(found) or any(each.pod != victim.pod for each in shared_limits(found).pods):
         rotated = Avoidance(by=by)
         if by and found.host_filled:
-            rotated = Avoidance(not_by=(f"log rotation alone: {OUTSIDE_GREW}",))
+            rotated = in_vain(f"log rotation alone: {OUTSIDE_GREW}")
         return rotated + _of_limits(found, victim, resource, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
@@ -213,8 +213,8 @@ def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: 
     shared = shared_limits(found, LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0)
     names = tuple(each.pod or "what belongs to no pod" for each in other_growers(found))
     names = names or tuple(dict.fromkeys(each.pod for each in shared.pods if each.pod != victim.pod))
-    not_by = (f"{alone}: {first_of(names, _NAMED)} {_LATER}",) if alone and names else ()
-    return Avoidance(by=(shared.text,) if shared.text else (), not_by=not_by)
+    vain = in_vain(f"{alone}: {first_of(names, _NAMED)} {_LATER}") if alone and names else Avoidance()
+    return Avoidance(by=(shared.text,) if shared.text else ()) + vain
 
 
 def rotation_text(rate: int) -> str:

@@ -1,6 +1,7 @@
 """Says what a request of what the pod used, or of all pods of its owner, would have done: which pod goes then, if any."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from evictd.core.eviction.laws.shortage import EVICTION_TIME
 from evictd.core.model.finding import SkipReason
@@ -12,7 +13,7 @@ from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.cause.growers import grew_together, grower_rate
 from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.avoided import Avoidance, in_vain
 from evictd.render.incident.remedy.large_excess import protected_excess_text
 from evictd.render.incident.remedy.soft_threshold import LEAD_SECONDS
 from evictd.render.text import amount_text, enough_text, usage_text
@@ -32,9 +33,10 @@ def request_avoidance(found: Incident, victim: IncidentRow, resource: Resource) 
     said = _of_request(found, victim, resource)
     if not (found.siblings or found.of_owner > 1):
         return said
+    here = _this_node(found)
     if not said.by:
-        return Avoidance(not_by=tuple(f"{each}{_this_node(found)}" for each in said.not_by))
-    return Avoidance(by=tuple(f"{each}{_this_node(found)}" for each in said.by), not_by=said.not_by)
+        return Avoidance(in_vain=tuple(replace(each, text=f"{each.text}{here}") for each in said.in_vain))
+    return replace(said, by=tuple(f"{each}{here}" for each in said.by))
 
 
 def _this_node(found: Incident) -> str:
@@ -56,19 +58,19 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
         same += _with_more(found, resource)
         if too_much and not (found.verdict is None or found.verdict.grew):
             same += f"; only the scheduler could have avoided that: {whole}{_NOT_ALL_PLACED}"
-        return Avoidance(not_by=(same,))
+        return in_vain(same)
     if not found.with_request:
-        return Avoidance(not_by=(f"{request}: {no_pod_then(found, resource)}",))
+        return in_vain(f"{request}: {no_pod_then(found, resource)}")
     if found.with_request in found.siblings:
         same = f"{request}: {found.with_request} of the same owner would have gone in its place then"
         every, higher = owner_request_text(found, resource), higher_than_owner_text(found, resource)
         if not every and (instead := _went_instead(found, resource)):
-            return Avoidance(not_by=(instead,))
-        return Avoidance(by=(every,) if every else (), not_by=(f"{same}{higher}",))
+            return in_vain(instead, moves=True)
+        return Avoidance(by=(every,) if every else ()) + in_vain(f"{same}{higher}", moves=True)
     row = next((row for row in found.ranking if row.pod == found.with_request), None)
     other = in_its_place(found.with_request, found.ranking, resource)
     if too_little := first_too_little(found):
-        return Avoidance(not_by=(f"{request}: {other} would have gone first then, {too_little}",))
+        return in_vain(f"{request}: {other} would have gone first then, {too_little}")
     higher = f", whose priority {row.priority} is higher" if row is not None and row.priority > victim.priority else ""
     went = f"{request}: {other} would have gone in its place then{higher}"
     if grew_instead(found):
@@ -76,11 +78,11 @@ def _of_request(found: Incident, victim: IncidentRow, resource: Resource) -> Avo
     if found.with_request in {each.pod for each in grew_together(found)}:
         return Avoidance(by=(f"{went}; it is one of those that grew",))
     again = "; had this pod grown on, the node would have been short again" if found.pod_grew and not higher else ""
-    return Avoidance(not_by=(f"{went}{again}",))
+    return in_vain(f"{went}{again}", moves=True)
 
 
 def tenth_of_usage(found: Incident) -> int:
-    """Return a tenth of what the evicted pod used: a request with so much more leaves it room."""
+    """Return a tenth of what the evicted pod used: a request with so much more lets it grow a little."""
     return 0 if found.victim is None else (found.victim.usage or 0) // 10
 
 
@@ -99,14 +101,12 @@ def _of_first_request(found: Incident, asked: HistoryEvent, request: str, resour
     holding = "" if held is None else f" and it held {amount_text(held, resource)}"
     when = f"at {clock_text(asked.at)}, when evictd asked to evict this pod{holding}"
     if not found.with_request:
-        return Avoidance(
-            not_by=(f"{request}: evictd would have ended no pod {when}; what would have come then is not known",)
-        )
+        return in_vain(f"{request}: evictd would have ended no pod {when}; what would have come then is not known")
     went = f"{request}: {found.with_request} would have gone in its place {when}"
     if grew_instead(found):
         return Avoidance(by=(f"{went}; it is the one that grew",))
     again = "; had this pod grown on, the node would have been short again" if found.pod_grew else ""
-    return Avoidance(not_by=(f"{went}{again}",))
+    return in_vain(f"{went}{again}", moves=True)
 
 
 def requested_with(found: Incident, raised: Callable[[IncidentRow], bool]) -> tuple[str, bool]:

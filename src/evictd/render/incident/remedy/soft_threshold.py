@@ -12,7 +12,7 @@ from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.readings import still_for
-from evictd.render.incident.remedy.avoided import Avoidance
+from evictd.render.incident.remedy.avoided import Avoidance, in_vain
 from evictd.render.text import duration_text, rounded_below, seconds_text, signal_amount
 
 LEAD_SECONDS = 60
@@ -48,7 +48,7 @@ def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
     if (fall := fall_within_lead(found, limit)) is not None:
         left, seconds = fall
         at_most = f"it would have been met at most {seconds_text(seconds)} earlier, so fast it fell"
-        return Avoidance(not_by=(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}",))
+        return in_vain(f"a soft threshold of up to {signal_amount(left + hidden, signal)}{had}: {at_most}")
     what = f"a soft threshold of {amount}{had}"
     soft = f"{what}: {fell} it would have been met {lead} s earlier, {went}"
     if found.capacity is not None and limit * 2 > found.capacity:
@@ -59,7 +59,7 @@ def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
         soft = f"a soft threshold{had}: {fell} it would have to be {amount}, {most}"
     elif (first := evicted_within_lead(found)) is not None:
         soft = f"{what}: it would have been met before {first.pod} was evicted, and that pod would have gone then"
-    return Avoidance(not_by=(soft,))
+    return in_vain(soft)
 
 
 def _base(found: Incident) -> int:
