@@ -15,11 +15,9 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.threshold import Origin
 from evictd.render.attribution import clock_text
-from evictd.render.history.pod.standing import Place, place_in
+from evictd.render.history.pod.standing import Place, crossing_text, place_in, to_go_first
 from evictd.render.node_view import explanation_document, node_view
-from evictd.render.text import clean, first_of, gap_text, signal_amount
-
-_NAMED = 3
+from evictd.render.text import clean
 
 
 def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
@@ -68,15 +66,9 @@ def _needed(place: Place, thresholds: Sequence[ThresholdFinding]) -> Iterator[st
     """Yield what would have to happen before the pod is evicted."""
     yield " or ".join(map(_crossing, thresholds))
     if place.before and not place.is_next:
-        before = [clean(f"{row['namespace']}/{row['name']}") for row in place.before]
-        yield f"{first_of(before, _NAMED)} would have to go first, or be skipped"
+        yield to_go_first(f"{row['namespace']}/{row['name']}" for row in place.before)
 
 
 def _crossing(found: ThresholdFinding) -> str:
-    """Write how far a signal was from a threshold."""
-    signal, left = found.threshold.signal, (found.available - found.limit).value()
     kind = "hard" if found.threshold.hard else "soft"
-    limit = signal_amount(found.limit.value(), signal)
-    if found.met:
-        return f"{signal.value} is already below its {kind} threshold {limit}"
-    return f"{signal.value} would have to fall by {gap_text(left, signal)} to its {kind} threshold {limit}"
+    return crossing_text(found.threshold.signal, kind, found.limit.value(), found.available.value())

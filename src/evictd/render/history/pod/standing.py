@@ -20,6 +20,7 @@ from evictd.render.status.times.timing import approaches, as_before, conditions,
 from evictd.render.text import MEASURED_LATER, amount_text, clean, enough_text, first_of, gap_text, signal_amount
 
 Plain = Mapping[str, Any]
+_NAMED = 3
 
 
 @frozen
@@ -212,9 +213,13 @@ def _needed(place: Place, entries: Mapping[str, Plain], only: str) -> Iterator[s
         then = next((each["stopThen"] for each in short if each.get("stopThen")), None)
         before = [*filter(None, (place.queue["next"] or (then and then["pod"]),))]
     if before and not place.is_next:
-        names = first_of([clean(name) for name in before], 3)
         now = "by the order of now " if any(map(goes_if_it_grows, short)) else ""
-        yield f"{now}{names} would have to go first, or be skipped"
+        yield f"{now}{to_go_first(before)}"
+
+
+def to_go_first(pods: Iterable[str]) -> str:
+    """Write that the pods before another one, `namespace/name`, keep it."""
+    return f"{first_of([clean(name) for name in pods], _NAMED)} would have to go first, or be skipped"
 
 
 def _leaving(row: Plain) -> str:
@@ -236,13 +241,17 @@ def _crossing(entry: Plain) -> str:
         return f"{entry['signal']} has no threshold"
     if met := [each for each in limits if entry["available"] < each[0]]:
         limit, kind = next((each for each in met if each[1] == "hard"), met[-1])
-        return f"{entry['signal']} is already below its {kind} threshold {signal_amount(limit, signal)}"
-    limit, kind = limits[-1]
-    left = entry["available"] - limit
-    return (
-        f"{entry['signal']} would have to fall by {gap_text(left, signal)} to its {kind} threshold "
-        f"{signal_amount(limit, signal)}"
-    )
+    else:
+        limit, kind = limits[-1]
+    return crossing_text(signal, kind, limit, entry["available"])
+
+
+def crossing_text(signal: Signal, kind: str, limit: int, available: int) -> str:
+    """Write how far a signal is above a `hard` or `soft` threshold, or that it is below."""
+    threshold = f"its {kind} threshold {signal_amount(limit, signal)}"
+    if available < limit:
+        return f"{signal.value} is already below {threshold}"
+    return f"{signal.value} would have to fall by {gap_text(available - limit, signal)} to {threshold}"
 
 
 def _to_move_back(place: Place) -> str:
