@@ -24,7 +24,6 @@ from evictd.render.console import make_console
 from evictd.render.replay.readings_end import WhatIf
 from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed, Unknown
 from evictd.render.replay.unrecorded import (
-    may_act_unrecorded,
     met_at_first,
     met_at_first_document,
     print_unrecorded,
@@ -92,7 +91,7 @@ def test_the_sentence_says_what_the_journal_has_and_how_to_find_out() -> None:
 def test_a_setting_that_acts_sooner_is_named_as_well() -> None:
     """`memory.lead: Auto` and another `memory.formula` still got an all-clear."""
     (one,) = replayed(OWN, OWN)
-    assert may_act_unrecorded([replace(one, sooner=("memory.lead",))]) == ("memory.lead",)
+    assert unknown_between([replace(one, sooner=("memory.lead",))]).may_act == ("memory.lead",)
     said, *_ = texts_of([replace(one, sooner=("memory.lead",))], "")
     assert said.startswith("memory.lead can act sooner than what was recorded. ")
 
@@ -163,9 +162,9 @@ def test_a_setting_that_changes_nothing_of_what_was_recorded_is_not_named() -> N
     """A minimum reclaim without a met threshold, and a transition period without a condition, were said to act sooner."""
     (one,) = replayed(OWN, OWN)
     settings = ("evictionMinimumReclaim", "evictionPressureTransitionPeriod")
-    assert may_act_unrecorded([replace(one, sooner=settings)]) == ()
+    assert unknown_between([replace(one, sooner=settings)]).may_act == ()
     short = replace(one.entry, state=State(node_conditions=(NodeCondition.MEMORY_PRESSURE,)), decisions=())
-    assert may_act_unrecorded([replace(one, entry=short, sooner=settings)]) == settings[1:]
+    assert unknown_between([replace(one, entry=short, sooner=settings)]).may_act == settings[1:]
 
 
 def test_a_condition_that_ends_sooner_is_named_with_its_time() -> None:

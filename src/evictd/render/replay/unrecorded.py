@@ -74,26 +74,19 @@ def _near(one: Replayed, finding: ThresholdFinding) -> bool:
 
 
 def unknown_between(replayed: Sequence[Replayed]) -> Unknown:
-    """Return what could have acted between the records of a journal."""
-    found = may_act_unrecorded(replayed)
-    return Unknown(
-        may_act=found, condition_end=first_condition_end(replayed) if found == (TRANSITION_PERIOD,) else None
-    )
-
-
-def may_act_unrecorded(replayed: Sequence[Replayed]) -> tuple[str, ...]:
     """Return these thresholds, and the settings that act sooner than the recorded ones, or for longer.
 
     A minimum reclaim changes nothing where the records show that it was reached (`may_be_met_for_longer`), and a transition
     period nothing without a condition that ends sooner (`first_condition_end`).
     """
-    idle = set[str]()
+    end, idle = first_condition_end(replayed), set[str]()
     if not may_be_met_for_longer(replayed):
         idle.add(MINIMUM_RECLAIM)
-    if first_condition_end(replayed) is None:
+    if end is None:
         idle.add(TRANSITION_PERIOD)
     settings = dict.fromkeys(name for one in replayed for name in one.sooner if name not in idle)
-    return (*unrecorded_thresholds(replayed), *settings)
+    found = (*unrecorded_thresholds(replayed), *settings)
+    return Unknown(may_act=found, condition_end=end if found == (TRANSITION_PERIOD,) else None)
 
 
 def unrecorded_texts(unknown: Unknown, replayed: Sequence[Replayed], options: str) -> tuple[str, ...]:
