@@ -6,7 +6,7 @@ from evictd.core.model.config import Policy
 from evictd.core.units.duration import SECOND
 from evictd.render.kubelet_caveats import KUBELET_PERIOD, kubelet_caveats
 from evictd.render.replay.refusals import RecordedRefusals
-from evictd.render.replay.replayed import Replayed, recorded_victims, then_and_now
+from evictd.render.replay.replayed import Replayed, ignores_refusals, recorded_victims, then_and_now
 from evictd.render.replay.shown_evictions import shown_evictions
 from evictd.render.text import clean
 
@@ -29,7 +29,7 @@ def _is_closer(one: Replayed) -> bool:
 
 def unrefused_text(replayed: Sequence[Replayed], known: RecordedRefusals) -> str:
     """Return that a kubelet would have evicted the pod that the API server refused; empty by another policy, or without one."""
-    if not known.refused or not any(one.policy is Policy.KUBELET for one in replayed):
+    if not ignores_refusals(replayed, known):
         return ""
     names = {clean(pod) for pod in known.refused.values()}
     evictions = shown_evictions(then_and_now(replayed, known))

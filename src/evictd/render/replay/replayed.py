@@ -153,6 +153,11 @@ def refusals_in(replayed: Iterable[Replayed]) -> RecordedRefusals:
     return recorded_refusals([one.entry for one in replayed])
 
 
+def ignores_refusals(replayed: Iterable[Replayed], known: RecordedRefusals) -> bool:
+    """Whether pods that the API server refused go now: by policy Kubelet, for a kubelet ignores disruption budgets."""
+    return bool(known.refused) and any(one.policy is Policy.KUBELET for one in replayed)
+
+
 def victim_pairs(cycles: Iterable[tuple[list[Plain], list[Plain]]]) -> list[tuple[list[str], list[str]]]:
     """Return the pods whose eviction begins in each cycle, then and now."""
     return [(recorded_victims(old), recorded_victims(new)) for old, new in cycles]
@@ -161,7 +166,7 @@ def victim_pairs(cycles: Iterable[tuple[list[Plain], list[Plain]]]) -> list[tupl
 def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOWN) -> str:
     """Return whether the same pods are chosen as were recorded, as far as the records show it."""
     sooner, known = bool(unknown.may_act), refusals_in(replayed)
-    unrefused = bool(known.refused) and any(one.policy is Policy.KUBELET for one in replayed)
+    unrefused = ignores_refusals(replayed, known)
     cycles = then_and_now(replayed, known)
     pairs = victim_pairs(cycles)
     shown = [recorded_victims(each) for each in shown_evictions(cycles)]
