@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple, Self
 
 from evictd.codec.records.journal_record import JournalRecord
 from evictd.codec.records.recorded_pod import RecordedPod
@@ -79,7 +80,7 @@ class KillCause:
 
     @property
     def outside_is_constant(self) -> bool:
-        """Whether about as much was used outside pods all the time: no leak, and room that a reservation can keep."""
+        """Whether about as much was used outside pods all the time: no leak, so that a reservation can keep it."""
         return not self.host_holds_most and (self.outside - self.outside_always) * _MUCH < self.outside
 
     @property
@@ -93,6 +94,20 @@ class KillCause:
         excess = max((used - request for name, used, request in self.exceeded if name != self.grower), default=0)
         returned = self.came_back and not self.before
         return bool(self.grower) and self.before < self.after - excess and not self.grew_within and not returned
+
+
+class _Reading(NamedTuple):
+    """A record before the kills in which pods were measured, with what is asked of it for each record after the first kill."""
+
+    record: JournalRecord
+    memory: Mapping[str, int]
+    """By uid of a pod, in bytes."""
+    outside: int | None
+    """Bytes that were used outside pods; `None` where that is not known."""
+
+    @classmethod
+    def of(cls, record: JournalRecord) -> Self:
+        return cls(record, record.observation.memory, outside_pods_of(record))
 
 
 def kill_cause(records: Sequence[JournalRecord], pod: str = "") -> KillCause | None:
@@ -122,9 +137,10 @@ def kill_cause(records: Sequence[JournalRecord], pod: str = "") -> KillCause | N
         suspect=host_suspect(records),
     )
     soon = (each for each in records[number:] if 0 <= seconds_between(first, each) <= _READ_WITHIN)
-    grown = (_with_growth(found, records[:number], each) for each in soon if each.observation.memory)
+    earlier = [_Reading.of(each) for each in records[:number] if each.observation.memory]
+    grown = (_with_growth(found, earlier, each) for each in soon if each.observation.memory)
     known = next((each for each in grown if each.grower or each.outside_since), None)
-    return known or _with_growth(found, records[:number], first)
+    return known or _with_growth(found, earlier, first)
 
 
 def _killed(record: JournalRecord) -> Iterator[str]:
@@ -141,24 +157,24 @@ def _notable(outside: int | None, record: JournalRecord) -> int:
     return outside if outside is not None and outside * _NOTABLE >= record.observation.whole_memory > 0 else 0
 
 
-def _with_growth(found: KillCause, earlier: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
+def _with_growth(found: KillCause, earlier: Sequence[_Reading], first: JournalRecord) -> KillCause:
     """Return the cause with what grew most from before the first kill to a record: a pod, or what is used outside pods."""
     found = replace(found, outside=_notable(outside_pods_of(first), first))
-    read = [each for each in earlier if each.observation.memory and each.now <= first.now]  # of this boot
+    read = [each for each in earlier if each.record.now <= first.now]  # of this boot
     if not read:
         return found
     last = read[-1]
-    before = [each for each in read if seconds_between(each, first) <= _APART] or [last]
+    before = [each for each in read if seconds_between(each.record, first) <= _APART] or [last]
     if any(not each.uid for each in first.extra.kernel_killed):  # what is no pod gave back what it held
-        found = replace(found, outside=max(found.outside, _notable(outside_pods_of(last), first)))
-    found = replace(found, exceeded=tuple(_exceeded(found.killed, last)), largest=_largest(found.killed, last))
+        found = replace(found, outside=max(found.outside, _notable(last.outside, first)))
+    exceeded = tuple(_exceeded(found.killed, last.record))
+    found = replace(found, exceeded=exceeded, largest=_largest(found.killed, last.record))
     found = _with_grower(found, before, first)
     if found.grower:
         found = replace(found, came_back=any(_held_as_much(each, found) for each in read))
-    known = [(amount, each.wall) for each in before if (amount := outside_pods_of(each)) is not None]
-    all_read = read if found.outside else ()
-    always = min((amount for each in all_read if (amount := outside_pods_of(each)) is not None), default=found.outside)
+    always = min((each.outside for each in read if each.outside is not None), default=found.outside)
     found = replace(found, outside_always=min(always, found.outside))
+    known = [(each.outside, each.record.wall) for each in before if each.outside is not None]
     least, since = min(known, default=(found.outside, ""), key=lambda each: each[0])
     grown = found.outside - least
     if grown * _MUCH < found.capacity or grown < found.after - found.before:
@@ -166,11 +182,11 @@ def _with_growth(found: KillCause, earlier: Sequence[JournalRecord], first: Jour
     return replace(found, outside_before=least, outside_since=since)
 
 
-def _with_grower(found: KillCause, before: Sequence[JournalRecord], first: JournalRecord) -> KillCause:
+def _with_grower(found: KillCause, before: Sequence[_Reading], first: JournalRecord) -> KillCause:
     """Return the cause with the pod that grew most from the least that it held in the readings before until the kill."""
-    readings = [(each.observation.memory, each.wall) for each in reversed(before)]  # the latest first
-    held = {uid: max(used, readings[0][0].get(uid, 0)) for uid, used in first.observation.memory.items()}
-    least = {uid: _least(readings, uid) for uid in held}
+    latest_first = [*reversed(before)]
+    held = {uid: max(used, before[-1].memory.get(uid, 0)) for uid, used in first.observation.memory.items()}
+    least = {uid: _least(latest_first, uid) for uid in held}
     grown = {uid: used - least[uid][0] for uid, used in held.items()}
     uid = max(grown, key=lambda each: grown[each], default="")
     if not uid or grown[uid] * _MUCH < found.capacity or grown[uid] <= 0:
@@ -186,18 +202,18 @@ def _with_grower(found: KillCause, before: Sequence[JournalRecord], first: Journ
     )
 
 
-def _held_as_much(record: JournalRecord, found: KillCause) -> bool:
+def _held_as_much(reading: _Reading, found: KillCause) -> bool:
     """Whether the pod that grew most held about as much in a record, or one of its owner did."""
-    pods, used = record.observation.pods, record.observation.memory
+    pods, used = reading.record.observation.pods, reading.memory
     owner = next((each.owner for each in pods if clean(each.full_name) == found.grower), "")
     kin = (each for each in pods if clean(each.full_name) == found.grower or (owner and each.owner == owner))
     return any(used.get(each.metadata.uid, 0) * _MUCH > found.after * (_MUCH - 1) for each in kin)
 
 
-def _least(readings: Sequence[tuple[Mapping[str, int], str]], uid: str) -> tuple[int, str]:
-    """Return the least that a pod held in readings with their times, and when; nothing at the latest one if in none."""
-    held = [(used[uid], wall) for used, wall in readings if uid in used]
-    return min(held, default=(0, readings[0][1]), key=lambda each: each[0])
+def _least(latest_first: Sequence[_Reading], uid: str) -> tuple[int, str]:
+    """Return the least that a pod held in readings, and when; nothing at the latest one if it was measured in none."""
+    held = [(each.memory[uid], each.record.wall) for each in latest_first if uid in each.memory]
+    return min(held, default=(0, latest_first[0].record.wall), key=lambda each: each[0])
 
 
 def _exceeded(killed: Sequence[str], before: JournalRecord) -> Iterator[tuple[str, int, int]]:
