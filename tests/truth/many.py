@@ -1,4 +1,7 @@
-"""Says how many generated worlds the slow tests play: `EVICTD_WORLDS=5` has five times as many as the gate."""
+"""Says how many generated worlds the slow tests play: `EVICTD_WORLDS=5` has five times as many as the gate.
+
+The gate has a time limit, and its tests play few worlds each; a change of what is said is tried with more.
+"""
 
 import os
 

@@ -13,7 +13,7 @@ from tests.truth.many import seeds
 from tests.truth.random_worlds import world_document
 
 _FAST = 6
-_MANY = 14
+_MANY = 8
 
 
 @pytest.mark.parametrize("seed", range(_FAST))
@@ -26,7 +26,7 @@ def test_what_the_headline_forecasts_happens_in_many_worlds() -> None:
     found = [(seed, each) for seed in seeds(_FAST, _MANY) for each in _judged(seed)]
     wrong = [(seed, *each) for seed, each in found if each.wrong]
     said = Counter(each.kind for _, each in found)
-    assert all(said[kind] > 10 for kind in ("calm", "time", "next pod, 5s before", "next pod, 60s before")), said
+    assert all(said[kind] > 5 for kind in ("calm", "time", "next pod, 5s before", "next pod, 60s before")), said
     assert not wrong, Counter((kind, what) for _, kind, what, _ in wrong)
 
 

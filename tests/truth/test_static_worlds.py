@@ -8,7 +8,7 @@ from tests.truth.refusals import wrong_of
 from tests.truth.static_worlds import changes, static_world
 
 _FAST = 8
-_MANY = 40
+_MANY = 20
 
 
 @pytest.mark.parametrize("seed", range(_FAST))
