@@ -30,6 +30,7 @@ from evictd.core.model.finding import NoAction, NoActionReason, PodSkipped, Skip
 from evictd.core.model.signal import Filesystem, Resource, Signal
 from evictd.world.behaviours import Usage
 from tests.core.eviction import test_backoff as of_backoff
+from tests.core.eviction import test_choose as of_choose
 from tests.core.eviction import test_chooser as of_chooser
 from tests.core.eviction import test_effect as of_effect
 from tests.core.eviction import test_freshness as of_freshness
@@ -143,6 +144,12 @@ FIRST_GOES = (
     (chooser, "blamed", always(value=None)),
 )
 """The laws Need and Blame rely on candidates that were measured and hold something."""
+
+
+def as_refused(skips: Mapping[str, Any]) -> dict[str, Any]:
+    """As if each pod that may not go now stayed because a budget refused its eviction."""
+    refused = SkipReason.BUDGET
+    return {uid: replace(each, reason=refused) if isinstance(each, PodSkipped) else each for uid, each in skips.items()}
 
 
 def without_siblings(known: Any, *rest: Any) -> tuple[Any, ...]:
@@ -603,6 +610,14 @@ FAULTS = [
         name="is_refused_at_hard",
         faulty=always(value=False),
         law=partial(of_grace.test_no_pod_goes_at_the_end_of_a_grace_period_while_the_hard_threshold_evicts_none, 0, []),
+    ),
+    Fault(
+        point=52,
+        what="a culprit that a budget refused before is evicted again while it ends",
+        place=StandardChooser,
+        name="_asked_again",
+        faulty=lambda right: lambda self, rows, skips, victim: right(self, rows, as_refused(skips), victim),
+        law=of_choose.test_a_culprit_that_a_budget_refused_before_is_not_chosen_again_while_it_ends,
     ),
 ]
 NEVER_THERE = [

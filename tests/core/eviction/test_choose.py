@@ -19,8 +19,10 @@ from evictd.core.model.finding import (
 )
 from evictd.core.model.observation import Observation, Problem, SignalObservation
 from evictd.core.model.pod import PodSource
-from evictd.core.model.state import State, Victim
+from evictd.core.model.signal import Signal
+from evictd.core.model.state import Backoff, BudgetRefusal, State, Victim
 from evictd.core.model.stats import PodStats
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import of_bytes
 from tests.playbook import config, node, pod, threshold, usage
 
@@ -62,6 +64,20 @@ def test_protected_and_overdue_pods_are_passed_over() -> None:
     assert choose(observation, config(protected_pods=frozenset({"a"}))) == "b"
     choice = choose_victim((HARD,), observation, State(), config(), 0)
     assert [f.pod for f in choice.findings if isinstance(f, ProtectedPodSkipped)] == [STATIC]
+
+
+def test_a_culprit_that_a_budget_refused_before_is_not_chosen_again_while_it_ends() -> None:
+    """It ended for PIDs and was evicted a second time for a disk: one pod was in the ledger twice."""
+    refused = BudgetRefusal(first_at=0, last_at=0, until=1, held_until=60 * SECOND)
+    state = State(
+        in_flight=(Victim(uid="a", cause=Signal.PID_AVAILABLE, until=60 * SECOND),),
+        backoff=Backoff(budgets={"a": refused}),
+    )
+    observation = seen(usage(A, memory="3Gi"), usage(B, memory="100Mi"))
+    within = pod("b", memory="1Gi")
+    choice = choose_victim((HARD,), replace(observation, pods=(A, within)), state, config(), SECOND)
+    assert choice.eviction is not None
+    assert choice.eviction.pod == within
 
 
 def test_a_pod_behind_the_victim_that_was_not_measured_is_named() -> None:

@@ -264,8 +264,8 @@ class StandardChooser:
         """
         budgets = self._state.backoff.budgets
         for row in rows if budgets else ():
-            budget = budgets.get(row.uid)
-            guarded = isinstance(skips.get(row.uid), PodSkipped) and budget is not None
+            budget, skip = budgets.get(row.uid), skips.get(row.uid)
+            guarded = isinstance(skip, PodSkipped) and skip.reason is SkipReason.BUDGET
             if not guarded or budget is None or self._now < budget.until or row.usage is None:
                 continue
             others = [each for each in rows if each.uid not in skips]
