@@ -53,7 +53,7 @@ from evictd.render.console import make_console
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.replay.printed import print_replayed, print_victims, replay_document
 from evictd.render.replay.readings_end import WhatIf, ends_document, print_readings_end
-from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed, decided_alike
+from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed
 from evictd.render.replay.unrecorded import met_at_first_document, print_unrecorded, unknown_between
 from evictd.render.simulation.plot import draw
 from evictd.render.text import clean, counted, first_of
@@ -138,7 +138,7 @@ def replay(entries: Iterable[JournalEntry]) -> Iterator[Replayed]:
     """Decide each entry from the state and configuration that were recorded with it."""
     for entry in entries:
         step = synchronize(entry.state, entry.observation, entry.config, entry.now)
-        yield Replayed(entry=entry, step=step, same=decided_alike(entry, step))
+        yield Replayed(entry=entry, step=step)
 
 
 def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> Iterator[Replayed]:
@@ -163,7 +163,6 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
         yield Replayed(
             entry=_comparable(entry, config),
             step=step,
-            same=decided_alike(entry, step),
             formula=formula,
             sooner=tuple(sooner_settings(entry.config, config)),
             added=tuple(added_thresholds(entry.config, config)),

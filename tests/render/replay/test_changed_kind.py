@@ -28,7 +28,7 @@ def test_a_pod_that_goes_for_a_soft_threshold_is_no_change_of_the_reason_alone()
     higher = replace(soft, message="m", because=replace(soft.because, limit=soft.because.available))
     decisions = tuple(higher if each is eviction else each for each in evicts.decisions)
     out = io.StringIO()
-    one = Replayed(entry=entry(evicts), step=replace(evicts, decisions=decisions), same=False)
+    one = Replayed(entry=entry(evicts), step=replace(evicts, decisions=decisions))
     print_replayed([one], make_console(out, 160), other=True)
     assert f"  differs: {said}" in out.getvalue().splitlines()
     assert out.getvalue().splitlines()[-1] == "1 entry, 1 would have been decided differently"

@@ -23,9 +23,7 @@ def _replayed(*readings: tuple[int, int], period: int) -> list[Replayed]:
         line = encode_entry(now=at, wall=wall, state=then, observation=seen, config=CONFIG, step=recorded)
         step = synchronize(now, seen, new, at)
         then, now = recorded.state, step.state
-        found.append(
-            Replayed(entry=decode_entry(line), step=step, same=False, transition_period=new.pressure_transition_period)
-        )
+        found.append(Replayed(entry=decode_entry(line), step=step, transition_period=new.pressure_transition_period))
     return found
 
 

@@ -34,7 +34,7 @@ def _replayed(*left: int, policy: Policy = Policy.STANDARD) -> list[Replayed]:
         line = encode_entry(now=at, wall="", state=then, observation=seen, config=old, step=recorded)
         step = synchronize(now, seen, new, at)
         then, now = recorded.state, step.state
-        found.append(Replayed(entry=decode_entry(line), step=step, same=False))
+        found.append(Replayed(entry=decode_entry(line), step=step))
     return found
 
 

@@ -10,7 +10,7 @@ from evictd.core.units.quantity import of_bytes
 from evictd.render.console import make_console
 from evictd.render.replay.changed_values import changed_words
 from evictd.render.replay.printed import print_replayed, print_victims, replay_document
-from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed
+from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed, victims_text
 from evictd.render.text import threshold_text
 from tests.daemon.world import DISK, GI, NOW, step
 from tests.render.replay.test_replayed import entry
@@ -22,7 +22,7 @@ def test_a_field_that_differs_is_named_in_words() -> None:
     then = replace(step(4 * GI), decisions=(reclaim,))
     now = replace(then, decisions=(replace(reclaim, measured=()),))
     out = io.StringIO()
-    replayed, console = [Replayed(entry=entry(then), step=now, same=False)], make_console(out, 160)
+    replayed, console = [Replayed(entry=entry(then), step=now)], make_console(out, 160)
     print_replayed(replayed, console, other=True)
     print_victims(replayed, NOTHING_UNKNOWN, console, other=True)
     assert out.getvalue().splitlines()[1:4] == [
@@ -41,7 +41,7 @@ def test_a_decision_with_another_threshold_as_its_reason_is_not_counted_as_anoth
     for now, alone in ((higher, " (that only in the threshold and the amounts that are the reason)"), (sooner, "")):
         decisions = tuple(now if each is eviction else each for each in evicts.decisions)
         out = io.StringIO()
-        one = Replayed(entry=entry(evicts), step=replace(evicts, decisions=decisions), same=False)
+        one = Replayed(entry=entry(evicts), step=replace(evicts, decisions=decisions))
         print_replayed([one], make_console(out, 160), other=True)
         assert out.getvalue().splitlines()[-1] == f"1 entry, 1 would have been decided differently{alone}"
         assert ("at 2026" in out.getvalue()) is not bool(alone), "it is in the count alone"
@@ -54,14 +54,14 @@ def test_entries_that_differ_only_in_node_conditions_are_counted_apart() -> None
     assert reports.decisions
     for other, alone in ((reports, " (that only in the node conditions that are reported)"), (met, "")):
         out = io.StringIO()
-        one = Replayed(entry=entry(other), step=replace(calm, decisions=()), same=False)
+        one = Replayed(entry=entry(other), step=replace(calm, decisions=()))
         print_replayed([one], make_console(out, 160), other=True)
         assert out.getvalue().splitlines()[-1] == f"1 entry, 1 would have been decided differently{alone}"
 
 
 def test_cycles_of_one_second_are_told_apart() -> None:
     """Five cycles of the same second had the same heading: a journal has whole seconds (world 22)."""
-    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI), same=False)
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI))
     later = replace(never, entry=replace(never.entry, now=NOW + 200_000_000))
     out = io.StringIO()
     print_replayed([never, later], make_console(out, 160), other=True)
@@ -74,8 +74,8 @@ def test_cycles_of_one_second_are_told_apart() -> None:
 
 def test_differences_past_the_end_of_the_readings_are_marked() -> None:
     """They stood as `would have been decided differently` beside `the recorded readings end at the first of 7 evictions`."""
-    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI), same=False)
-    late = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2), same=False)
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI))
+    late = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2))
     mark = "From here on the readings are those after an eviction that would not have been:"
     for replayed, at in (([never, late, replace(late)], 1), ([late, never], None), ([never], None)):
         out = io.StringIO()
@@ -86,7 +86,7 @@ def test_differences_past_the_end_of_the_readings_are_marked() -> None:
 
 def test_many_differences_past_the_end_of_the_readings_are_counted() -> None:
     """Forty lines that say nothing of the other configuration stood between the first difference and the conclusion."""
-    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI), same=False)
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI))
     out = io.StringIO()
     print_replayed([never, *(replace(never) for _ in range(5))], make_console(out, 200), other=True)
     lines = out.getvalue().splitlines()
@@ -95,7 +95,7 @@ def test_many_differences_past_the_end_of_the_readings_are_counted() -> None:
         "5 more entries differ, by readings after an eviction that would not have been; --output json has them.",
         "6 entries, 6 would have been decided differently",
     ]
-    victim = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2), same=False)
+    victim = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2))
     out = io.StringIO()
     print_replayed([never, *(replace(never) for _ in range(4)), victim], make_console(out, 200), other=True)
     assert out.getvalue().count("\nat ") == 5, "a pod that goes now is not left out"
@@ -110,7 +110,7 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     now = replace(evicts, findings=(replace(recorded, limit=of_bytes(limit + GI)),))
     trend = [[130.5, limit + 2 * GI], [90.0, limit + 1], [4.0, limit - 1], [0.0, GI // 2], ["damaged", 1], 7]
     then = replace(entry(evicts), extra={"trend": {signal: trend}})
-    one = Replayed(entry=then, step=now, same=False)
+    one = Replayed(entry=then, step=now)
     out = io.StringIO()
     console = make_console(out, 240)
     print_replayed([one], console, other=True)
@@ -120,13 +120,13 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
         line.startswith("1 entry, ") and line.endswith(", but a threshold would have been met earlier")
         for line in lines
     )
-    assert "No victim differs in the recorded readings: default/hog." in lines
+    assert victims_text([one]) == "No victim differs in the recorded readings: default/hog."
     earlier = "would have been met at least 1m30s before the eviction of default/hog at 2026-01-01T00:00:00Z"
     assert (
         f"{name} {earlier}; the journal has no complete reading of that time, when another pod may have gone." in lines
     )
     assert replay_document([one], NOTHING_UNKNOWN)["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 90.0}]
-    calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI), same=True)
+    calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI))
     assert replay_document([calm], NOTHING_UNKNOWN)["entries"][0]["metEarlier"] == []
 
 

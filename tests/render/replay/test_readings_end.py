@@ -42,7 +42,7 @@ def replayed(then: EvictPod, *now: EvictPod, dry_run: bool = False) -> Replayed:
         decisions=(encode_decision(then), {"kind": "EvictPod"}),
         extra={"dryRun": dry_run},
     )
-    return Replayed(entry=entry, step=Step(state=State(), decisions=now, findings=()), same=False)
+    return Replayed(entry=entry, step=Step(state=State(), decisions=now, findings=()))
 
 
 def test_after_an_eviction_that_would_not_be_the_journal_shows_nothing_of_the_shortage() -> None:

@@ -42,7 +42,7 @@ JOURNAL = ASKED, REFUSED, QUIET, AGAIN, GONE
 def replayed(entry: JournalEntry, *, evicts: bool) -> Replayed:
     """The entry, in which the pod is evicted now or not."""
     step = Step(state=State(), decisions=(THEN,) if evicts else (), findings=())
-    return Replayed(entry=entry, step=step, same=evicts is bool(entry.decisions))
+    return Replayed(entry=entry, step=step)
 
 
 def test_an_eviction_is_refused_by_the_answer_after_it() -> None:

@@ -37,9 +37,9 @@ def entry(recorded: Step) -> JournalEntry:
 
 def test_whether_a_victim_differs_is_said() -> None:
     evicts, calm = step(GI // 2), step(4 * GI)
-    same = Replayed(entry=entry(evicts), step=evicts, same=True)
-    never = Replayed(entry=entry(evicts), step=calm, same=False)
-    late = Replayed(entry=entry(calm), step=evicts, same=False)
+    same = Replayed(entry=entry(evicts), step=evicts)
+    never = Replayed(entry=entry(evicts), step=calm)
+    late = Replayed(entry=entry(calm), step=evicts)
     assert victims_text([same]) == "No victim differs: the same pods at the same times: default/hog."
     assert victims_text([same], Unknown(may_act=("memory.lead",))) == (
         "No victim differs in the recorded cycles: default/hog; between them one could have gone, or gone sooner."
@@ -64,8 +64,8 @@ def test_pods_that_go_by_readings_that_would_have_been_others_are_not_named() ->
     evicts, calm = step(GI // 2), step(4 * GI)
     (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
     other = replace(evicts, decisions=(replace(eviction, pod=replace(eviction.pod, name="web", uid="uid-web")),))
-    never = Replayed(entry=entry(evicts), step=calm, same=False)
-    late = Replayed(entry=entry(calm), step=other, same=False)
+    never = Replayed(entry=entry(evicts), step=calm)
+    late = Replayed(entry=entry(calm), step=other)
     assert victims_text([never, late]) == (
         "Other victims: then default/hog; whether and which pods go now, these readings cannot tell: they end at each."
     )
@@ -88,9 +88,9 @@ def test_a_pod_that_is_chosen_after_one_that_goes_earlier_is_named() -> None:
     (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
     other = replace(evicts, decisions=(replace(eviction, pod=replace(eviction.pod, name="web", uid="uid-web")),))
     calm = entry(step(4 * GI))
-    earlier = Replayed(entry=calm, step=evicts, same=False)
-    recorded = Replayed(entry=entry(evicts), step=step(4 * GI), same=False)
-    assert victims_text([earlier, recorded, Replayed(entry=calm, step=other, same=False)]) == (
+    earlier = Replayed(entry=calm, step=evicts)
+    recorded = Replayed(entry=entry(evicts), step=step(4 * GI))
+    assert victims_text([earlier, recorded, Replayed(entry=calm, step=other)]) == (
         "At other times: default/hog, and possibly more: the readings after 2026-01-01T00:00:00Z, by which default/web goes too, "
         "are those of the recorded course."
     )
@@ -102,7 +102,7 @@ def test_a_higher_threshold_is_not_said_to_be_met_at_the_same_time() -> None:
     (eviction,) = (each for each in evicts.decisions if isinstance(each, EvictPod))
     limit = of_bytes(3 * GI)
     higher = replace(evicts, decisions=(replace(eviction, because=replace(eviction.because, limit=limit)),))
-    one = Replayed(entry=entry(evicts), step=higher, same=False)
+    one = Replayed(entry=entry(evicts), step=higher)
     assert victims_text([one]) == (
         "No victim differs in the recorded readings: default/hog; a higher threshold is met earlier, when another "
         "pod may have gone."

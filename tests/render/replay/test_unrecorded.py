@@ -46,7 +46,7 @@ def replayed(then: Threshold, now: Threshold) -> list[Replayed]:
     seen = observe(4 * GI)
     step = synchronize(State(), seen, config, NOW)
     line = encode_entry(now=NOW, wall="", state=State(), observation=seen, config=config, step=step)
-    return [Replayed(entry=decode_entry(line), step=_decided(replace(config, thresholds=(now,))), same=True)]
+    return [Replayed(entry=decode_entry(line), step=_decided(replace(config, thresholds=(now,))))]
 
 
 def texts_of(replayed: list[Replayed], options: str) -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def test_it_is_said_beside_the_evictions_at_which_the_readings_end(capsys: pytes
     what_if = WhatIf(journals="journals/n1", options="--config new.yaml")
     cause = EvictionCause(reason=EvictionReason.PRESSURE, threshold=OWN, available=of_bytes(GI))
     plain = encode_decision(EvictPod(pod=pod("hog"), grace_period_seconds=1, message="", because=cause))
-    ended = [replace(each, entry=replace(each.entry, decisions=(plain,)), same=False) for each in replayed(OWN, RISEN)]
+    ended = [replace(each, entry=replace(each.entry, decisions=(plain,))) for each in replayed(OWN, RISEN)]
     print_unrecorded(unknown_between(ended), ended, what_if, make_console(sys.stdout))
     out = " ".join(capsys.readouterr().out.split())
     assert "can act sooner than what was recorded" in out

@@ -17,7 +17,6 @@ from evictd.render.replay.replayed import (
     decided_texts,
     earlier_text,
     first_kept,
-    plain_decisions,
     recorded_text,
     recorded_texts,
     recorded_victims,
@@ -55,7 +54,7 @@ _REASONS = frozenset({_MEASURED, _THRESHOLD, "because", "condition", "annotation
 
 def _changed_fields(one: Replayed) -> Iterator[str]:
     """Yield what differs where the sentences are equal, because a sentence rounds it or leaves it out."""
-    for now, then in zip(without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions), strict=True):
+    for now, then in zip(without_wait(one.decided), without_wait(one.entry.decisions), strict=True):
         for name in sorted(now.keys() & then.keys()):
             if fields_agree(now[name], then[name]):
                 continue
@@ -80,28 +79,25 @@ def _only_for_other_numbers(one: Replayed) -> bool:
 
 def _only_reports_otherwise(one: Replayed) -> bool:
     """Whether the decisions are the same but for the node conditions that are reported."""
-    sides = (plain_decisions(one.step), one.entry.decisions)
+    sides = (one.decided, one.entry.decisions)
     now, then = ([each for each in without_wait(side) if each.get("kind") != REPORTS] for side in sides)
     return not one.same and _reports_otherwise(one) and fields_agree(now, then)
 
 
 def _reports_otherwise(one: Replayed) -> bool:
     """Whether another set of node conditions is reported, which pods that are started again may wait for."""
-    now, then = (
-        [each for each in side if each.get("kind") == REPORTS]
-        for side in (plain_decisions(one.step), one.entry.decisions)
-    )
+    now, then = ([each for each in side if each.get("kind") == REPORTS] for side in (one.decided, one.entry.decisions))
     return not fields_agree(now, then)
 
 
 def _changed_kinds(one: Replayed) -> Iterator[str]:
-    return changed_kinds(one.entry.decisions, plain_decisions(one.step))
+    return changed_kinds(one.entry.decisions, one.decided)
 
 
 def _agree_without(one: Replayed, left_out: Collection[str]) -> bool:
     now, then = (
         [{name: each[name] for name in each if name not in left_out} for each in side]
-        for side in (without_wait(plain_decisions(one.step)), without_wait(one.entry.decisions))
+        for side in (without_wait(one.decided), without_wait(one.entry.decisions))
     )
     return fields_agree(now, then)
 
@@ -142,7 +138,7 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     beyond = [] if end is None else list(compress(replayed[end + 1 :], shown[end + 1 :]))
     for one in compress(replayed, shown):
         if beyond and one is beyond[0]:
-            if len(beyond) > _SHOWN_BEYOND and not any(recorded_victims(plain_decisions(each.step)) for each in beyond):
+            if len(beyond) > _SHOWN_BEYOND and not any(recorded_victims(each.decided) for each in beyond):
                 less = f"{len(beyond)} more entries differ, by readings after an eviction that would not have been"
                 print_line(to, "", f"{less}; --output json has them.", "bold yellow")
                 break
@@ -211,7 +207,7 @@ def replay_document(replayed: Sequence[Replayed], unknown: Unknown) -> Document:
                 "wall": one.entry.wall,
                 "same": one.same,
                 "recorded": list(one.entry.decisions),
-                "decided": plain_decisions(one.step),
+                "decided": list(one.decided),
                 "metEarlier": [
                     {"threshold": each.threshold, "seconds": round(each.seconds, 1)}
                     for each in met_earlier(one.entry, one.step.findings)

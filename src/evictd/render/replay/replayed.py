@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from evictd.codec.decision import decode_decision, encode_decision
@@ -34,7 +35,10 @@ class Replayed:
 
     entry: JournalEntry
     step: Step
-    same: bool
+    decided: tuple[Plain, ...] = field(init=False)
+    """The decisions of `step` as a journal line has them."""
+    same: bool = field(init=False)
+    """Whether the same was recorded; an older evictd left out some fields."""
     formula: MemoryFormula | None = None
     """The formula by which `memory.available` is as recorded, where that of the other configuration is not known."""
     sooner: tuple[str, ...] = ()
@@ -49,6 +53,10 @@ class Replayed:
     """By which the other configuration decides; `None`: there is none."""
     memory_held: SupplyHoldings | None = None
     """Who held memory after a recorded eviction was chosen; `None`: no pod was evicted, or it was not kept."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decided", plain_decisions(self.step))
+        object.__setattr__(self, "same", _decided_alike(self))
 
     @property
     def may_be_refused(self) -> bool:
@@ -85,10 +93,9 @@ class Unknown:
 NOTHING_UNKNOWN = Unknown()
 
 
-def plain_decisions(step: Step) -> list[Plain]:
+def plain_decisions(step: Step) -> tuple[Plain, ...]:
     """Return the decisions as a journal line has them."""
-    plain: list[Plain] = json.loads(json.dumps([encode_decision(decision) for decision in step.decisions]))
-    return plain
+    return tuple(json.loads(json.dumps([encode_decision(decision) for decision in step.decisions])))
 
 
 def without_wait(decisions: Iterable[Plain]) -> list[Plain]:
@@ -114,10 +121,10 @@ def recorded_texts(entry: JournalEntry) -> list[str]:
     return [recorded_text(decision) for decision in without_wait(entry.decisions)]
 
 
-def decided_alike(entry: JournalEntry, step: Step) -> bool:
-    """Whether the same was recorded: the words are equal, and so is each field that both have. An older evictd left out some."""
-    now, then = without_wait(plain_decisions(step)), without_wait(entry.decisions)
-    return now == then or (decided_texts(step) == recorded_texts(entry) and fields_agree(now, then))
+def _decided_alike(one: Replayed) -> bool:
+    """Whether the same was recorded: the words are equal, and so is each field that both have."""
+    now, then = without_wait(one.decided), without_wait(one.entry.decisions)
+    return now == then or (decided_texts(one.step) == recorded_texts(one.entry) and fields_agree(now, then))
 
 
 def recorded_victims(decisions: Iterable[Plain]) -> list[str]:
@@ -140,9 +147,7 @@ def then_and_now(replayed: Iterable[Replayed], known: RecordedRefusals) -> list[
     return [
         (
             list(known.ended(one.entry.wall, one.entry.decisions)),
-            list(known.ended(one.entry.wall, plain_decisions(one.step)))
-            if one.may_be_refused
-            else plain_decisions(one.step),
+            list(known.ended(one.entry.wall, one.decided) if one.may_be_refused else one.decided),
         )
         for one in replayed
     ]
@@ -247,7 +252,7 @@ def _reported(one: Replayed) -> ReportedConditions:
         then=conditions_then(one),
         now=frozenset(each.value for each in one.step.state.node_conditions),
         pods=frozenset(pod.uid for pod in one.entry.observation.pods),
-        evicts=any(recorded_victims(each) for each in (one.entry.decisions, plain_decisions(one.step))),
+        evicts=any(recorded_victims(each) for each in (one.entry.decisions, one.decided)),
     )
 
 
@@ -284,4 +289,4 @@ def first_kept(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], li
 
 def _has_higher_limit(one: Replayed) -> bool:
     """Whether a pod is evicted now for a higher limit than then, so that it would have gone before this reading."""
-    return has_higher_limit(one.entry.decisions, plain_decisions(one.step))
+    return has_higher_limit(one.entry.decisions, one.decided)
