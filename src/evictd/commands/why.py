@@ -34,14 +34,15 @@ from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.history.pod.all_refused import all_refused
 from evictd.render.history.pod.places import places_then, unrecorded_place
-from evictd.render.history.pod.why import PodWhy, why_lines
+from evictd.render.history.pod.why import OwnIncident, PodWhy, why_lines
 from evictd.render.history.pod.why_cause import cause_lines
 from evictd.render.history.pods_meant import pods_meant, pods_of
 from evictd.render.incident.cause.kill_cause import kill_cause
 from evictd.render.incident.cause.kill_lines import kill_facts, kill_lines, kill_remedies, threshold_remedies
-from evictd.render.incident.heading import remedy_lines
+from evictd.render.incident.heading import avoidance_lines
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.remedy.now import left_to_do, now_of_growing
+from evictd.render.incident.remedy.now import left_to_do, now_of_growing, now_text
+from evictd.render.incident.summary import summary_text
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.status.older_daemon import completed
 from evictd.render.text import clean
@@ -123,7 +124,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         kills=tuple(kill_lines(kill_cause(records or ()))),
         unrecorded=unrecorded_place(records or (), pod),
         pods=pods_of(records or ()),
-        incident=tuple(remedy_lines(found)) if own and found is not None else (),
+        incident=_said_first(found) if own and found is not None else OwnIncident(),
         growing="" if own or found is None else now_of_growing(found, pod),
         no_action=no_action,
         refused=all_refused(events),
@@ -175,6 +176,10 @@ def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:
     """Return the incident that is meant; `None` of standard input, which is read once."""
     paths = journals_of(args)
     return None if STANDARD_INPUT in paths else read_incident(paths, wanted, report=lambda _: None)
+
+
+def _said_first(found: Incident) -> OwnIncident:
+    return OwnIncident(short=summary_text(found), now=now_text(found), avoidance=tuple(avoidance_lines(found)))
 
 
 def is_superseded(events: Sequence[HistoryEvent]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from evictd.render.history.history import EventKind, HistoryEvent
-from evictd.render.history.pod.no_action import no_action_remedy, no_action_remedy_lines
+from evictd.render.history.pod.no_action import no_action_remedy
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,10 @@ def test_a_pod_that_a_budget_guards_is_not_said_to_be_static() -> None:
     ]
 
 
-def test_the_remedy_is_a_line_where_there_is_one() -> None:
+def test_a_reason_without_a_remedy_has_none() -> None:
     event = HistoryEvent(at="", kind=EventKind.NO_ACTION, text="", evidence={"reason": "HeldBack"})
-    (line,) = no_action_remedy_lines(event)
-    assert line == f"now: {no_action_remedy(event)}"
-    assert not tuple(no_action_remedy_lines(replace(event, evidence={"reason": "ReclaimSufficed"})))
+    assert no_action_remedy(event)
+    assert not no_action_remedy(replace(event, evidence={"reason": "ReclaimSufficed"}))
 
 
 def test_pods_that_may_be_the_cause_are_to_be_measured() -> None:

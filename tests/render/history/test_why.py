@@ -12,7 +12,7 @@ from evictd.render.deciding import PlaceThen
 from evictd.render.history.document import why_document
 from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.history.pod.all_refused import AllRefused
-from evictd.render.history.pod.why import PodWhy, why_lines
+from evictd.render.history.pod.why import OwnIncident, PodWhy, why_lines
 from evictd.render.node_view import explanation_document
 from evictd.render.status.remedy_texts import host_path_remedy
 from tests.daemon.status import status_of
@@ -342,7 +342,7 @@ def test_what_to_do_about_kills_by_the_kernel_is_said_in_one_line() -> None:
 def test_an_evicted_pod_that_the_kernel_killed_has_one_line_on_what_to_do() -> None:
     evicted = HistoryEvent(at="2026-01-01T00:03:00Z", kind=EventKind.EVICTED, pod="a/x", text="evict a/x")
     why = PodWhy(pod="a/x", events=(evicted,), kill_remedies=("limit a/x",), higher_threshold=("raise it",))
-    told = replace(why, incident=("in short: it went", "would have avoided it: less"))
+    told = replace(why, incident=OwnIncident(short="it went", avoidance=("would have avoided it: less",)))
     assert "in short: it went\nnow: limit a/x; raise it\nwould have avoided it: less" in text(told)
-    with_now = replace(why, incident=("in short: it went", "now: relieved", "would have avoided it: less"))
+    with_now = replace(told, incident=replace(told.incident, now="relieved"))
     assert "in short: it went\nnow: relieved; raise it\nwould have avoided it: less" in text(with_now)

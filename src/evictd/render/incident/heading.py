@@ -1,4 +1,4 @@
-"""Says first of an incident what it was, what to do now, and what would have avoided it: `evictd incident` and `evictd why`."""
+"""Says first of an incident what it was and what to do now, and what would have avoided it."""
 
 from collections.abc import Iterator
 
@@ -16,10 +16,9 @@ def heading_lines(found: Incident) -> Iterator[str]:
         yield f"now: {now}"
 
 
-def remedy_lines(found: Incident) -> Iterator[str]:
-    """Write the heading, each setting that would have avoided the eviction, and which ones would not have."""
+def avoidance_lines(found: Incident) -> Iterator[str]:
+    """Write each setting that would have avoided the eviction, and which ones would not have."""
     avoided = avoidance(found)
-    yield from heading_lines(found)
     for each in avoided.by:
         yield f"would have avoided it: {each}"
     for vain in avoided.in_vain:

@@ -1,7 +1,5 @@
 """Says what to do where the journal has a reason for which no pod was evicted."""
 
-from collections.abc import Iterator
-
 from evictd.core.eviction.laws.blame import GUARDED_BY_BUDGET, IS_STATIC
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import SIGNALS, signal_named
@@ -22,9 +20,3 @@ def no_action_remedy(event: HistoryEvent) -> str:
     if f" {GUARDED_BY_BUDGET}" in message:
         return budget_remedy(event.pod)
     return of_culprit(remedy_of(reason, resource), event.pod, "static pod" if f" {IS_STATIC}" in message else "another")
-
-
-def no_action_remedy_lines(event: HistoryEvent) -> Iterator[str]:
-    """Write the remedy as a line; none where the reason has no remedy."""
-    if remedy := no_action_remedy(event):
-        yield f"now: {remedy}"

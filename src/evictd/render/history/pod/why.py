@@ -12,7 +12,7 @@ from evictd.render.deciding import PlaceThen
 from evictd.render.history.folded_events import without_repeated_refusals
 from evictd.render.history.history import EventKind, HistoryEvent, event_line
 from evictd.render.history.pod.all_refused import AllRefused
-from evictd.render.history.pod.no_action import no_action_remedy_lines
+from evictd.render.history.pod.no_action import no_action_remedy
 from evictd.render.history.pod.standing import Place, guarded_lines, place_in, standing_lines
 from evictd.render.history.pods_meant import pods_meant
 from evictd.render.status.page.page_leaving import leaving_rows
@@ -25,6 +25,18 @@ Plain = Mapping[str, Any]
 
 _SHOWN_EVENTS = 20
 """Of how many events of a pod the last are shown."""
+
+
+@frozen
+class OwnIncident:
+    """What is said first of the incident of the pod's last eviction."""
+
+    short: str = ""
+    """What it was (`summary_text`); empty where that is not known."""
+    now: str = ""
+    """How the node is and what to do now (`now_text`); empty where neither is known."""
+    avoidance: tuple[str, ...] = ()
+    """What would have avoided it, and what would not have (`avoidance_lines`)."""
 
 
 @frozen
@@ -52,8 +64,7 @@ class PodWhy:
     """Whether a pod was chosen after it, or the condition began again."""
     explained: Plain | None = None
     status: Plain | None = None
-    incident: tuple[str, ...] = ()
-    """What the incident of its last eviction says first: what it was, what to do now, what would have avoided it."""
+    incident: OwnIncident = OwnIncident()
     last_place: tuple[str, ...] = ()
     """Where it stood in the last record that has it (`last_place_lines`), if nothing else is known of it."""
     unrecorded: str = ""
@@ -194,7 +205,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
         yield from why.last_place
         if not why.known and why.pod in why.pods and why.no_action is not None:
             yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
-            yield from _standing_remedy(why, why.no_action)
+            if remedy := _remedy_for(why.no_action, why):
+                yield f"now: {remedy}"
         elif not why.known and why.pod in why.pods:
             yield from why.kills
         return
@@ -280,18 +292,19 @@ def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield refused.at, (f"{clean(refused.at)}: {refused.text}",)
 
 
-_NOW = "now: "
-
-
 def _incident(why: PodWhy) -> Iterator[str]:
-    """Write what its incident says first, with what to do about kills by the kernel in the line on what to do now."""
-    short = [line for line in why.incident if line.startswith("in short: ")]
-    now = next((line for line in why.incident if line.startswith(_NOW)), "")
-    to_do = [now.removeprefix(_NOW), *why.higher_threshold] if now else [*why.kill_remedies, *why.higher_threshold]
-    yield from short
-    if to_do:
-        yield _NOW + "; ".join(to_do)
-    yield from (line for line in why.incident if line not in {*short, now})
+    """Write what its incident says first; what to do about kills by the kernel only where it does not say what to do now."""
+    found = why.incident
+    if found.short:
+        yield f"in short: {found.short}"
+    yield from _now_line([found.now] if found.now else why.kill_remedies, why)
+    yield from found.avoidance
+
+
+def _now_line(to_do: Iterable[str], why: PodWhy) -> Iterator[str]:
+    """Write what to do now, with the threshold that evictd should have had, on one line; none where there is nothing to do."""
+    if clauses := (*to_do, *why.higher_threshold):
+        yield f"now: {'; '.join(clauses)}"
 
 
 def _remedy(why: PodWhy) -> Iterator[str]:
@@ -304,21 +317,18 @@ def _remedy(why: PodWhy) -> Iterator[str]:
         return
     refused, reason = why.last_refused, why.last_reason
     if refused is not None:
-        to_do = [why.left_to_do or refused.remedy]
-    elif reason is not None and (standing := [*_standing_remedy(why, reason)]):
-        yield from standing
-        return
+        yield f"now: {why.left_to_do or refused.remedy}"
+    elif reason is not None and (remedy := _remedy_for(reason, why)):
+        yield f"now: {remedy}"
     elif why.growing and (why.explained is None or why.places):
-        to_do = [why.growing, *why.higher_threshold]
+        yield from _now_line([why.growing], why)
     else:
-        to_do = [*why.kill_remedies, *why.higher_threshold]
-    if to_do:
-        yield _NOW + "; ".join(to_do)
+        yield from _now_line(why.kill_remedies, why)
 
 
-def _standing_remedy(why: PodWhy, reason: HistoryEvent) -> Iterator[str]:
-    """Write what to do about a reason for which no pod went, as the last incident says it where there is one."""
-    yield from (f"now: {why.left_to_do}",) if why.left_to_do else no_action_remedy_lines(reason)
+def _remedy_for(reason: HistoryEvent, why: PodWhy) -> str:
+    """Return what to do about a reason for which no pod went, as the last incident says it where there is one."""
+    return why.left_to_do or no_action_remedy(reason)
 
 
 def _kin(why: PodWhy) -> Iterator[str]:
