@@ -13,7 +13,7 @@ from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy
 from evictd.render.incident.cause.unknown_images import unknown_images_text
 from evictd.render.incident.record.incident import Incident
-from evictd.render.incident.record.verdict import NOT_NEEDED, UNKNOWN_NEED, Need, NotJudged
+from evictd.render.incident.record.verdict import UNKNOWN_NEED, Need, NotJudged
 from evictd.render.incident.relief.relief import went_for_reclaim
 from evictd.render.incident.remedy.soft_threshold import above_hard_text, went_for_soft
 from evictd.render.incident.summary import within_text
@@ -58,6 +58,8 @@ def _verdict_text(found: Incident) -> str:
     too_little = found.settled and found.came_back is not None and found.came_back < (found.missing or 0)
     need = Need.FOR_A_TIME if _grew_beside(found) else found.need
     verdict = replace(found.verdict, need=need or found.verdict.need)
+    if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
+        return f"{UNKNOWN_NEED}{verdict.nothing_short}; {came}"
     text = verdict.text(
         relieved=found.relieved_as_judged if verdict.need is Need.ANOTHER_POD else found.relieved,
         too_little=too_little,
@@ -67,8 +69,6 @@ def _verdict_text(found: Incident) -> str:
         files_stay=bool(found.suspects) and found.host_filled,
         for_soft=went_for_soft(found),
     )
-    if verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
-        return f"{UNKNOWN_NEED}{text.removeprefix(NOT_NEEDED)}; {came}"
     if verdict.need is Need.NEEDED:
         return "; ".join(filter(None, (text, above_hard_text(found), _steady_text(found))))
     return text

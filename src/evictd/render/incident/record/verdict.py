@@ -11,7 +11,7 @@ from enum import Enum
 from evictd.core.frozen import frozen
 from evictd.core.units.duration import MINUTE, SECOND, format_duration
 
-NOT_NEEDED = "its end was not needed: "
+_NOT_NEEDED = "its end was not needed: "
 """How a verdict begins that says so."""
 UNKNOWN_NEED = "whether its end was needed is not known: "
 """How it begins where that is not known."""
@@ -153,6 +153,11 @@ class EvictionVerdict:
         return f"had what was there gone on growing for {played} as in {self.before}"
 
     @property
+    def nothing_short(self) -> str:
+        """That no threshold would have been met, as a clause."""
+        return f"{self._premise}, no threshold would have been met"
+
+    @property
     def only_larger(self) -> bool:
         """Whether it grew and others would do because they hold more: none of these grew, so its end was no mistake."""
         still = bool(self.fewest) and not any(map(self.rate_of, self.fewest))
@@ -196,9 +201,9 @@ class EvictionVerdict:
                     f"{_AN_END}: {grown}, its own alone would not have {relief}; that of {names} would have{compared}"
                 )
             case Need.ANOTHER_POD:
-                return f"{NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}{compared}"
+                return f"{_NOT_NEEDED}{grown}, the end of {names} in its place would have {relief}{compared}"
             case Need.NOTHING_SHORT:
-                return f"{NOT_NEEDED}{grown}, no threshold would have been met"
+                return f"{_NOT_NEEDED}{self.nothing_short}"
             case Need.FOR_A_TIME:
                 return f"{_AN_END}: {cause} filled it, so the end of pods relieves the node for a time only"
             case Need.NO_POD_HELPS if relieved:
@@ -223,8 +228,8 @@ class EvictionVerdict:
         """Write that no end of a pod helps; one may, beside that of a pod that writes what is not measured."""
         if not self.growers:
             why = f"; {cause} is the cause" if filled else ", and nothing grew; the threshold is above its normal level"
-            return f"{NOT_NEEDED}{no_end}{why}"
-        verdict = f"{NOT_NEEDED}{self._premise}, {no_end}"
+            return f"{_NOT_NEEDED}{no_end}{why}"
+        verdict = f"{_NOT_NEEDED}{self._premise}, {no_end}"
         if not files_stay:
             return f"{verdict}; {cause} is the cause"
         unknown = "together with the end of a pod that fills a hostPath volume, which is not measured"

@@ -1,5 +1,7 @@
 """Says what to do now about an incident that is not over: an owner whose pods go again and again, a hidden writer, a leak."""
 
+from typing import NamedTuple
+
 from evictd.codec.times import rfc3339
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.core.units.duration import MINUTE, SECOND
@@ -32,22 +34,33 @@ from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy,
 from evictd.render.text import amount_text, first_of, signal_amount, usage_text
 
 _NAMED = 3
-_SHORT = "the node is still short: "
-_STILL_MET = "the threshold is still met: "
+_SHORT = "the node is still short"
+_STILL_MET = "the threshold is still met"
+
+
+class _ToDo(NamedTuple):
+    """What is to do, after the state of the node that is the reason for it; `text` is empty for nothing, `state` for none."""
+
+    text: str
+    state: str = ""
+
+    @property
+    def whole(self) -> str:
+        return f"{self.state}: {self.text}" if self.state else self.text
 
 
 def now_text(found: Incident) -> str:
     """Return how the node is and what to do now as a clause; empty where neither is known."""
     to_do, not_known = _to_do(found), ends_before_relief_text(found)
-    clear = "" if found.also_short else found.clear_text
-    state = not_known or ("the node is still short" if found.still_met else clear)
-    if not_known:
-        to_do = to_do.removeprefix(_SHORT).removeprefix(_STILL_MET)
-    elif not to_do and found.still_met:
-        to_do = _see_last(found)
-    quiet = "" if to_do.startswith((_SHORT, _STILL_MET)) else _quiet_text(found)
-    to_do = "; ".join(filter(None, (to_do, _also_grew(found, to_do))))
-    told = (to_do,) if to_do.startswith((_SHORT, _STILL_MET)) else (state, quiet, to_do)
+    text = to_do.text
+    if not (text or not_known) and found.still_met:
+        text = _see_last(found)
+    text = "; ".join(filter(None, (text, _also_grew(found, text))))
+    if to_do.state and not not_known:
+        told = [_ToDo(text, to_do.state).whole]
+    else:
+        clear = "" if found.also_short else found.clear_text
+        told = [not_known or (_SHORT if found.still_met else clear), _quiet_text(found), text]
     return "; ".join(filter(None, (*told, _left(found), found.paused)))
 
 
@@ -103,22 +116,19 @@ def _see_last(found: Incident) -> str:
     return f"`evictd incident {pods[-1]}` shows the last eviction for it" if pods else ""
 
 
-def _to_do(found: Incident) -> str:
-    """Return what to do now; empty where that is not known."""
+def _to_do(found: Incident) -> _ToDo:
+    """Return what to do now; its text is empty where that is not known."""
+    left = _left_to_do(found)
     if found.event.dry_run:
-        return left_to_do(found)
-    if left := left_to_do(found):
-        own = (
-            (_mend_text(found, found.event),)
-            if grew_beside_text(found)
-            else ()
-            if _mend_again(found)
-            else _of_pod(found)
-        )
-        return "; ".join((left, *own))
+        return left
+    if left.text:
+        own = [] if _mend_again(found) else _of_pod(found)
+        if grew_beside_text(found):
+            own = [_mend_text(found, found.event)]
+        return left._replace(text="; ".join((left.text, *own)))
     if growing := _grows_on_text(found):
-        return "; ".join((growing, *_of_pod(found)))
-    return _relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found) or _host_again(found)
+        return _ToDo("; ".join((growing, *_of_pod(found))))
+    return _ToDo(_relieved_text(found) or "; ".join(_of_pod(found)) or _relieved_later(found) or _host_again(found))
 
 
 def now_of_growing(found: Incident, pod: str) -> str:
@@ -239,44 +249,43 @@ def _mend_text(found: Incident, evicted: HistoryEvent, size: str = "") -> str:
 
 def left_to_do(found: Incident) -> str:
     """Return what is left to do; empty where nothing is known to be."""
+    return _left_to_do(found).whole
+
+
+def _left_to_do(found: Incident) -> _ToDo:
+    still_short = _SHORT if found.still_met else ""
+    no_pod_helps = found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS
     if found.host_filled and found.suspects:
         owners = tuple(dict.fromkeys(filter(None, found.suspects.values())))
-        return f"{_SHORT if found.still_met else ''}{host_path_remedy([*found.suspects], found.resource, owners)}"
+        return _ToDo(host_path_remedy([*found.suspects], found.resource, owners), still_short)
     if found.host_filled and found.pressed and not held_by_page_cache(found):
         shown = on_host(found)
         filled = "" if found.resource is None else f"look at the host, which filled {filled_name(found.resource)}"
-        what = f"{_SHORT}{look(found)}" if found.still_met else filled
-        return f"{what}{f': {shown}' if shown else ''}"
-    if (
-        found.of_owner >= AGAIN
-        and found.outside
-        and found.verdict is not None
-        and found.verdict.need is Need.NO_POD_HELPS
-    ):
+        what = look(found) if found.still_met else filled
+        return _ToDo(f"{what}: {shown}" if shown else what, still_short)
+    if found.of_owner >= AGAIN and found.outside and no_pod_helps:
         less = "free the disk" if found.on_disk else "end what the host runs"
         used = "" if found.resource is None else f"{amount_text(found.outside, found.resource)} are used outside pods"
         shown = on_host(found)
         cause = "; ".join(filter(None, (f"{less} or lower the threshold: {used}", shown)))
-        return f"{cause}; until then keep {found.event.owner} off this node"
+        return _ToDo(f"{cause}; until then keep {found.event.owner} off this node")
     if mended := _mend_again(found):
-        return "; ".join(filter(None, (mended, _growing_text(found))))
-    if found.still_met and found.stands_still and found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS:
-        return f"{_STILL_MET}{LOWER_THRESHOLD}"
+        return _ToDo("; ".join(filter(None, (mended, _growing_text(found)))))
+    if found.still_met and found.stands_still and no_pod_helps:
+        return _ToDo(LOWER_THRESHOLD, _STILL_MET)
     if found.host_filled:
-        return ""
+        return _ToDo("")
     if arriving := _of_arrivals(found):
-        return arriving
+        return _ToDo(arriving)
     too_little = found.settled and (found.came_back or 0) < (found.missing or 0)
-    held_back, growing = (
-        held_back_remedy(found) if found.still_met or too_little else "",
-        _of_overcommit(found) or _growing_text(found) or _went_later(found),
-    )
+    held_back = held_back_remedy(found) if found.still_met or too_little else ""
+    growing = _of_overcommit(found) or _growing_text(found) or _went_later(found)
     if held_back and not found.still_met:
-        return "; ".join(filter(None, (growing, f"if it is short again, {held_back}")))
+        return _ToDo("; ".join(filter(None, (growing, f"if it is short again, {held_back}"))))
     if not (held_back or growing) and found.still_met:
         return _of_unknown_cause(found)
-    short = _SHORT if held_back or (found.still_met and growing and found.protected_grower) else ""
-    return f"{short}{'; '.join(filter(None, (held_back, growing)))}"
+    is_reason = held_back or (growing and found.protected_grower)
+    return _ToDo("; ".join(filter(None, (held_back, growing))), still_short if is_reason else "")
 
 
 def _mend_again(found: Incident) -> str:
@@ -306,8 +315,8 @@ def _filled_before(found: Incident) -> str:
     return f"{pod} filled the PIDs before, and it still runs: {remedy}"
 
 
-def _of_unknown_cause(found: Incident) -> str:
-    """Write where to look while the node is short, no pod helps, and no reading shows what grew; empty otherwise."""
+def _of_unknown_cause(found: Incident) -> _ToDo:
+    """Return where to look while the node is short, no pod helps, and no reading shows what grew; empty otherwise."""
     verdict, shown = found.verdict, on_host(found)
     if (
         found.rate is not None
@@ -316,8 +325,8 @@ def _of_unknown_cause(found: Incident) -> str:
         or found.event.filled
         or not shown
     ):
-        return ""
-    return f"{_SHORT}{look(found)}: {shown}; or {LOWER_THRESHOLD}"
+        return _ToDo("")
+    return _ToDo(f"{look(found)}: {shown}; or {LOWER_THRESHOLD}", _SHORT)
 
 
 def _of_arrivals(found: Incident) -> str:
