@@ -9,7 +9,7 @@ is asked about a reading that was not made yet (`first_to_go`):
   all the same, until growth of before does not count any more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import signal_observations
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.stats import ContainerStats, DiskUsage, FsStats, MemoryStats, NodeStats, PodStats, RlimitStats
+from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import NANO
 from evictd.daemon.telemetry.snapshot import Snapshot
@@ -51,14 +52,19 @@ def at_threshold(
     arrived or ended. `grows`: whether the pod itself does.
     """
     found: dict[str, Any] = {"nextIfItGrows": None, "stopIfItGrows": ""}
-    then = _at_threshold(answer, findings, stated, snapshot, now)
-    if answer is None or then is None:
+    if answer is None or answer.signal not in _COUNTED or not _may_change(answer, snapshot):
+        return found
+    due = {each.threshold for each in findings if each.met and not each.grace_left}
+    first = None if due and answer.victim is not None else _first_to_act(findings, stated, due)
+    then = None if first is None else _grown_until(*first, stated, snapshot, now)
+    if then is None:
         return found
     later, growing = then
     row, stop = later.victim, later.stop
     if row is None:
-        known = answer.stop is None and stop is not None and _is_culprit(stop, snapshot)
-        return {**found, "stopIfItGrows": stop_reason(stop).first} if known and stop is not None else found
+        if stop is None or answer.stop is not None or not _is_culprit(stop, snapshot):
+            return found
+        return {**found, "stopIfItGrows": stop_reason(stop).first}
     if answer.victim is not None and row.uid == answer.victim.uid:
         return found
     goes = {
@@ -70,23 +76,10 @@ def at_threshold(
     return {**found, "nextIfItGrows": goes}
 
 
-def _at_threshold(
-    answer: NextUp | None,
-    findings: tuple[ThresholdFinding, ...],
-    stated: Mapping[str, Any],
-    snapshot: Snapshot,
-    now: int,
-) -> tuple[NextUp, frozenset[str]] | None:
-    """Return what the core answers when the first threshold acts, and the uids of the pods that grow until then."""
-    if answer is None or answer.signal not in _COUNTED or not _may_change(answer, snapshot):
-        return None
-    supply = supply_of(answer.signal, layout_of(snapshot.state.disks))
-    held, rate, node = snapshot.state.holdings.get(supply), stated.get("fillRate"), snapshot.observation.node
-    if held is None or node is None:
-        return None
-    due = {each.threshold for each in findings if each.met and not each.grace_left}
-    if (due and answer.victim is not None) or not rate or not held.growing:
-        return None
+def _first_to_act(
+    findings: Iterable[ThresholdFinding], stated: Mapping[str, Any], due: Collection[Threshold]
+) -> tuple[float, ThresholdFinding] | None:
+    """Return the first threshold that acts, of those that are not due, and in how many seconds; `None` where none is foreseen."""
     times = [
         (seconds, finding)
         for each, finding in zip(stated["thresholds"], findings, strict=True)
@@ -94,17 +87,26 @@ def _at_threshold(
         and (each["secondsToThreshold"] or 0) <= FORESEEN_SECONDS
         and (seconds := acts_in(each)) is not None
     ]
-    if not times:
+    return min(times, key=lambda each: each[0], default=None)
+
+
+def _grown_until(
+    seconds: float, finding: ThresholdFinding, stated: Mapping[str, Any], snapshot: Snapshot, now: int
+) -> tuple[NextUp, frozenset[str]] | None:
+    """Return what the core answers when a threshold acts, and the uids of the pods that grow until then; `None`: not known."""
+    signal, node, rate = finding.threshold.signal, snapshot.observation.node, stated.get("fillRate")
+    supply = supply_of(signal, layout_of(snapshot.state.disks))
+    held = snapshot.state.holdings.get(supply)
+    if held is None or node is None or not rate or not held.growing:
         return None
-    seconds, finding = min(times, key=lambda each: each[0])
     since_reading = round(seconds * SECOND) + now - snapshot.at  # times count from now on
     passed = since_reading + snapshot.at - held.at
     grown = {uid: each.rate * passed // SECOND for uid, each in held.growing.items()}
     left = min(finding.limit.value() - 1, stated["available"] - rate * since_reading // SECOND)
     later = replace(
         snapshot.observation,
-        node=_node_with(node, answer.signal, max(left, 0)),
-        pod_stats=_grown_stats(snapshot, answer.signal, grown),
+        node=_node_with(node, signal, max(left, 0)),
+        pod_stats=_grown_stats(snapshot, signal, grown),
     )
     holdings = {**snapshot.state.holdings, supply: _grown_holdings(held, grown, snapshot.at, passed)}
     state = replace(snapshot.state, holdings=holdings)
