@@ -97,14 +97,16 @@ def remedies(status: Document) -> list[str]:
         and (due := [entry for entry in status["signals"] if is_due(entry)])
     ):
         found[f"{_END_DRY_RUN}{_goes_at_once(due)}"] = None
+    said = set[str]()  # about the first pods of now, which several entries may have in common
     for entry in _open(status):
-        text, outside = _before(entry, status), outside_pods(entry)
+        (remedy, keeps), outside = _before(entry, status), outside_pods(entry)
         if _is_named(entry, found, status):
             continue
-        if text and not grew_elsewhere(entry) and not (outside in text and any(outside in known for known in found)):
-            keeps = _keeps(entry)
-            if text not in found and any(known.endswith(keeps) for known in found):
-                text = text.removesuffix(keeps)  # it is said already
+        if remedy and not grew_elsewhere(entry) and not (outside in remedy and any(outside in each for each in found)):
+            text = f"{remedy}{keeps}"
+            if text not in found and keeps in said:
+                text = remedy
+            said.add(keeps)
             found[text] = None
             supplies.setdefault(text, []).append(supply_name(entry))
     if any(row["source"] == SourceKind.NODEFS.value and row["detail"].endswith(_MISSING) for row in status["problems"]):
@@ -251,44 +253,46 @@ def _stands_still(entry: Document) -> bool:
     return rate is not None and rate <= 0 and not any(held[kind]["grown"] > 0 for kind in kinds if kind in held)
 
 
-def _before(entry: Document, status: Document) -> str:
-    """Return what to do before enough pods are evicted; empty where the pod that grew the most is being evicted.
+def _before(entry: Document, status: Document) -> tuple[str, str]:
+    """Return what to do before enough pods are evicted, and what to add about the first pod of now (`_keeps`).
+
+    Both are empty where the pod that grew the most is being evicted.
 
     Where the soft one before it is met by page cache alone, no pod is to be ended, nor where a pod leaves that holds enough.
     """
     if entry["stopReason"] == PAGE_CACHE or fills_with_pages(entry):
-        return REMEDIES[PAGE_CACHE]
+        return REMEDIES[PAGE_CACHE], ""
     if entry["stopReason"] == _NO_POD_MEASURED and status["problems"]:
-        return REMEDIES[_NO_POD_MEASURED]
+        return REMEDIES[_NO_POD_MEASURED], ""
     if entry["leavesFirst"]:
-        return ""  # the end of a pod that was deleted relieves the node
+        return "", ""  # the end of a pod that was deleted relieves the node
     keeps = _keeps(entry)
     outside, growing = outside_pods(entry), entry["growing"] or _NO_GROWTH
     if _grows_elsewhere(entry):
         if suspects := entry["hostPathPods"]:
             outside = f"{_of_host_paths(entry, suspects)}; {outside}"
-        return f"{outside}: {_not_of_a_pod(entry)}{keeps}"
+        return f"{outside}: {_not_of_a_pod(entry)}", keeps
     first = next(iter(growing["pods"]), None)
     grower, protected = _grower(entry) if first is None else (first["pod"], bool(first["protected"]))
     if leaves(grower, status["leaving"]):
-        return ""
+        return "", ""
     if of_owner := owner_remedy(status, grower):
-        return of_owner
+        return of_owner, ""
     if grower and not _is_main(entry, growing):
-        return before_pods(status, entry, f"{several_grew(entry, growing)}{keeps}")
+        return before_pods(status, entry, several_grew(entry, growing)), keeps
     if not grower and entry["stopPod"]:
-        return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False)
+        return _of_pods(entry, entry["stopReason"], status["leaving"], mended=False), ""
     if not grower:
         held = entry["attribution"] or {}
         pods = held["evictable"]["pods"] + held["unmeasured"]["pods"] if held else status["pods"]
         may_help = pods != 0 and not _is_beyond_pods(entry)
         largest = "end, move or limit one of the largest pods that may be evicted, or " if may_help else ""
-        return f"{largest}{outside}{keeps}"
+        return f"{largest}{outside}", keeps
     if protected:
         guard = _guard_of(grower, status)
         remedy = of_culprit(remedy_of("ProtectedCulprit", _resource(entry)), grower, guard)
-        return before_pods(status, entry, f"{remedy}: it grew the most{keeps}")
-    return before_pods(status, entry, f"{about_grower(entry, grower)}{keeps}")
+        return before_pods(status, entry, f"{remedy}: it grew the most"), keeps
+    return before_pods(status, entry, about_grower(entry, grower)), keeps
 
 
 def _guard_of(pod: str, status: Document) -> str:
