@@ -1,5 +1,6 @@
 """Says which setting would have avoided an eviction: a limit, a request, a priority; and which would not have."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from evictd.core.model.finding import SkipReason
@@ -22,6 +23,7 @@ from evictd.render.incident.cause.outside_pods import outside_pods_text
 from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.cause.unknown_images import images_remedy
+from evictd.render.incident.record.earlier import HeldThen
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoided import Avoidance, InVain, in_vain
@@ -169,9 +171,9 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     grower = found.grower
     if (over := overcommit(found)) is not None:
         return Avoidance(by=(over.remedy,))
+    shared = shared_limits(found)
     if together := together_text(found):
-        shared = shared_limits(found).text
-        return Avoidance(by=("; ".join(filter(None, (f"less growth of {together}", shared))),))
+        return Avoidance(by=("; ".join(filter(None, (f"less growth of {together}", shared.text))),))
     if grower is None:
         return _of_filler(found, resource)
     if not grower.pod or grower.pod == found.event.pod:
@@ -181,14 +183,13 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     row = next((each for each in found.ranking if each.pod == grower.pod), None)
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return within_limit(found) if found.within_request is not None else _of_growth(found, row, resource)
-    fast = grower_rate(found, grower)
-    rotation = (rotation_text(fast),) if found.grower_in == CONTAINER_LOGS else ()
+    rotation = (rotation_text(grower_rate(found, grower)),) if found.grower_in == CONTAINER_LOGS else ()
     limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower)
     counted_by = (pids_limit_text(found, grower.pod),) if resource is Resource.PIDS else ()
     if resource is Resource.INODES and other_growers(found) == (grower,) and not found.pod_grew:
         counted_by = (inodes_text(found, grower.pod),)
-    less = "; ".join((_less_growth(found, grower, fast, resource), *limit.by, *counted_by))
-    larger = () if shared_limits(found).text else larger_culprit(found)
+    less = "; ".join((_less_growth(found, grower, shared.pods, resource), *limit.by, *counted_by))
+    larger = () if shared.text else larger_culprit(found)
     return replace(limit, by=(*larger, less, *rotation))
 
 
@@ -202,23 +203,22 @@ def _of_filler(found: Incident, resource: Resource) -> Avoidance:
     return Avoidance(by=(f"fewer processes of {found.main_grower}, which filled the PIDs before; {limit}",))
 
 
-def _less_growth(found: Incident, grower: Grower, fast: int, resource: Resource) -> str:
-    """Write whose growth made the node short, and by how much a second: with that of the evicted pod where it grew as well."""
+def _less_growth(found: Incident, grower: Grower, together: Iterable[HeldThen], resource: Resource) -> str:
+    """Write whose growth made the node short, and by how much a second: with that of the evicted pod where it grew as well.
+
+    Where that did not grow, with the others of the pods `together`: only limits of all of them would have avoided the eviction.
+    """
+    fast = grower_rate(found, grower)
     before = "the minute before" if found.verdict is None else found.verdict.before
     which = f"{grower.pod}, which is never evicted" if found.protected_grower else grower.pod
     own = next((each for each in found.growers if each.pod == found.event.pod and found.pod_grew), None)
-    beside = [own] if own is not None else [*_beside(found, grower)]
+    others = {each.pod for each in together} - {grower.pod}
+    beside = [own] if own is not None else [each for each in other_growers(found) if each.pod in others]
     if not beside:
         return f"less growth of {which}: it took {amount_text(fast, resource)} a second in {before}"
     all_of_it = amount_text(fast + sum(grower_rate(found, each) for each in beside), resource)
     names = " and ".join((which, first_of([each.pod for each in beside], _NAMED)))
     return f"less growth of {names}: they took {all_of_it} a second together in {before}"
-
-
-def _beside(found: Incident, grower: Grower) -> tuple[Grower, ...]:
-    """Return the other pods that grew, of which only limits of all together would have avoided the eviction."""
-    pods = {each.pod for each in shared_limits(found).pods}
-    return tuple(each for each in other_growers(found) if each.pod in pods - {grower.pod})
 
 
 def _of_owner(found: Incident) -> Avoidance:
