@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from evictd.commands.inputs.source import own_config, read_story
 from evictd.core.model.config import Policy
@@ -50,3 +51,23 @@ def unread_leak_run(since: int) -> Run:
     return play(
         world(leak, unread, *web, memory=8 * GI, duration=10 * MINUTE), config(hard={"memory.available": "500Mi"})
     )
+
+
+ONE_DISK = """
+kind: World
+config: {evictionHard: {nodefs.available: 10%, imagefs.available: 15%}}
+duration: 5m
+node: {memory: 8Gi, nodefs: {capacity: 100Gi, used: 40Gi}}
+pods:
+- {name: leak, owner: ReplicaSet/leak, behaviours: [{grow: {of: layer, rate: 10Gi/1m}}, {stops: {after: 10s}}]}
+- {name: big, volumes: [{name: data}], behaviours: [{grow: {of: volume, rate: 4Gi/1m}}, {ignoresTerm: {}}]}
+- {name: web, count: 3, requests: {ephemeral-storage: 1Gi}, behaviours: [{hold: {of: layer, amount: 300Mi}}]}
+"""
+
+
+def one_disk_run(folder: Path) -> Run:
+    """The run of a node with one disk; `folder` takes the file of its world."""
+    (path := folder / "world.yaml").write_text(ONE_DISK)
+    file = read_story(path)
+    assert isinstance(file, WorldFile)
+    return play(file.world, own_config(file, Policy.STANDARD))

@@ -5,8 +5,6 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from evictd.commands.inputs.source import own_config, read_story
-from evictd.core.model.config import Policy
 from evictd.render.status.headline import headline
 from evictd.render.status.leaving_pods import (
     are_enough,
@@ -25,10 +23,9 @@ from evictd.render.status.page.page_leaving import about_leaving
 from evictd.render.status.remedy.remedies import remedies, to_do
 from evictd.render.status.times.depletion import depletions
 from evictd.render.status.view import status_view
-from evictd.world.file import WorldFile
-from evictd.world.loop import Run, play
+from evictd.world.loop import Run
 from tests.daemon.status import status_of
-from tests.render.played_worlds import unread_leak_run
+from tests.render.played_worlds import one_disk_run, unread_leak_run
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot, snapshot_at
 
@@ -50,23 +47,7 @@ def test_what_the_leaving_pods_hold_is_compared_with_what_was_missing(
 @pytest.fixture(scope="module")
 def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A node with one disk, of which the threshold of imagefs is met first."""
-    path = tmp_path_factory.mktemp("worlds") / "world.yaml"
-    path.write_text(ONE_DISK)
-    file = read_story(path)
-    assert isinstance(file, WorldFile)
-    return play(file.world, own_config(file, Policy.STANDARD))
-
-
-ONE_DISK = """
-kind: World
-config: {evictionHard: {nodefs.available: 10%, imagefs.available: 15%}}
-duration: 5m
-node: {memory: 8Gi, nodefs: {capacity: 100Gi, used: 40Gi}}
-pods:
-- {name: leak, owner: ReplicaSet/leak, behaviours: [{grow: {of: layer, rate: 10Gi/1m}}, {stops: {after: 10s}}]}
-- {name: big, volumes: [{name: data}], behaviours: [{grow: {of: volume, rate: 4Gi/1m}}, {ignoresTerm: {}}]}
-- {name: web, count: 3, requests: {ephemeral-storage: 1Gi}, behaviours: [{hold: {of: layer, amount: 300Mi}}]}
-"""
+    return one_disk_run(tmp_path_factory.mktemp("worlds"))
 
 
 def test_of_one_disk_a_pod_leaves_for_the_signal_that_it_was_evicted_for(one_disk: Run) -> None:

@@ -1,15 +1,17 @@
 """The card of a signal on the page: its rate, its thresholds, and its line."""
 
 import re
+from pathlib import Path
 
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.daemon.telemetry.trends import RATE_WINDOW, SLOT
-from evictd.render.status.page.signal_card import _rate, signal_card
+from evictd.render.status.page.signal_card import _rate, one_entry, signal_card
 from tests.daemon.status import status_of
 from tests.daemon.world import GI
+from tests.render.played_worlds import one_disk_run
 from tests.render.shown_nodes import approaching, calm, crowded, fresh, page, play, pressed, rehearsed
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
 
 
 def test_a_signal_that_falls_says_when_its_threshold_is_met() -> None:
@@ -152,6 +154,23 @@ def test_a_steep_last_interval_is_on_the_card_as_in_the_headline() -> None:
     burst = incident_snapshot("44-limit-of-evictions", 310)
     (memory, *_) = status_of(burst, burst.at)["signals"]
     states = [
-        each["state"] for each in signal_card(memory, (), (), near=True, rate_is_said=False, now=None)["thresholds"]
+        each["state"]
+        for each in signal_card(one_entry([memory]), (), (), near=True, rate_is_said=False, now=None)["thresholds"]
     ]
     assert states[1] == "met in 6.9s at the rate of the last 10s, in 42s at that of the last minute"
+
+
+def test_the_signals_of_one_disk_share_a_card(tmp_path: Path) -> None:
+    """Two cards had the same amount, rate and line: a disk seemed to be there twice."""
+    text = page(snapshot_at(one_disk_run(tmp_path), 191), 0)
+    assert "<h3>imagefs.available</h3>" not in text
+    card = text.partition("<h3>nodefs.available, imagefs.available</h3>")[2].partition("</article>")[0]
+    assert "hard 15Gi (imagefs.available): met</li>" in card
+    assert "hard 10Gi (nodefs.available): " in card
+    assert "eviction of default/leak began" in card, "the mark of imagefs"
+
+
+def test_a_threshold_that_both_signals_of_a_disk_have_is_said_once() -> None:
+    hard = {"kind": "hard", "limit": 9, "gracePeriodSeconds": 0, "met": False, "keptByMinReclaim": False}
+    disk = one_entry([{"signal": f"{name}.available", "thresholds": [hard]} for name in ("nodefs", "imagefs")])
+    assert [each["of"] for each in disk["thresholds"]] == [""]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evictd.render.status.signal_entry import fell_elsewhere, has_stopped, is_pressed, shown_entries
+from evictd.render.status.signal_entry import by_disk, fell_elsewhere, has_stopped, is_pressed, shown_entries
 
 
 def threshold(*, met: bool = False, kept: bool = False, origin: str = "derived") -> dict[str, Any]:
@@ -62,3 +62,11 @@ def test_what_an_evicted_pod_took_is_no_fall_beside_pods(elsewhere: int | None, 
     growing = {"elsewhere": elsewhere, "ofPods": of_pods, "overSeconds": 40.0}
     assert fell_elsewhere({"fellBefore": 10, "growing": growing}) is is_most
     assert not fell_elsewhere({"fellBefore": 10, "growing": None})
+
+
+def test_the_signals_of_one_disk_stand_together() -> None:
+    disk = {"attribution": {"signal": "nodefs.available"}}
+    nodefs, imagefs = entry("nodefs.available", 9) | disk, entry("imagefs.available", 8) | disk
+    memory = entry("memory.available", 9)
+    assert by_disk([nodefs, memory, imagefs]) == [[nodefs, imagefs], [memory]]
+    assert by_disk([nodefs, entry("imagefs.available", 9)]) == [[nodefs], [entry("imagefs.available", 9)]], "two disks"

@@ -1,7 +1,9 @@
 """Selects and judges the signals' entries in the document of `/statusz`, for `evictd status` and the page alike."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from evictd.core.model.signal import SIGNALS, Signal
 
 _LITTLE = 10
 """What belongs to no pod has not made a supply fall by ten times as much."""
@@ -21,6 +23,15 @@ def missing(entry: Mapping[str, Any]) -> int:
 def supply_name(entry: Mapping[str, Any]) -> str:
     """Return the first signal that observes the same supply: nodefs and imagefs may be one disk."""
     return str((entry.get("attribution") or {}).get("signal", entry["signal"]))
+
+
+def by_disk(entries: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Return the entries in their order, those of one disk's bytes or inodes in one list: nodefs and imagefs may be one disk."""
+    found: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        on_disk = SIGNALS[Signal(entry["signal"])].filesystem is not None
+        found.setdefault((supply_name(entry) if on_disk else entry["signal"], entry["capacity"]), []).append(entry)
+    return list(found.values())
 
 
 def has_stopped(entry: Mapping[str, Any]) -> bool:

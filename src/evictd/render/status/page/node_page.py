@@ -39,11 +39,11 @@ from evictd.render.status.page.page_decisions import folded_decisions, page_deci
 from evictd.render.status.page.page_leaving import about_leaving, leaving_rows
 from evictd.render.status.page.page_notes import folded_notes
 from evictd.render.status.page.page_order import queue_view
-from evictd.render.status.page.signal_card import Trend, signal_card
+from evictd.render.status.page.signal_card import Trend, one_entry, signal_card
 from evictd.render.status.page_chart import eviction_marks
 from evictd.render.status.proposed import unread_budgets
 from evictd.render.status.remedy.remedies import to_do
-from evictd.render.status.signal_entry import is_due, shown_entries
+from evictd.render.status.signal_entry import by_disk, is_due, shown_entries
 from evictd.render.status.stopped import name_last, stop_text
 from evictd.render.status.times.depletion import Depletion, depletions, without_repeated
 from evictd.render.status.times.nearest import nearest
@@ -136,20 +136,20 @@ def node_page(
 
 
 def _cards(status: Document, trends: Mapping[str, Trend], falls: Collection[str], now: int) -> list[dict[str, Any]]:
-    """Return a card for each signal that is read, and for memory without a threshold where it runs short."""
+    """Return a card for each signal that is read, one for those of one disk, and for memory without a threshold."""
     marks, unguarded = eviction_marks(status), filter(None, (unguarded_entry(status),))
     near = {each.entry["signal"] for each in (*approaches(status), *as_before(status))}
+    observed = [each for each in (*unguarded, *shown_entries(status)) if each["observed"]]
     return [
         signal_card(
             entry,
-            trends.get(name, ()),
-            marks.get(name, ()),
-            near=name in near or not entry["thresholds"],
-            rate_is_said=name in falls,
+            trends.get(entry["signal"], ()),
+            [mark for name in entry["signals"] for mark in marks.get(name, ())],
+            near=not near.isdisjoint(entry["signals"]) or not entry["thresholds"],
+            rate_is_said=any(name in falls for name in entry["signals"]),
             now=now,
         )
-        for entry in (*unguarded, *shown_entries(status))
-        if entry["observed"] and (name := entry["signal"])
+        for entry in map(one_entry, by_disk(observed))
     ]
 
 
@@ -181,7 +181,7 @@ def _with_commands(text: str) -> "Markup":
 
 def _is_far(queue: Document, cards: Sequence[Document]) -> bool:
     """Whether a threshold is met or near, and none of this queue's signals: few then look at its pods."""
-    pressed = {each["name"] for each in cards if each["level"] != "calm"}
+    pressed = {name for each in cards if each["level"] != "calm" for name in each["signals"]}
     return bool(pressed) and pressed.isdisjoint(queue["signals"])
 
 

@@ -16,6 +16,21 @@ Trend = Sequence[tuple[float, int]]
 """Seconds ago, and the available amount."""
 
 
+def one_entry(entries: Sequence[Document]) -> Document:
+    """Return the signals of one disk as one entry: the readings of the first one with the thresholds of each.
+
+    A threshold has in `of` the signals that it is of, where those are not all.
+    """
+    names = [each["signal"] for each in entries]
+    thresholds: dict[tuple[object, ...], tuple[Document, list[str]]] = {}
+    for entry in entries:
+        for each in entry["thresholds"]:
+            alike = (each["kind"], each["limit"], each["gracePeriodSeconds"], is_pressed(each))
+            thresholds.setdefault(alike, (each, []))[1].append(entry["signal"])
+    named = [{**each, "of": "" if of == names else ", ".join(of)} for each, of in thresholds.values()]
+    return {**entries[0], "signals": names, "thresholds": named}
+
+
 def signal_card(
     entry: Document,
     trend: Trend,
@@ -25,7 +40,7 @@ def signal_card(
     rate_is_said: bool,
     now: int | None,
 ) -> dict[str, Any]:
-    """Return a signal; `near`: a threshold is about to be met, and it is as grave as a soft one.
+    """Return the card of `one_entry`; `near`: a threshold is about to be met, and it is as grave as a soft one.
 
     `rate_is_said`: a sentence at the top has its rate, which may be that of the last readings and not of the last minute.
     `now` is the wall clock in nanoseconds.
@@ -36,7 +51,8 @@ def signal_card(
     noun = f"{noun_of(entry['available'], SIGNALS[signal].resource)} ".lstrip()
     limits = [(each["kind"], each["limit"]) for each in entry["thresholds"]]
     return {
-        "name": entry["signal"],
+        "name": ", ".join(entry["signals"]),
+        "signals": entry["signals"],
         "level": "hard" if "hard" in met else "soft" if met or near else "calm",
         "amount": signal_amount(entry["available"], signal),
         "of": "of the time stalled"
@@ -127,7 +143,9 @@ def _threshold(threshold: Document, entry: Document, tick: float) -> dict[str, A
         "kind": threshold["kind"],
         "limit": limit_amount(threshold["limit"], signal),
         "percent": tick,
-        "about": "; ".join(filter(None, (lowered, f"grace period {seconds_text(grace)}" if grace else ""))),
+        "about": "; ".join(
+            filter(None, (threshold["of"], lowered, f"grace period {seconds_text(grace)}" if grace else ""))
+        ),
         "state": state,
         "met": is_pressed(threshold),
     }
