@@ -56,7 +56,11 @@ class NotFoundError(EvictdError):
 
 
 class NoEvictionError(NotFoundError):
-    """A journal has no eviction; the message says why no pod went."""
+    """A journal has no eviction; the message says why no pod went. `kernel_killed`: it says what the kernel killed instead."""
+
+    def __init__(self, message: str, *, kernel_killed: bool = False) -> None:
+        super().__init__(message)
+        self.kernel_killed = kernel_killed
 
 
 class NodeError(EvictdError):

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from evictd.cli import main
 from evictd.commands import incident
 from evictd.config.file import load_yaml
-from evictd.errors import ExitCode, InputError, NotFoundError
+from evictd.errors import ExitCode, InputError, NoEvictionError, NotFoundError
 from tests.render.recorded_incident import journal_lines
+from tools.incidents import incident_files
 
 
 @pytest.fixture
@@ -114,3 +116,20 @@ def test_a_pod_behind_the_journals_is_the_incident(directory: Path, capsys: pyte
     assert capsys.readouterr().out.startswith("incident uid-hog-")
     with pytest.raises(NotFoundError, match="nope: is no incident of this journal"):
         incident.run(command("--journal", str(journal), "nope"))
+
+
+def test_kills_by_the_kernel_without_an_eviction_are_an_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit status was 1, as of an error, and a script did not show what the kernel had killed."""
+    world = next(each for each in incident_files() if each.stem == "43-no-memory-threshold")
+    main(["simulate", str(world), "--journal", str(tmp_path)])
+    capsys.readouterr()
+    assert incident.run(command("--directory", str(tmp_path))) is ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert shown.startswith("The journal has no eviction. ")
+    assert "kernel" in shown
+    assert incident.run(command("--directory", str(tmp_path), "--output", "json")) is ExitCode.DONE
+    assert "kernel" in json.loads(capsys.readouterr().out)["text"]
+    with pytest.raises(NoEvictionError):
+        incident.run(command("default/web", "--directory", str(tmp_path)))

@@ -27,7 +27,7 @@ from evictd.render.history.history import HistoryEvent, history
 from evictd.render.incident.incident_list import incident_list_document, kills_text, listed_lines
 from evictd.render.incident.view import incident_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
-from evictd.render.text import clean, incident_id
+from evictd.render.text import capital, clean, incident_id
 
 LAST, HTML = "last", "html"
 
@@ -66,10 +66,14 @@ def run(args: argparse.Namespace) -> ExitCode:
             return _list(evictions, args.output, everything=args.all, kills=kills_text(history(records)))
         found = read_incident(paths, wanted)
     except NoEvictionError as error:
-        if args.output in {TABLE, HTML}:
+        answers = error.kernel_killed and wanted == LAST
+        if args.output == HTML or (args.output == TABLE and not answers):
             raise
-        write_document(incident_list_document((), str(error)), args.output, sys.stdout)
-        return error.exit_code
+        if args.output == TABLE:
+            _print_lines(str(error))
+        else:
+            write_document(incident_list_document((), str(error)), args.output, sys.stdout)
+        return ExitCode.DONE if answers else error.exit_code
     if args.output == TABLE:
         print_incident(found, make_console(sys.stdout))
     elif args.output == HTML:
@@ -77,6 +81,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     else:
         write_document(incident_document(found), args.output, sys.stdout)
     return ExitCode.DONE
+
+
+def _print_lines(text: str) -> None:
+    """Print what answers instead of an incident, each line on its own."""
+    console = make_console(sys.stdout)
+    for line in text.splitlines():
+        print_line(console, "", capital(line))
 
 
 def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool, kills: str) -> ExitCode:

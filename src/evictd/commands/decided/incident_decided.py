@@ -103,8 +103,10 @@ def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEve
     """Return the evictions of a journal; raises `NoEvictionError` with the reason where it has none."""
     if evictions := evictions_of(records):
         return evictions
+    events = tuple(history(records))
     raise NoEvictionError(
-        no_eviction_text(history(records), kill_lines(kill_cause(records)), end=next(reversed(records), None))
+        no_eviction_text(events, kill_lines(kill_cause(records)), end=next(reversed(records), None)),
+        kernel_killed=any(each.kind is EventKind.KERNEL for each in events),
     )
 
 
