@@ -25,11 +25,11 @@ NEEDED = EvictionVerdict(
     [
         (
             replace(incident(), verdict=NEEDED, host_filled=True, met=MetAfter(again=9.0)),
-            "the host filled it, so the end of pods relieves the node for a time only",
+            "the host filled it, and if that goes on, the node is short again",
         ),
         (
             replace(incident(), verdict=NEEDED, host_filled=True, met=MetAfter(again=9.0), signal=Signal.NODEFS_AVAILABLE),
-            "the host or a hostPath volume filled it, so the end of pods relieves the node for a time only",
+            "the host or a hostPath volume filled it, and if that goes on, the node is short again",
         ),
         (
             replace(incident(), verdict=replace(NEEDED, need=Need.NO_POD_HELPS), signal=Signal.NODEFS_AVAILABLE, clear=None,

@@ -647,8 +647,8 @@ def test_pods_that_grow_beside_the_host_are_named_with_it() -> None:
     found = replace(judged(Need.NO_POD_HELPS, *growers), clear=None, known_for=20.0)
     assert avoidance(found).by[0].startswith("less growth of all that grew: default/hog-old, what belongs to no pod, ")
     assert verdict_text(found) == (
-        "the end of a pod was needed: default/hog-old, what belongs to no pod filled it, so the end of pods relieves the node "
-        "for a time only"
+        "the end of a pod was needed: default/hog-old, what belongs to no pod filled it, and if that goes on, the node "
+        "is short again"
     )
 
 

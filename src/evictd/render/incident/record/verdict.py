@@ -34,7 +34,7 @@ class Need(Enum):
     NO_POD_HELPS = "NoPodHelps"
     """No end of any pod relieves the node."""
     FOR_A_TIME = "ForATime"
-    """What fills it belongs to no pod, so the end of pods relieves the node for a time only."""
+    """What fills it belongs to no pod: if that goes on, the node is short again after the end of a pod."""
 
 
 class NotJudged(Enum):
@@ -205,7 +205,7 @@ class EvictionVerdict:
             case Need.NOTHING_SHORT:
                 return f"{_NOT_NEEDED}{self.nothing_short}"
             case Need.FOR_A_TIME:
-                return f"{_AN_END}: {cause} filled it, so the end of pods relieves the node for a time only"
+                return f"{_AN_END}: {cause} filled it, and if that goes on, the node is short again"
             case Need.NO_POD_HELPS if relieved:
                 grown = "by what was measured" if not self.growers else grown
                 return f"{UNKNOWN_NEED}it {relief}; {grown}, {_POD_ALONE if files_stay else _ANY_POD} would have"
