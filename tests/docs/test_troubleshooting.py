@@ -12,7 +12,7 @@ PAGE = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
 def test_requests_are_no_advice_for_inodes_and_pids() -> None:
     """Each kind of eviction led to one list, whose first entry was requests; no pod can request inodes or PIDs."""
     advice = PAGE.partition("**Avoid the next one.**")[2].partition("\n#")[0]
-    (requests,) = re.findall(r"^\* \*\*(.*): request what it uses\*\*", advice, re.MULTILINE)
+    (requests,) = re.findall(r"^\* \*\*(.*): request a tenth more than it uses\*\*", advice, re.MULTILINE)
     (others,) = re.findall(r"^\* \*\*(.*)\*\*: requests do not count\.", advice, re.MULTILINE)
     assert (requests, others) == ("Memory, disk space", "Inodes, PIDs")
     tuning = (ROOT / "docs/tuning.md").read_text(encoding="utf-8")

@@ -167,7 +167,7 @@ def test_the_pod_that_exceeded_its_request_is_to_be_changed_and_not_the_one_that
     found = replace(incident(), host_filled=False, verdict=verdict)
     rows = tuple(replace(row, request=4 * GI if row.chosen else 1 << 40) for row in found.ranking)
     found = replace(found, ranking=rows, known_for=10)
-    excess = "default/hog-old held 2Gi more than it requested: let it request what it uses, or limit it"
+    excess = "default/hog-old held 2Gi more than it requested: let it request a tenth more than it uses, or limit it"
     grew = "default/web grew by 3Mi a second and still runs: if it grows on, the node is short again"
     assert now_text(found) == f"{excess}; {grew}", "a minute later another pod went for the same growth"
     assert now_text(replace(found, steady=frozenset({"default/web"}))) == excess
@@ -176,7 +176,7 @@ def test_the_pod_that_exceeded_its_request_is_to_be_changed_and_not_the_one_that
     less = tuple(replace(row, request=row.request + GI) if row.chosen else row for row in rows)
     assert now_text(replace(found, ranking=less)) == "", "it exceeded its request by less than was missing"
     spared = tuple(replace(row, protected=not row.chosen) for row in rows)
-    assert "request what it uses" not in now_text(replace(found, ranking=spared))
+    assert "request a tenth more" not in now_text(replace(found, ranking=spared))
     assert left_to_do(replace(found, known_for=400)) == "", "the eviction relieved the node"
 
 

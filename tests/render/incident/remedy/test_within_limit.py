@@ -60,7 +60,7 @@ def test_what_is_to_be_done_now_is_not_what_would_not_have_avoided_it() -> None:
     said = f"{excess}, and a request of just that would not have kept it; {grew}; limit it if it leaks"
     assert excess_remedy(leaking()) == said
     assert now_text(leaking()).endswith(f"; {said}")
-    other = f"{excess}: let it request what it uses, or limit it; {grew}"
+    other = f"{excess}: let it request a tenth more than it uses, or limit it; {grew}"
     assert excess_remedy(grown(replace(leaking(), with_request=WEB), over=0)) == other
 
 

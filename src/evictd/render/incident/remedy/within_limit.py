@@ -38,7 +38,7 @@ def excess_remedy(found: Incident) -> str:
     excess = excess_text(found)
     if found.with_request == found.event.pod:
         return f"{excess}, and a request of just that would not have kept it{_may_grow_on(found)}"
-    return f"{excess}: let it request what it uses, or limit it{_may_grow_on(found)}"
+    return f"{excess}: let it request a tenth more than it uses, or limit it{_may_grow_on(found)}"
 
 
 def exceeded_later(evicted: HistoryEvent) -> bool:
