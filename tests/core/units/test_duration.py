@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.units.duration import duration_remedy, format_duration, parse_duration
+from evictd.core.units.duration import SECOND, duration_remedy, format_duration, format_seconds, parse_duration
 from evictd.errors import InvalidValueError
 
 READ = {
@@ -79,3 +79,8 @@ def test_a_text_of_more_than_1024_characters_is_refused() -> None:
 )
 def test_a_bare_number_is_taken_for_seconds(text: str, example: str) -> None:
     assert duration_remedy(text) == f"give a duration with its unit, such as {example}"
+
+
+def test_a_time_in_whole_seconds_is_rounded() -> None:
+    """1.9 s were shown as 1s."""
+    assert [format_seconds(tenths * SECOND // 10) for tenths in (19, 14, 899)] == ["2s", "1s", "1m30s"]

@@ -11,7 +11,7 @@ from dataclasses import field
 from evictd.core.frozen import frozen
 from evictd.core.model.amount_text import unit_text
 from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal, Unit
-from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.duration import SECOND, format_seconds
 
 _NAMES = {
     Resource.EPHEMERAL_STORAGE: "the disk",
@@ -156,7 +156,7 @@ def growth_text(found: Attribution, *, since: str = "", named: bool = True) -> s
     """
     if found.over is None or not found.filled:
         return ""
-    when = f"since {since}" if since else f"in the last {format_duration(max(found.over // SECOND, 1) * SECOND)}"
+    when = f"since {since}" if since else f"in the last {format_seconds(max(found.over, SECOND))}"
     others = (("protected", found.protected), ("leaving", found.leaving), ("unmeasured", found.unmeasured))
     grower = _grower_text(found) if named else ""
     grown = [(name, share.grown) for name, share in others if share.grown > 0]
@@ -200,7 +200,7 @@ def holders_text(found: Attribution) -> str:
 
 
 def _ago(unread: int) -> str:
-    return format_duration(max(unread // SECOND, 1) * SECOND)
+    return format_seconds(max(unread, SECOND))
 
 
 def _elsewhere(found: Attribution) -> str:

@@ -94,6 +94,11 @@ def format_duration(nanoseconds: int) -> str:
     return sign + text
 
 
+def format_seconds(nanoseconds: int) -> str:
+    """Write a duration as `format_duration` does, to the nearest second."""
+    return format_duration(round(nanoseconds / SECOND) * SECOND)
+
+
 def _decimal(value: int, unit: int) -> str:
     whole, rest = divmod(value, unit)
     if not rest:

@@ -5,7 +5,7 @@ from typing import Any
 
 from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, signal_named
-from evictd.core.units.duration import SECOND, format_duration
+from evictd.core.units.duration import format_seconds
 from evictd.render.attribution import recorded_missing
 from evictd.render.text import usage_text
 
@@ -27,6 +27,6 @@ def came_before(record: JournalRecord, because: Mapping[str, Any]) -> str:
     missing, amount = recorded_missing(because), sum(came.values())
     if missing is None or len(came) < _FEWEST or not 0 < missing <= amount:
         return ""
-    over = format_duration((record.now - held.since) // SECOND * SECOND)
+    over = format_seconds(record.now - held.since)
     holds = usage_text(amount, SIGNALS[signal].resource)
     return f"{len(came)} pods came in the {over} before it and hold {holds} together; nothing else grew."

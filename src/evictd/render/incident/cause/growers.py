@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from evictd.core.model.signal import WITH_REQUEST
-from evictd.core.units.duration import MINUTE, SECOND, format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_seconds
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.readings import falling
 from evictd.render.incident.record.verdict import Grower, Need
@@ -147,4 +147,4 @@ def _both(found: Incident) -> tuple[Grower | None, Grower | None]:
 
 
 def _over(grower: Grower) -> str:
-    return format_duration(grower.over // SECOND * SECOND)
+    return format_seconds(grower.over)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from evictd.codec.records.journal_record import JournalRecord
 from evictd.core.frozen import frozen
-from evictd.core.units.duration import MINUTE, SECOND, format_duration
+from evictd.core.units.duration import MINUTE, SECOND, format_duration, format_seconds
 from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.record.aftermath import seconds_between
 from evictd.render.text import clean, counted
@@ -37,7 +37,7 @@ class NewPods:
     @property
     def before_text(self) -> str:
         """How many came in which time before."""
-        return f"{counted(self.before, 'pod')} came in the {format_duration(self.over // SECOND * SECOND)} before it"
+        return f"{counted(self.before, 'pod')} came in the {format_seconds(self.over)} before it"
 
 
 def arrivals_after(record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent) -> NewPods:
