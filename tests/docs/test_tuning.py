@@ -241,3 +241,10 @@ def test_the_page_says_when_other_pods_go_in_the_place_of_one_that_is_never_evic
     assert "ProtectedCulprit" in found
     row = PAGE.partition("\n| `priorityClassName: system-node-critical`")[2].partition("\n")[0]
     assert "if it is the cause, the others go where [they are enough](laws.md#blame); else none" in row
+
+
+def test_complete_files_without_taints_say_the_price() -> None:
+    """Only the page on clusters said that an evicted pod comes back then."""
+    lines = [each for each in PAGE.splitlines() if each.strip().startswith("taints: false")]
+    assert len(lines) == 3
+    assert all(each.endswith("# an evicted pod may come back at once") for each in lines)
