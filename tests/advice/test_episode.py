@@ -6,7 +6,8 @@ import pytest
 
 from evictd.advice.episode import Episode, longest_wait, other_first, shortages_of, still_met
 from evictd.advice.evidence import node_evidence
-from evictd.advice.proposal import LEAST_EVICTIONS, advise
+from evictd.advice.proposal import advise
+from evictd.advice.signal_advice import LEAST_EVICTIONS
 from evictd.codec.records.ranked_row import Overtaken
 from evictd.codec.records.reading_record import Chosen, RecordedCycle, SignalLevel
 from evictd.core.model.signal import Signal

@@ -6,7 +6,8 @@ import pytest
 
 from evictd.advice.evidence import node_evidence
 from evictd.advice.pod_grace import pod_grace
-from evictd.advice.proposal import LEAST_EVICTIONS, advise
+from evictd.advice.proposal import advise
+from evictd.advice.signal_advice import LEAST_EVICTIONS
 from tests.advice.test_proposal import MI, copies, reading
 
 SOFT = [

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from evictd.advice.evidence import node_evidence
-from evictd.advice.proposal import SignalAdvice, advise
+from evictd.advice.proposal import advise
+from evictd.advice.signal_advice import SignalAdvice
 from evictd.codec.records.reading_record import RecordedCycle, SignalLevel
 from evictd.core.model.signal import Signal
 from evictd.render.advice.fast_fill import fast_lines, little_left_lines

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from evictd.advice.evidence import node_evidence
-from evictd.advice.proposal import LEAST_EVICTIONS, SignalAdvice, advise
+from evictd.advice.proposal import advise
+from evictd.advice.signal_advice import LEAST_EVICTIONS, SignalAdvice
 from evictd.codec.records.ranked_row import Overtaken
 from evictd.core.model.signal import Signal
 from evictd.render.advice.soft import hard_lines, soft_lines

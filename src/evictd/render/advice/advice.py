@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
-from evictd.advice.proposal import LEAST_EVICTIONS, Advice, SignalAdvice
+from evictd.advice.proposal import Advice
 from evictd.advice.reservation import LEAST_READINGS, Reservation
+from evictd.advice.signal_advice import LEAST_EVICTIONS, SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.core.units.duration import MINUTE

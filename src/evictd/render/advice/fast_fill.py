@@ -6,7 +6,7 @@ The time that an eviction takes at a recorded rate is arithmetic: it needs no nu
 from collections.abc import Iterator
 
 from evictd.advice.evidence import documented_line
-from evictd.advice.proposal import SignalAdvice
+from evictd.advice.signal_advice import SignalAdvice
 from evictd.config.lint_model import Surroundings
 from evictd.config.little_left import little_left
 from evictd.core.eviction.time_left import FREEZE_WITHIN

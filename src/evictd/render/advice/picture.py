@@ -4,8 +4,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from evictd.advice.proposal import Advice, SignalAdvice
+from evictd.advice.proposal import Advice
 from evictd.advice.reservation import Reservation
+from evictd.advice.signal_advice import SignalAdvice
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import SIGNALS, Resource
 from evictd.errors import InputError

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from evictd.advice.episode import Episode, longest_wait, still_met
 from evictd.advice.evidence import AtRest
-from evictd.advice.proposal import SignalAdvice
+from evictd.advice.signal_advice import SignalAdvice
 from evictd.advice.soft import SOFT_GRACE
 from evictd.core.model.signal import Signal
 from evictd.render.text import clean, duration_text, first_of, signal_amount
