@@ -83,10 +83,10 @@ def larger_world(seed: int) -> dict[str, Any]:
     if random.random() < 0.2:
         chosen = random.choice(pods)
         of, medium = random.choice([("memoryVolume", "Memory"), ("volume", "")])
-        volume = {"name": "data", "medium": medium}
+        volume = {"name": "more", "medium": medium}
         if random.random() < 0.5:
             volume["sizeLimit"] = f"{memory * random.choice([64, 256, 900])}Mi"
-        chosen["volumes"] = [volume]
+        chosen.setdefault("volumes", []).append(volume)
         chosen["behaviours"].append({"grow": {"of": of, "rate": f"{random.randint(5, 80)}Mi", "start": "5s"}})
     if random.random() < 0.2:
         random.choice(pods)["static"] = True

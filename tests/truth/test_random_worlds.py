@@ -8,7 +8,7 @@ from evictd.world.loop import play
 from tests.truth.random_worlds import larger_world, mixed_world, world_document
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(40), 301])
 def test_a_generated_world_is_a_valid_file_and_equal_for_equal_seeds(seed: int) -> None:
     for made in (world_document, larger_world, mixed_world):
         document = made(seed)
