@@ -1,9 +1,12 @@
 """What is advised for one signal of the evictions that nodes recorded."""
 
+from dataclasses import replace
+
 from evictd.advice.enough import round_up
-from evictd.advice.evidence import node_evidence
+from evictd.advice.evidence import OutsidePods, node_evidence
 from evictd.advice.proposal import advise
 from evictd.advice.signal_advice import LEAST_EVICTIONS
+from evictd.core.model.signal import Resource
 from evictd.core.units.duration import SECOND
 from tests.advice.test_proposal import AGAIN, KEPT, MI, copies, reading, with_capacity
 
@@ -103,3 +106,20 @@ def test_the_advice_says_what_it_would_have_changed() -> None:
     [memory] = advise(nodes, 60).signals
     assert (memory.hard, memory.episodes, memory.too_late, memory.enough) == (512 * MI, 3, 2, 2)
     assert memory.earlier == 32 * MI * SECOND // (10 * MI)
+
+
+def test_no_threshold_is_proposed_for_a_leak_outside_pods() -> None:
+    """With 320Mi and a minimum reclaim of 1Gi twice as many pods that did not grow were evicted, and no fewer killed."""
+    fill = node_evidence("n", [reading(0, 480, evict="a", rate=90 * MI), reading(1, 4000, gone="a")])
+    outside = OutsidePods(node="n", wall="", amount=3000 * MI, capacity=8192 * MI, least=500 * MI)
+    leak, steady = (
+        replace(fill, outside_pods={Resource.MEMORY: replace(outside, least=least)}) for least in (500 * MI, 2900 * MI)
+    )
+    for nodes, leaks in (
+        (copies(leak, LEAST_EVICTIONS), True),
+        (copies(steady, LEAST_EVICTIONS), False),
+        ([*copies(leak, LEAST_EVICTIONS), replace(steady, node="steady")], False),
+        (copies(fill, LEAST_EVICTIONS), False),
+    ):
+        [memory] = advise(nodes, 99).signals
+        assert (bool(memory.leaked), memory.proposed) == (leaks, not leaks)

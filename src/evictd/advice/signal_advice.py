@@ -25,7 +25,8 @@ was next in the ranking went within ten minutes.
 nodes that had an eviction. The rest are named, so that a few nodes do not make all others evict too early.
 
 No hard threshold is raised on a node beyond all that was ever available there, or beyond a soft one that is kept
-(`advice.unfit`).
+(`advice.unfit`). None is proposed where memory outside pods leaked on each node with an eviction: pods that do not grow
+would go earlier.
 
 **Enough evidence.** Nothing is proposed for a signal with fewer shortages than `LEAST_EVICTIONS`: what one eviction needed says
 little of the next.
@@ -41,7 +42,7 @@ from evictd.advice.evidence import AtRest, NodeEvidence
 from evictd.advice.soft import SOFT_GRACE, fast_nodes, met_at_rest, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
-from evictd.core.model.signal import Signal
+from evictd.core.model.signal import Resource, Signal
 from evictd.core.units.duration import SECOND
 
 LEAST_EVICTIONS = 5
@@ -121,6 +122,8 @@ class SignalAdvice:
     """The nodes on which alone the signal falls too fast for a soft threshold."""
     unfit: Unfit | None = None
     """A node that the hard threshold does not fit, so that none is proposed."""
+    leaked: tuple[str, ...] = ()
+    """The nodes with an eviction for memory, if on each of them what is used outside pods grew: no threshold ends that."""
 
     @property
     def enough_evidence(self) -> bool:
@@ -130,7 +133,7 @@ class SignalAdvice:
     @property
     def proposed(self) -> bool:
         """Whether there is enough evidence, and one value for all nodes that is enough for one of them."""
-        fits = self.apart is None and self.unfit is None
+        fits = self.apart is None and self.unfit is None and not self.leaked
         return self.enough_evidence and fits and self.covers
 
     @property
@@ -155,6 +158,7 @@ def signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod
         _by_evictions(signal, nodes, cover, pod_grace),
         copied=signal is Signal.MEMORY_AVAILABLE and any(node.copies_memory for node in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
+        leaked=_leaked(signal, nodes),
     )
 
 
@@ -216,6 +220,13 @@ def _by_evictions(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod
         unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
         apart=_apart(capacities, hard, asked, worst.capacity if wanted >= floor else largest),
     )
+
+
+def _leaked(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[str, ...]:
+    """Return the nodes with an eviction if the use of memory outside pods grew on each of them, else none."""
+    evicting = [node for node in nodes if node.episodes_of(signal)] if signal is Signal.MEMORY_AVAILABLE else []
+    used = [node.outside_pods.get(Resource.MEMORY) for node in evicting]
+    return tuple(node.node for node in evicting) if all(each is not None and each.grew for each in used) else ()
 
 
 def _floor(signal: Signal, nodes: Iterable[NodeEvidence], cover: int) -> tuple[int, int]:

@@ -182,6 +182,14 @@ def test_a_threshold_that_a_node_has_higher_is_to_be_kept_there() -> None:
     assert kept not in shown_on_a_line(*nodes)
 
 
+def test_a_leak_outside_pods_is_named_in_place_of_a_threshold() -> None:
+    fill = node_evidence("n", [reading(0, 480, evict="a", rate=90 * MI), reading(1, 4000, gone="a")])
+    outside = OutsidePods(node="n", wall="", amount=3000 * MI, capacity=8192 * MI, least=500 * MI)
+    leak = replace(fill, outside_pods={Resource.MEMORY: outside})
+    said = "memory.available: none proposed: what is used outside pods grew on n0, n1, n2, n3, n4, and no threshold ends that"
+    assert said in shown_on_a_line(*copies(leak, 5))
+
+
 def test_a_lead_that_is_advised_alone_is_no_lack_of_evidence() -> None:
     """The first line had "not enough to propose anything", and a later one proposed `memory.lead`."""
     alone = replace(

@@ -164,19 +164,8 @@ def basis(advice: Advice) -> str:
 
 def _signal_lines(each: SignalAdvice) -> Iterator[str]:
     name, evictions = each.signal.value, _evictions(each)
-    if each.enough_evidence and each.apart is not None:
-        least, most = (signal_amount(amount, each.signal) for amount in each.apart)
-        yield f"{name}: {none_fits_all(least, each.limited_by, most)}"
-        yield _evidence(each)
-        return
-    if each.enough_evidence and each.unfit is not None:
-        yield f"{name}: none proposed: {unfit_text(each.unfit, each.signal, each.hard)}"
-        yield _evidence(each)
-        yield from _in_vain_lines(each)
-        return
     if each.enough_evidence and not each.proposed:
-        amount = signal_amount(each.hard, each.signal)
-        yield f"{name}: none proposed: {amount} would have been enough for no node; {FIND}"
+        yield f"{name}: {_why_none(each)}"
         yield _evidence(each)
         yield from _in_vain_lines(each)
         return
@@ -216,6 +205,20 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         unknown = ": how much was needed then is not known" if empty else ""
         yield f"not covered: {some(each.not_covered)}{empty}{unknown}"
     yield from _more_lines(each)
+
+
+def _why_none(each: SignalAdvice) -> str:
+    """Say why no threshold is proposed although enough shortages were recorded."""
+    if each.apart is not None:
+        least, most = (signal_amount(amount, each.signal) for amount in each.apart)
+        return none_fits_all(least, each.limited_by, most)
+    if each.unfit is not None:
+        return f"none proposed: {unfit_text(each.unfit, each.signal, each.hard)}"
+    if each.leaked:
+        return (
+            f"none proposed: what is used outside pods grew on {some(each.leaked)}, and no threshold ends that; {FIND}"
+        )
+    return f"none proposed: {signal_amount(each.hard, each.signal)} would have been enough for no node; {FIND}"
 
 
 def _more_lines(each: SignalAdvice) -> Iterator[str]:
