@@ -193,6 +193,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "signals[].keeps": "whether each node keeps its hard threshold",
         "signals[].hard": "the amount; `null`: no other one is proposed",
         "signals[].hardNow": "the least and the greatest of the nodes; `null`: none",
+        "signals[].notFor": "nodes whose threshold `hard` would lower",
         "signals[].soft": "the amount; `null`: none is proposed",
         "signals[].minimumReclaim": "the amount; `null`: not enough evidence",
         "signals[].reserve": "what should be left after an eviction",

@@ -122,6 +122,8 @@ class SignalAdvice:
     """The nodes on which alone the signal falls too fast for a soft threshold."""
     unfit: Unfit | None = None
     """A node that the hard threshold does not fit, so that none is proposed."""
+    lowers: tuple[str, ...] = ()
+    """The nodes that have a higher hard threshold."""
     leaked: tuple[str, ...] = ()
     """The nodes with an eviction for memory, if on each of them what is used outside pods grew: no threshold ends that."""
 
@@ -154,10 +156,12 @@ class SignalAdvice:
 
 def signal_advice(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod_grace: int) -> SignalAdvice:
     """Return the advice for a signal, of the evidence of all nodes; `pod_grace` is the grace period of pods in seconds."""
+    advice = _by_evictions(signal, nodes, cover, pod_grace)
     return replace(
-        _by_evictions(signal, nodes, cover, pod_grace),
+        advice,
         copied=signal is Signal.MEMORY_AVAILABLE and any(node.copies_memory for node in nodes),
         in_vain=tuple((node.node, node.in_vain[signal]) for node in nodes if signal in node.in_vain),
+        lowers=tuple(node.node for node in nodes if _configured(signal, node) > advice.hard),
         leaked=_leaked(signal, nodes),
     )
 
@@ -220,6 +224,11 @@ def _by_evictions(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod
         unfit=None if keeps else unfit(signal, hard, nodes, keeps_soft=kept_soft is not None),
         apart=_apart(capacities, hard, asked, worst.capacity if wanted >= floor else largest),
     )
+
+
+def _configured(signal: Signal, node: NodeEvidence) -> int:
+    """Return the hard threshold that the configuration of a node names; 0 without one."""
+    return 0 if signal in node.derived else node.hard.get(signal, 0)
 
 
 def _leaked(signal: Signal, nodes: Iterable[NodeEvidence]) -> tuple[str, ...]:

@@ -177,7 +177,7 @@ def test_a_threshold_that_a_node_has_higher_is_to_be_kept_there() -> None:
     """With `--cover 90` 200Mi was proposed although a node had 500Mi, and `no lower one is proposed` was all that was said."""
     quiet = node_evidence("quiet", [with_hard(reading(0, 4000), 200)])
     nodes = [*(set_to(120, 119, 40, node) for node in "abcdefghi"), quiet]
-    kept = "it is lower than 200Mi, which a node has: keep that there"
+    kept = "not for quiet: keep up to 200Mi there, which this would lower"
     assert kept in " ".join(shown(*nodes, cover=80).split())
     assert kept not in shown_on_a_line(*nodes)
 

@@ -3,11 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+from evictd.advice.evidence import node_evidence
 from evictd.advice.proposal import advise
 from evictd.codec.config.kubelet_config import eviction_config
 from evictd.config.file import load
 from evictd.core.model.config import Policy
+from evictd.render.advice.advice import advice_document
 from evictd.render.advice.configuration import configuration, configuration_text
+from tests.advice.test_proposal import reading, set_to, with_hard
 from tests.render.advice.test_advice import ADVICE
 
 
@@ -53,3 +56,14 @@ def test_where_nothing_is_advised_the_file_sets_no_field_and_is_accepted(tmp_pat
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
     )
     assert not load(file).surprises
+
+
+def test_the_nodes_whose_threshold_the_file_would_lower_are_named_beside_its_fields() -> None:
+    """A file for all nodes with 200Mi, of `--cover 90`, lowered 500Mi of one node unawares."""
+    quiet = node_evidence("quiet", [with_hard(reading(0, 4000), 200)])
+    nodes = [*(set_to(120, 119, 40, node) for node in "abcdefghi"), quiet]
+    not_for = "# Not for nodes whose evictionHard it would lower: quiet.\napiVersion: "
+    assert not_for in configuration_text(advise(nodes, 80), "")
+    assert "Not for" not in configuration_text(advise(nodes, 99), "")
+    [memory] = advice_document(advise(nodes, 80))["signals"]
+    assert memory["notFor"] == ["quiet"]

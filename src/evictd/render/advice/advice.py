@@ -73,6 +73,7 @@ def _signal(each: SignalAdvice) -> Document:
         "keeps": each.proposed and each.keeps,
         "hard": each.hard if each.raised else None,
         "hardNow": None if each.now is None else list(each.now),
+        "notFor": list(each.lowers) if each.raised else [],
         "soft": each.soft if each.proposed else None,
         "minimumReclaim": each.min_reclaim if each.proposed else None,
         "reserve": RESERVE[SIGNALS[each.signal].resource],
@@ -196,8 +197,8 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
         yield "no lower one is proposed, because an eviction was too late with this"
-    if each.now is not None and each.now[1] > each.hard:
-        yield f"it is lower than {signal_amount(each.now[1], each.signal)}, which a node has: keep that there"
+    if each.lowers and each.now is not None:
+        yield f"not for {some(each.lowers)}: keep up to {signal_amount(each.now[1], each.signal)} there, which this would lower"
     elif each.not_lower:
         yield "no lower one is proposed than nodes have: how fast the next fill is the recorded evictions do not show"
     if each.not_covered:

@@ -7,6 +7,7 @@ from evictd.config.file import dump_yaml
 from evictd.core.model.signal import RESOURCES, SIGNALS, Resource, Unit
 from evictd.core.units.duration import format_duration
 from evictd.core.units.quantity import NANO, Format, Quantity
+from evictd.render.advice.missing_lines import some
 from evictd.render.advice.settings import RESERVED_NAMES
 from evictd.render.documents import Document
 
@@ -54,7 +55,9 @@ def configuration_text(advice: Advice, evidence: str) -> str:
         {"apiVersion": kubelet_fields.API_VERSION, "kind": kubelet_fields.KIND, **fields["kubelet"]},
         *([own] if fields["evictd"] else []),
     ]
-    lines = [*evidence.splitlines(), "", _ONLY_ADVISED if any(fields.values()) else _NOTHING_ADVISED]
+    lowered = {node: None for each in advice.signals if each.raised for node in each.lowers}
+    not_for = [f"Not for nodes whose evictionHard it would lower: {some(tuple(lowered))}."] if lowered else []
+    lines = [*evidence.splitlines(), "", _ONLY_ADVISED if any(fields.values()) else _NOTHING_ADVISED, *not_for]
     comments = "".join(f"# {line}".rstrip() + "\n" for line in lines)
     return comments + "---\n".join(map(dump_yaml, documents))
 
