@@ -6,9 +6,9 @@ An eviction helps if the pod holds what is missing, and goes on helping if what 
   lower bound. Else one failed read makes an innocent pod go in its place, or hides the pod that grows.
 * Growth is the rise above the lowest amount of the last minute, for each pod and for what no pod holds. Of that minute only the
   lowest of two halves is kept, not a history: a restart, a journal record and a state file carry a few numbers. A pod that takes
-  and releases the same memory again and again does not grow, and a collection of images does not hide the writer that goes on
-  behind it. A pod's first measurement is an arrival, not growth. What is used up cannot grow: the time in which nothing is left
-  is left out, so that what took all of it does not seem to have ended.
+  and releases the same memory again and again grew at most by that, and a collection of images does not hide the writer that
+  goes on behind it. A pod's first measurement is an arrival, not growth. What is used up cannot grow: the time in which nothing
+  is left is left out, so that what took all of it does not seem to have ended.
 
 What the pods hold that were not measured within the last minute is the pods' cgroup less the measured ones, where that cgroup was
 read (memory). One such pod alone is thereby measured. A pod of which nothing runs yet is none of them: what a removed pod leaves
