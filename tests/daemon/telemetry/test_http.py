@@ -192,8 +192,14 @@ def test_an_address_that_is_unavailable_is_one_clear_error(address: str) -> None
 
 
 def test_a_taken_port_is_one_clear_error(server: HttpServer) -> None:
-    with pytest.raises(NodeError, match="in use"):
-        HttpServer(f"127.0.0.1:{server.port}", {}, NoErrors())
+    """`evictd status` showed the other daemon's pods, without DRY RUN, and they were taken for this one's."""
+    address = f"127.0.0.1:{server.port}"
+    with pytest.raises(NodeError) as refused:
+        HttpServer(address, {}, NoErrors())
+    assert str(refused.value) == (
+        f"listenAddress {address}: Address already in use: `evictd status --address {address}` shows the state of another "
+        "process, not of this one; set listenAddress to a free port"
+    )
 
 
 def test_a_taken_port_is_reported_and_served_once_it_is_free() -> None:

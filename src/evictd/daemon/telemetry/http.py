@@ -8,6 +8,7 @@ new one may be the liveness probe. `accept` bounds how many are served in a seco
 """
 
 import asyncio
+import errno
 import json
 import re
 import socket
@@ -43,6 +44,11 @@ _CLUSTER_DOMAINS = (".svc", ".cluster.local")
 _TURNS = 10
 """Turns of the event loop from the acceptance of a connection to its client's task, and from there to the closed socket."""
 
+_TAKEN = (
+    "Address already in use: `evictd status --address {}` shows the state of another process, not of this one; set "
+    "listenAddress to a free port"
+)
+
 _Client = TypeVar("_Client")
 
 TEXT = "text/plain; charset=utf-8"
@@ -77,7 +83,8 @@ class HttpServer:
         try:
             listener = _listen(address)
         except (OSError, ValueError) as error:
-            raise NodeError(f"listenAddress {address}: {error}") from error
+            taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            raise NodeError(f"listenAddress {address}: {_TAKEN.format(address) if taken else error}") from error
         self.port = 0 if listener.family == socket.AF_UNIX else int(listener.getsockname()[1])
         """The port that was bound, for address `...:0`; 0 for a unix socket."""
         self._clients: dict[asyncio.Task[None], str] = {}  # each with its source, oldest first
