@@ -116,6 +116,8 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["simulate", "--conf", "a.yaml", __file__], "--conf; did you mean --config?"),
         (["explain", "--kube", "a", "b"], "--kube; did you mean --kubeconfig or --kube-reserved?"),
         (["simulate", "--xy", "a", "b"], "--xy; see evictd simulate --help"),
+        (["run", "--dry-run", "false"], "false; did you mean --dry-run=false?"),
+        (["status", "--watch", "false"], "false; see evictd status --help"),
     ],
 )
 def test_a_misspelt_option_is_named_without_the_file_that_follows_its_value(

@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -139,7 +140,7 @@ def _run(arguments: list[str]) -> int:
         command = f"evictd {name}".strip()
         # A value after an unknown option was taken for the file, and the file for one argument too many.
         unknown = [one for one in unknown if one.startswith("--")] or unknown
-        meant = _meant(unknown[0], _options(parser, name))
+        meant = _boolean_meant(unknown[0], arguments) or _meant(unknown[0], _options(parser, name))
         remedy = f"did you mean {meant}?" if meant else f"see {command} --help"
         text = f"{command}: error: unrecognized arguments: {' '.join(unknown)}; {remedy}"
         parser.exit(ExitCode.USAGE, printable(text) + "\n")
@@ -225,6 +226,12 @@ def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
     (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
     known = commands.choices.get(command) if command else parser
     return tuple(option for action in known._actions for option in action.option_strings) if known else ()
+
+
+def _boolean_meant(unknown: str, arguments: Sequence[str]) -> str:
+    """Return the boolean flag with the value that was given after a blank and not after `=`; else empty."""
+    before = {flag for flag, value in pairwise(arguments) if value == unknown and flag.endswith("=true")}
+    return f"{before.pop().removesuffix('true')}{unknown}" if before and unknown in {"true", "false"} else ""
 
 
 def _meant(unknown: str, options: tuple[str, ...]) -> str:
