@@ -16,7 +16,7 @@ import msgspec
 from msgspec import inspect
 
 from evictd.core.model.problem import ConfigProblem, quoted, shown
-from evictd.core.units.duration import SECOND, duration_remedy, parse_duration
+from evictd.core.units.duration import SECOND, duration_remedy, parse_duration, seconds_remedy
 from evictd.core.units.quantity import MAX_INT64, NANO, Quantity, parse_quantity
 from evictd.errors import InvalidValueError, most_similar
 
@@ -335,8 +335,8 @@ def _kind_error(value: object, wanted: str) -> InvalidValueError:
     return InvalidValueError(f"is {_noun(value)}, not {wanted}")
 
 
-def _int_remedy(kind: Any, _value: object) -> str:
-    return f"give a whole number{_bounds(kind)}"
+def _int_remedy(kind: Any, value: object) -> str:
+    return seconds_remedy(str(value)) or f"give a whole number{_bounds(kind)}"
 
 
 def _bounds(kind: Any) -> str:

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictd.core.units.duration import SECOND, duration_remedy, format_duration, format_seconds, parse_duration
+from evictd.core.units.duration import (
+    SECOND,
+    duration_remedy,
+    format_duration,
+    format_seconds,
+    parse_duration,
+    seconds_remedy,
+)
 from evictd.errors import InvalidValueError
 
 READ = {
@@ -84,3 +91,11 @@ def test_a_bare_number_is_taken_for_seconds(text: str, example: str) -> None:
 def test_a_time_in_whole_seconds_is_rounded() -> None:
     """1.9 s were shown as 1s."""
     assert [format_seconds(tenths * SECOND // 10) for tenths in (19, 14, 899)] == ["2s", "1s", "1m30s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [("60s", "give seconds, such as 60"), ("1m30s", "give seconds, such as 90"), ("0", ""), ("60", ""), ("soon", "")],
+)
+def test_a_duration_in_a_field_of_seconds_is_told_as_seconds(text: str, remedy: str) -> None:
+    assert seconds_remedy(text) == remedy

@@ -115,3 +115,12 @@ def duration_remedy(text: str) -> str:
     """Suggest how to write a duration that could not be read; a bare number is most likely meant as seconds."""
     example = f"{text}s" if text.isascii() and text.isdigit() and len(text) <= _LONGEST_EXAMPLE else "1m30s"
     return f"give a duration with its unit, such as {example}"
+
+
+def seconds_remedy(text: str) -> str:
+    """Suggest the number that was meant by a duration in a field of seconds; return "" for any other text."""
+    try:
+        seconds = parse_duration(text) // SECOND
+    except InvalidValueError:
+        return ""
+    return "" if text.isdigit() else f"give seconds, such as {seconds}"
