@@ -34,6 +34,11 @@ EVICTD = "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
         (KUBELET + "evictionHard: {memory.availabel: 1Gi}", "did you mean memory.available?"),
         (KUBELET + "evictionHard: {gpu: 1Gi}", "the signals are memory.available, "),
         (KUBELET + "dryRun: true", "is a field of EvictdConfiguration; move it to the document of kind"),
+        (KUBELET + EVICTD + "memory.lead: Auto", "unknown field; write `memory: {lead: ...}` in the document of kind"),
+        (KUBELET + EVICTD + "ranking.avoid: []", "write `ranking: {avoid: ...}`"),
+        (KUBELET + "cluster.taints: false", "write `cluster: {taints: ...}` in the document of kind EvictdConf"),
+        (KUBELET + "evictionMaxPodGracePeriod: 1m30s", "not a whole number; give seconds, such as 90"),
+        (KUBELET + 'evictionMaxPodGracePeriod: "60"', "give a whole number from"),
         (KUBELET + EVICTD + "evictionHard: {}", "is a field of KubeletConfiguration; move it to the document of kind"),
         (KUBELET + "evictionHard: {memory.available: 10x}", "give an amount such as 500Mi"),
         (
@@ -92,3 +97,17 @@ def test_an_amount_without_unit_is_named_beside_another_fault(
     assert "line 4: evictionHard[memory.available]: 500m is less than a byte" in memory
     assert "line 5: evictionHard[nodefs.available]: 90% is above half of the capacity" in nodefs
     assert "line 6: evictionHard[imagefs.available]: 0.15: is a number" in imagefs
+
+
+def test_a_misspelt_field_is_named_beside_the_faults_that_it_causes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the missing grace period was named, which the file seemed to hold."""
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        KUBELET + "evictionSoft: {memory.available: 1Gi}\nevictionSoftGracePeriods: {memory.available: 1m}\n"
+    )
+    assert main(["check", str(path)]) == 2
+    missing, misspelt = capsys.readouterr().err.splitlines()
+    assert "line 3: evictionSoft[memory.available]: 1Gi: grace period must be specified" in missing
+    assert "line 4: evictionSoftGracePeriods: unknown field; did you mean evictionSoftGracePeriod?" in misspelt

@@ -65,7 +65,7 @@ def settings(layers: Layers, flags: Flags) -> Settings:
     faults = validate(kubelet, memory_qos=gate)
     problems = [*kubelet_problems, *threshold_problems, *faults, *evictd_problems, *validate_evictd(evictd)]
     if problems:
-        problems += _meant_otherwise(kubelet, eviction)
+        problems += [*_meant_otherwise(kubelet, eviction), *filter(_is_misspelt, newer)]
     _refuse(problems, layers, flags)
     update_was_set = read.node_status_update_frequency != 0 and "nodeStatusUpdateFrequency" in layers.kubelet
     report = report_frequency(kubelet, update_was_set=update_was_set or "node_status_update_frequency" in flags.kubelet)
@@ -108,8 +108,13 @@ def _unknown_field(source: str, problem: ConfigProblem, *, has_defaults: bool) -
     return UnknownField(
         message=f"{source}: {problem.place}: unknown field of {KubeletConfiguration.__name__}, which has no effect{instead}",
         remedy=problem.remedy if problem.meant else "a newer kubelet may know it",
-        misspelt=bool(most_similar(problem.path.rpartition(".")[2], [problem.meant], similarity=_MISSPELT)),
+        misspelt=_is_misspelt(problem),
     )
+
+
+def _is_misspelt(problem: ConfigProblem) -> bool:
+    """Whether an unknown field is spelt almost like a known one."""
+    return bool(most_similar(problem.path.rpartition(".")[2], [problem.meant], similarity=_MISSPELT))
 
 
 def _has_defaults(layers: Layers, flags: Flags) -> bool:
@@ -155,6 +160,10 @@ def _placed(problem: ConfigProblem) -> ConfigProblem:
     if problem.unknown_field and any(signal.value in problem.path for signal in Signal):
         remedy = f"indent it with spaces, below {HARD} or its like"
         return replace(problem, wrong="is a signal, not a field", remedy=remedy)
+    above, dot, below = problem.path.strip("[]").partition(".")
+    if problem.unknown_field and dot and above in _KINDS:
+        remedy = f"write `{above}: {{{below}: ...}}` in the document of kind {_KINDS[above]}"
+        return replace(problem, remedy=remedy)
     if not problem.unknown_field or kind is None:
         return problem
     return replace(problem, wrong=f"is a field of {kind}", remedy=f"move it to the document of kind {kind}")
