@@ -101,3 +101,10 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_the_demonstration(tmp_pat
     """`--plot /tmp` ended after half a minute with `no plot`, exit status 0, and wrote `/tmp.jsonl`."""
     with pytest.raises(InputError, match=r"is no picture that can be drawn; give FILE\.svg or FILE\.png"):
         command.run(Namespace(simulated=True, plot=tmp_path))
+
+
+def test_a_plot_in_a_directory_that_is_not_there_is_refused_before_the_demonstration(tmp_path: Path) -> None:
+    """`--plot /nonexist/demo.svg` made the directory."""
+    with pytest.raises(InputError, match=r"^--plot: .*/none/demo\.svg: No such file or directory$"):
+        command.run(Namespace(simulated=True, plot=tmp_path / "none/demo.svg"))
+    assert not (tmp_path / "none").exists()

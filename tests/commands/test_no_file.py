@@ -59,12 +59,12 @@ def test_a_file_that_is_not_there_is_answered_with_the_examples(tmp_path: Path) 
 
 
 def test_an_output_file_that_cannot_be_written_is_refused_with_the_reason(tmp_path: Path) -> None:
-    require_writable(tmp_path / "new.yaml")
+    require_writable(tmp_path / "new.yaml", "--out")
     for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x.yaml", "No such file or directory")):
         with pytest.raises(InputError, match=f"--out: {path}: {reason}"):
-            require_writable(path)
+            require_writable(path, "--out")
 
 
 def test_an_output_file_that_this_user_may_not_write_is_refused(tmp_path: Path) -> None:
     with locked_directory(tmp_path, b"") as locked, pytest.raises(InputError, match="Permission denied"):
-        require_writable(locked / "x.yaml")
+        require_writable(locked / "x.yaml", "--out")

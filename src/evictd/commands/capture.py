@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.until is not None and not args.from_journal:
         raise InputError("--until: needs a journal that has the eviction; give --from-journal JOURNAL too")
     if args.out is not None:
-        require_writable(args.out)
+        require_writable(args.out, "--out")
     if args.from_journal:
         entries = entries_of(args.from_journal, args.until)
         scenario = scenario_of_entries(args.from_journal[-1].stem, entries)

@@ -32,12 +32,12 @@ def is_directory(path: Path) -> bool:
         return False
 
 
-def require_writable(path: Path) -> None:
-    """Raise `InputError` for a file of `--out` that cannot be written, before the work for it is done."""
+def require_writable(path: Path, option: str) -> None:
+    """Raise `InputError` for a file of this option that cannot be written, before the work for it is done."""
     at = path if is_there(path) else path.parent
     if is_directory(path) or not os.access(at, os.W_OK, effective_ids=True):
         reason = errno.EISDIR if is_directory(path) else errno.EACCES if is_there(at) else errno.ENOENT
-        raise InputError(f"--out: {path}: {os.strerror(reason)}")
+        raise InputError(f"{option}: {path}: {os.strerror(reason)}")
 
 
 def refuse_directory(path: Path, is_meant: Callable[[Path], bool], examples: str) -> None:

@@ -22,7 +22,7 @@ from evictd.codec.records.journal import KIND as JOURNAL
 from evictd.codec.scenario import KIND as SCENARIO
 from evictd.codec.scenario import Scenario, decode_scenario
 from evictd.codec.world_fields import KIND as WORLD
-from evictd.commands.inputs.no_file import is_directory, is_there, refuse_directory, with_examples
+from evictd.commands.inputs.no_file import is_directory, is_there, refuse_directory, require_writable, with_examples
 from evictd.config.build import with_options
 from evictd.config.file import documents_of, load, read_text, shown_path
 from evictd.config.flags import NO_FLAGS, Flags
@@ -96,6 +96,7 @@ def check_plot(path: Path | None) -> None:
         raise InputError(f"--plot: {path}: is no picture that can be drawn; give FILE.svg or FILE.png{swallowed}")
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError(f"--plot: {missing_package('matplotlib', 'plot')}")
+    require_writable(path, "--plot")
 
 
 def report_plot(path: Path) -> None:
