@@ -21,7 +21,7 @@ def thresholds() -> tuple[Threshold, ...]:
             hard={"memory.available": "1Gi", "imagefs.inodesFree": "5%"},
             soft={"nodefs.available": "12.5%"},
             soft_grace_period={"nodefs.available": "1m30s"},
-            minimum_reclaim={"memory.available": "500Mi"},
+            minimum_reclaim={"memory.available": "500Mi", "nodefs.available": "1%", "imagefs.inodesFree": "2%"},
         )
     )
     return found
@@ -42,8 +42,8 @@ TABLE = """\
                                           ON THIS  AVAILABLE
 SIGNAL                       KIND  BELOW     NODE        NOW  GRACE  RECLAIM  FROM
 memory.available             hard    1Gi      1Gi        4Gi  -      500Mi    set
-imagefs.inodesFree           hard     5%        -          -  -      -        set
-nodefs.available             soft  12.5%     10Gi          -  1m30s  -        set
+imagefs.inodesFree           hard     5%        -          -  -      2%       set
+nodefs.available             soft  12.5%     10Gi          -  1m30s  819Mi    set
 allocatableMemory.available  hard    1Gi      1Gi          -  -      500Mi    derived
 warning: mind [this]
 warning: pid.available: m; r (NoPIDThreshold)
@@ -116,7 +116,7 @@ def test_data_has_exact_amounts_and_null_where_nothing_is_known() -> None:
         "amount": 10 * 2**30,
         "available": None,
         "gracePeriod": "1m30s",
-        "minimumReclaim": None,
+        "minimumReclaim": "1%",
         "given": False,
         "origin": "set",
         "setBy": None,

@@ -14,7 +14,7 @@ from evictd.core.units.quantity import Quantity
 from evictd.render.console import make_console, print_line
 from evictd.render.documents import API_VERSION
 from evictd.render.output import TABLE, write_document
-from evictd.render.text import clean, signal_amount, threshold_text
+from evictd.render.text import clean, signal_amount, signal_quantity, threshold_text
 
 _HEAD = {"apiVersion": API_VERSION, "kind": "Check"}
 
@@ -168,7 +168,6 @@ def _finding_text(finding: LintFinding) -> str:
 
 def _row(threshold: Threshold, report: CheckReport) -> tuple[str, ...]:
     limit, available = limit_on(threshold, report.capacities), report.available.get(threshold.signal)
-    reclaim = threshold.min_reclaim
     return (
         threshold.signal.value,
         "hard" if threshold.hard else "soft",
@@ -176,9 +175,18 @@ def _row(threshold: Threshold, report: CheckReport) -> tuple[str, ...]:
         "-" if limit is None or limit.nano < 0 else signal_amount(limit.value(), threshold.signal),
         signal_amount(None if available is None else available.value(), threshold.signal),
         format_duration(threshold.grace_period) if threshold.grace_period else "-",
-        "-" if reclaim is None else str(reclaim),
+        _reclaim(threshold, report),
         _from(threshold, report),
     )
+
+
+def _reclaim(threshold: Threshold, report: CheckReport) -> str:
+    """Return the minimum reclaim on this node, and a percentage as it is set where it has no amount here."""
+    reclaim, capacity = threshold.min_reclaim, report.capacities.get(threshold.signal)
+    if reclaim is None:
+        return "-"
+    amount = None if capacity is None else reclaim.resolve(capacity)
+    return str(reclaim) if amount is None or amount.nano < 0 else signal_quantity(amount, threshold.signal)
 
 
 def _from(threshold: Threshold, report: CheckReport) -> str:
