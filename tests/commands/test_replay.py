@@ -169,6 +169,18 @@ def test_that_a_limit_of_pids_is_not_replayed_is_said(tmp_path: Path, capsys: py
         assert ("podPidsLimit is not replayed" in capsys.readouterr().err) is bool(limit)
 
 
+def test_that_a_group_matches_no_recorded_pod_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt label was answered with `0 would have been decided differently` alone."""
+    journal, config = journal_of("ten-minutes", tmp_path / "journal.jsonl"), tmp_path / "config.yaml"
+    for namespace in ("batch", "btach"):
+        config.write_text(
+            "apiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
+            f"ranking: {{prefer: [{{namespaces: [{namespace}]}}]}}\n"
+        )
+        assert main(["replay", str(journal), "--config", str(config)]) == 0
+        assert ("ranking.prefer[0] matches no recorded pod" in capsys.readouterr().err) is (namespace == "btach")
+
+
 def test_of_a_lower_threshold_the_commands_that_answer_are_said_and_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

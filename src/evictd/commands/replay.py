@@ -54,6 +54,7 @@ from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.replay.printed import print_replayed, print_victims, replay_document
 from evictd.render.replay.readings_end import WhatIf, ends_document, print_readings_end
 from evictd.render.replay.replayed import NOTHING_UNKNOWN, Replayed
+from evictd.render.replay.unmatched import unmatched_groups
 from evictd.render.replay.unrecorded import met_at_first_document, print_unrecorded, unknown_between
 from evictd.render.simulation.plot import draw
 from evictd.render.text import clean, counted, first_of
@@ -141,14 +142,12 @@ def replay(entries: Iterable[JournalEntry]) -> Iterator[Replayed]:
         yield Replayed(entry=entry, step=step)
 
 
-def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> Iterator[Replayed]:
+def replay_under(entries: Sequence[JournalEntry], args: argparse.Namespace) -> Iterator[Replayed]:
     """Decide each entry by the configuration that was asked for, starting from the state recorded first."""
     given = None if args.config is None else load_to_play(args.config)
     policy = None if args.policy is None else Policy(args.policy)
-    if given is not None and "podPidsLimit" in given.written.kubelet:
-        sys.stderr.write(
-            "evictd: podPidsLimit is not replayed: a journal has the processes that there were; `evictd simulate` plays it\n"
-        )
+    if given is not None:
+        _report_without_effect(given, entries)
     state: State | None = None
     last = 0
     for entry in entries:
@@ -171,6 +170,16 @@ def replay_under(entries: Iterable[JournalEntry], args: argparse.Namespace) -> I
             policy=config.policy,
             memory_held=_memory_held(entry),
         )
+
+
+def _report_without_effect(given: Settings, entries: Iterable[JournalEntry]) -> None:
+    """Write on standard error which settings change no decision because of what a journal has."""
+    if "podPidsLimit" in given.written.kubelet:
+        sys.stderr.write(
+            "evictd: podPidsLimit is not replayed: a journal has the processes that there were; `evictd simulate` plays it\n"
+        )
+    for group in unmatched_groups(given.eviction.preferences, [each.observation for each in entries]):
+        sys.stderr.write(f"evictd: {group} matches no recorded pod; compare its namespaces and labels with the pods'\n")
 
 
 def _memory_held(entry: JournalEntry) -> SupplyHoldings | None:
