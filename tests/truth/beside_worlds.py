@@ -15,6 +15,24 @@ def leak_within_request() -> _Document:
     return _world([db, cache, {"name": "web", **_WEB}], "14m")
 
 
+def early_leak_beside_host() -> _Document:
+    """Return a world whose pod leaks within its request for four minutes, beside 800Mi of the host that stand still."""
+    leak = [{"hold": {"of": "memory", "amount": "500Mi"}}, {"grow": {"of": "memory", "rate": "10Mi"}}]
+    held = [{"hold": {"of": "memory", "amount": "2500Mi"}}]
+    worker = {
+        "count": 2,
+        "requests": {"memory": "256Mi"},
+        "behaviours": [{"hold": {"of": "memory", "amount": "700Mi"}}],
+    }
+    pods: list[_Document] = [
+        {"name": "db", "requests": {"memory": "1Gi"}, "behaviours": held},
+        {"name": "leak", "requests": {"memory": "3Gi"}, "behaviours": leak},
+        {"name": "worker", **worker},
+    ]
+    host = [{"name": "system", "behaviours": [{"hold": {"of": "memory", "amount": "800Mi"}}]}]
+    return {**_world(pods, "8m"), "host": host}
+
+
 def static_pod_before() -> _Document:
     """Return a world whose static pod grows far beyond its request, long before a pod starts and another one goes for it."""
     grows = [

@@ -1,14 +1,20 @@
 """Tries what is proposed for a pod above its request that went for what another one holds."""
 
-from tests.truth.beside_worlds import leak_within_request, static_pod_before
+from typing import Any
+
+import pytest
+
+from tests.truth.beside_worlds import early_leak_beside_host, leak_within_request, static_pod_before
 from tests.truth.played import played
 from tests.truth.proposals import Case, claims_of
 
 
-def test_the_limit_of_a_leak_within_its_request_avoids_the_eviction() -> None:
-    """Nothing was proposed, and the request of what the evicted pod used, which would have been in vain."""
-    world = played(leak_within_request(), most=1)
+@pytest.mark.parametrize("document", [leak_within_request(), early_leak_beside_host()])
+def test_the_limit_of_a_leak_within_its_request_avoids_the_eviction(document: dict[str, Any]) -> None:
+    """Nothing was proposed, or less use by the host, which did not grow; a request of what the pod used was in vain."""
+    world = played(document, most=1)
     claims = [each for case in world.incidents for each in claims_of(Case(world, *case))]
+    assert "outside pods" not in {each.kind for each in claims}
     assert [each.kind for each in claims if not each.wrong].count("limit of another") == 1
     assert not [each for each in claims if each.wrong]
 

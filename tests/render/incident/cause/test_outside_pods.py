@@ -27,11 +27,14 @@ OUTSIDE = replace(
 def test_what_belongs_to_no_pod_is_named_and_is_to_be_less() -> None:
     """A process of the host held 1000Mi, without which no threshold was met, and nothing was said of it."""
     assert outside_pods_text(OUTSIDE) == "2Gi of what is used belongs to no pod"
-    alone = replace(OUTSIDE, ranking=())
+    still = EvictionVerdict(need=Need.ANOTHER_POD, pod="default/hog-old", played=MINUTE)
+    alone = replace(OUTSIDE, ranking=(), verdict=still)
     assert avoidance(alone).by == (
         "less use outside pods: by processes of the host, or by the kernel itself; 2Gi of what is used belongs to no pod",
     )
     assert not any("outside pods" in each for each in avoidance(OUTSIDE).by), "a limit of the pod is the better advice"
+    for unknown in (replace(alone, verdict=None), replace(alone, pods_filled=True)):
+        assert not avoidance(unknown).by, "a pod may have grown, which had made the node short later"
 
 
 def test_what_no_process_can_allocate_is_named_as_such() -> None:

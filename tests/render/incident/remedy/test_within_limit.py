@@ -44,7 +44,7 @@ def test_a_leak_within_a_request_is_to_be_limited() -> None:
 def test_a_pod_that_only_started_is_no_leak() -> None:
     found = leaking()
     for changed in (
-        grown(found, over=2 * MINUTE),
+        grown(found, over=MINUTE),
         grown(found, grown=1),
         grown(found, grown=None),
         grown(found, rate=1),

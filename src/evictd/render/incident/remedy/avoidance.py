@@ -91,8 +91,13 @@ def avoidance(found: Incident) -> Avoidance:
         return avoided
     if (grew := _of_all_that_grew(found, resource)).by:
         return grew + avoided
-    outside = outside_pods_text(found)
+    outside = outside_pods_text(found) if _nothing_grew(found) else ""
     return Avoidance(by=(f"{_host_text(found)}; {outside}",) if outside else ()) + avoided
+
+
+def _nothing_grew(found: Incident) -> bool:
+    """Whether no pod is known to have grown: else less use outside pods had only delayed the eviction."""
+    return found.verdict is not None and not found.growers and not found.pods_filled
 
 
 def _own_limit_text(found: Incident) -> str:

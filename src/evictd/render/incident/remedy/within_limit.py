@@ -15,8 +15,8 @@ from evictd.render.incident.remedy.limit_remedy import enough_of_grower
 from evictd.render.incident.summary import excess_text
 from evictd.render.text import amount_text, rounded_below, usage_text
 
-_LONG = 5 * MINUTE
-"""A pod that grew for less than this time may only have started."""
+_LONG = 2 * MINUTE
+"""A pod that grew for less than this time may only have started: twice the time of which growth is measured."""
 _STEADY = 2
 """Growth is steady if the pod grew by no less than this part of what its last rate makes of the whole time."""
 
