@@ -48,6 +48,27 @@ def static_pod_before() -> _Document:
     return _world([proxy, shop, batch, web], "13m")
 
 
+def two_jobs(request: str, count: int) -> _Document:
+    """Return a world with so many pods of one job beside seven of another, which start later and use as much."""
+    pods = [_job("ci-a", request, count), {**_job("ci-b", request, 7), "start": "10m"}]
+    registry = {"name": "registry", "priority": 5000, "requests": {"memory": "3Gi"}}
+    pods.append({**registry, "behaviours": [{"hold": {"of": "memory", "amount": "2500Mi"}}]})
+    soft = {"evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "90s"}}
+    made = _world(pods, "40m")
+    made["config"] |= {**soft, "evictionMaxPodGracePeriod": 30}
+    made["node"]["memory"] = "16Gi"
+    made["owners"] = [{"name": each["owner"], "delay": "10s"} for each in pods[:2]]
+    made["host"] = [{"name": "system", "behaviours": [{"hold": {"of": "memory", "amount": "800Mi"}}]}]
+    return made
+
+
+def _job(name: str, request: str, count: int) -> _Document:
+    grows = {"of": "memory", "rate": "100Mi", "start": "30s", "bound": "900Mi"}
+    behaviours = [{"hold": {"of": "memory", "amount": "300Mi"}}, {"grow": grows}]
+    asked = {"requests": {"memory": request}, "owner": f"Job/{name}"}
+    return {"name": name, "count": count, **asked, "behaviours": behaviours}
+
+
 def _world(pods: list[_Document], duration: str) -> _Document:
     return {
         "kind": "World",

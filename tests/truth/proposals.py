@@ -356,6 +356,10 @@ _KINDS: dict[str, tuple[str, str, Verified]] = {
     "podPidsLimit": ("by", r"podPidsLimit of the kubelet of at most (?P<most>\d+)", _pids),
     "owner mended": ("by", r"^(?P<owner>\w+/[\w-]+) mended or kept off", _mended),
     "outside pods": ("by", r"^less use outside pods", _outside),
-    "overcommitted": ("by", r"in all pods of (?P<owner>\S+): .* no more than (?P<fit>\d+) of them here", _overcommit),
+    "overcommitted": (
+        "by",
+        r"in all pods of (?P<owner>[^\s:,]+)(?: \(.*?\))?: .* no more than (?P<fit>\d+) of them here",
+        _overcommit,
+    ),
     "budget": ("by", r"a disruption budget that lets (?P<other>\S+) go", _budget),
 }

@@ -30,7 +30,8 @@ THRESHOLDS = config(
 )
 CAUSE = f"the 10 pods of {OWNER} here used up to 800Mi each, and no more than 8 of that size fit"
 REMEDY = (
-    f"a request of 915Mi of memory in all pods of {OWNER}: with it the scheduler places no more than 8 of them here"
+    f"a request of 915Mi of memory in all pods of {OWNER} (with the 800Mi that each uses and a tenth more, 9 would be placed): "
+    "with it the scheduler places no more than 8 of them here"
 )
 
 
@@ -84,6 +85,20 @@ def test_the_request_leaves_no_room_for_one_more_and_avoids_the_evictions(last: 
     assert over.request * (over.fit + 1) > 8 * GI >= over.request * over.fit
     assert victims(play(shards(over.fit, "915Mi"), THRESHOLDS)) == []
     assert victims(play(shards(over.fit + 1, "800Mi"), THRESHOLDS)), "a request of what each uses places one too many"
+
+
+def test_another_owner_that_requests_too_little_is_named(last: Incident) -> None:
+    """A request of 2.6 times the use was proposed, because pods of another owner did not request what they used."""
+    other = replace(last.ranking[-1], chosen=False, request=100 * MI, usage=800 * MI)
+    batch = tuple(replace(other, pod=f"default/batch-{n}") for n in range(11))
+    owners = dict.fromkeys((each.pod for each in batch), "Job/batch")
+    rows = (*last.ranking, *batch)
+    over = overcommit(replace(last, ranking=rows, pods=len(rows), owners=owners, capacity=16 * GI))
+    assert over is not None
+    assert 800 * MI < over.request <= 880 * MI
+    asked = f"a request of 843Mi of memory in all pods of {OWNER}, and of what is used in Job/batch"
+    placed = f"with both the scheduler places no more than 8 pods of {OWNER} here"
+    assert over.remedy == f"{asked}, where too little is requested as well: {placed}"
 
 
 def test_a_leak_is_none(last: Incident, tmp_path: Path) -> None:

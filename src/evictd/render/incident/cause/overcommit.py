@@ -3,16 +3,21 @@
 Such a pod is no leak. Its end, or a limit of it alone, helps for a time only, because the owner creates the next pod.
 """
 
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from evictd.core.model.signal import Resource
+from evictd.render.history.cause.recorded import IncidentRow
 from evictd.render.incident.record.incident import Incident
 from evictd.render.status.owners import TWICE
-from evictd.render.text import amount_text, enough_text
+from evictd.render.text import amount_text, enough_text, first_of
 
 _SETTLED = 2
 """How many pods of the owner that do not grow have to hold as much as the one that grew."""
-_PLACES = "with it the scheduler places"
+_PLACES = "the scheduler places"
+_NAMED = 3
+_PART = 10
+"""A request of more than this part above what a pod uses is explained; what exceeds less than it of all excess is not named."""
 
 
 class Overcommit(NamedTuple):
@@ -25,6 +30,10 @@ class Overcommit(NamedTuple):
     fit: int
     request: int
     """0 where the memory of the node is not known."""
+    beside: tuple[str, ...] = ()
+    """Other owners, or pods without one, that use much more than they request: they have to request that as well."""
+    placed: int = 0
+    """How many are placed with a tenth more than the largest uses, where these are too many."""
 
     @property
     def cause(self) -> str:
@@ -36,9 +45,18 @@ class Overcommit(NamedTuple):
     def remedy(self) -> str:
         """The request in all of them, and what the scheduler does then."""
         if not self.request:
-            return f"a request of a little more memory than each uses in all pods of {self.owner}: {_PLACES} fewer of them here"
+            return (
+                f"a request of a little more memory than each uses in all pods of {self.owner}: "
+                f"with it {_PLACES} fewer of them here"
+            )
         asked = f"a request of {enough_text(self.request, Resource.MEMORY)} of memory in all pods of {self.owner}"
-        return f"{asked}: {_PLACES} no more than {self.fit} of them here"
+        if self.beside:
+            asked += f", and of what is used in {first_of(self.beside, _NAMED)}, where too little is requested as well"
+        if self.placed:
+            most = amount_text(self.most, Resource.MEMORY)
+            asked += f" (with the {most} that each uses and a tenth more, {self.placed} would be placed)"
+        fewer = f"with both {_PLACES} no more than {self.fit} pods of {self.owner} here"
+        return f"{asked}: {fewer if self.beside else f'with it {_PLACES} no more than {self.fit} of them here'}"
 
 
 def overcommit(found: Incident) -> Overcommit | None:
@@ -65,6 +83,17 @@ def overcommit(found: Incident) -> Overcommit | None:
     fit = (available + held - found.highest_limit()) // most
     if not 0 < fit < len(kin):
         return None
-    requestable = (found.capacity or 0) - sum(row.request for row in found.ranking if row not in kin)
-    request = max(requestable // (fit + 1) + 1, most) if requestable > 0 else 0
-    return Overcommit(found.event.owner, len(kin), most, fit, request)
+    more, others = most + most // _PART, [row for row in found.ranking if row not in kin]
+    room, beside = _room(found, others), list[IncidentRow]()
+    if room // (fit + 1) >= more:  # others use what they do not request, and more pods are placed there
+        beside = [row for row in others if (row.usage or 0) - row.request > most // _PART]
+        room = _room(found, others, beside)
+    request = max(room // (fit + 1) + 1, most) if room > 0 else 0
+    names = tuple(dict.fromkeys(found.owners.get(row.pod, row.pod) for row in beside))
+    return Overcommit(found.event.owner, len(kin), most, fit, request, names, room // more if request > more else 0)
+
+
+def _room(found: Incident, others: Iterable[IncidentRow], beside: Collection[IncidentRow] = ()) -> int:
+    """Return the memory that the other pods leave unrequested, where those `beside` request what they use."""
+    requested = sum((row.usage or 0) if row in beside else row.request for row in others)
+    return (found.capacity or 0) - requested

@@ -63,8 +63,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
     signal, held = signal_of(event), who_filled(record)
     around = [n for n, each in enumerate(records) if -_begun(held) <= time_of(each.wall) - at <= AFTER]
     before, after = _events_around(records, around, number)
-    together = read_together(records, number, signal, event.uid)
-    seen, clear = levels_of(record, signal), clear_after(record, later, signal)
+    together, seen = read_together(records, number, signal, event.uid), levels_of(record, signal)
     return Incident(
         event=event,
         signal=signal,
@@ -88,8 +87,8 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         successors=successors_of(record, later, event, at),
         events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
+        clear=(clear := clear_after(record, later, signal)),
         met=met_after(record, later, _were_met(later, signal), event.uid, clear),
-        clear=clear,
         freed=freed_after(later, signal, event.uid),
         next_eviction=together.next_eviction,
         beside=together.beside,
@@ -98,6 +97,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         allocatable_met=allocatable_met(record),
         measured=not _is_missing(record, event.uid),
         siblings=siblings_of(record, event),
+        owners={clean(each.full_name): clean(each.owner) for each in record.observation.pods if each.owner},
         of_owner=_of_owner(evictions, event),
         min_reclaim=min_reclaim(event, seen.capacity),
         host_filled=fills_host(held) and not pods_filled_again(records[: number + 1], evictions, event),

@@ -90,6 +90,8 @@ class Incident:
     """Whether its usage was measured in that cycle; else it is what was known of it before."""
     siblings: frozenset[str] = frozenset()
     """`namespace/name` of the pods that its owner had here, without itself."""
+    owners: Mapping[str, str] = field(default_factory=dict)
+    """By `namespace/name`, the owner, `Kind/name`, of each pod that has one."""
     of_owner: int = 0
     """How many pods of its owner were evicted in the whole journal; 0 without an owner."""
     first: "Incident | None" = None
@@ -251,13 +253,9 @@ class Incident:
     def own_cause(self) -> bool:
         """Whether the evicted pod made the node short by its own growth, and not within its request."""
         verdict, victim, pod = self.verdict, self.victim, self.event.pod
-        if (
-            verdict is None
-            or verdict.need is not Need.NEEDED
-            or victim is None
-            or not self.measured
-            or self.host_filled
-        ):
+        if verdict is None or verdict.need is not Need.NEEDED or victim is None:
+            return False
+        if self.host_filled or not self.measured:
             return False
         if self.resource in WITH_REQUEST and (victim.usage or 0) <= victim.request:
             return False
