@@ -72,6 +72,15 @@ def test_what_is_to_do_names_both_owners(of_two: dict[str, Incident], name: str)
     assert {"ingest", "indexer"} <= set(re.findall(r"(?:default|ReplicaSet)/(ingest|indexer)", now)), now
 
 
+def test_no_limit_is_proposed_for_pods_that_stand_still_above_it(of_two: dict[str, Incident]) -> None:
+    """Limits of 350Mi were proposed for pods that had only started, and stood still at 1.17Gi later: 98 kills at the limit."""
+    found = of_two["ingest"]
+    limits = shared_limits(found)
+    still = replace(found, steady=frozenset({limits.pods[0].pod}))
+    assert limits.text
+    assert shared_limits(still) == limits._replace(text="")
+
+
 def then(*pods: HeldThen, missing: int = 1) -> Incident:
     """The recorded incident after another one of the growth of these pods."""
     recorded = replace(incident(), host_filled=False)

@@ -22,7 +22,7 @@ _EACH = "each pod of "
 
 
 class SharedLimits(NamedTuple):
-    """The pods that grew together, and the sentence that proposes a limit of each; empty where none is valid."""
+    """The pods that grew together, and the sentence that proposes a limit of each; empty where none is valid or needed."""
 
     pods: tuple[HeldThen, ...] = ()
     text: str = ""
@@ -42,6 +42,8 @@ def shared_limits(found: Incident, growth: int = 0) -> SharedLimits:
     first = _at_incident(found, growth) if first is None else first
     if first is None or found.resource not in WITH_REQUEST:
         return SharedLimits()
+    if any(each.pod in found.steady for each in first.pods):
+        return SharedLimits(first.pods)  # one that stands still at more than its limit only started
     return SharedLimits(first.pods, _text(first, found.resource))
 
 
