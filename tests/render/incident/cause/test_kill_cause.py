@@ -182,6 +182,13 @@ def test_what_was_used_outside_pods_is_named_with_a_reservation() -> None:
     assert "outside" not in "".join(kill_lines(kill_cause([CALM, hidden]))), "a pod was not measured"
 
 
+def test_little_use_outside_pods_beside_the_growth_of_a_pod_is_not_named() -> None:
+    """500Mi of the host were to be reserved beside a pod that had grown by 4.49Gi."""
+    calm = record(0, {"hog": GI, "api": GI}, outside=GI // 2)
+    kill = record(2, {"hog": 6 * GI, "api": GI}, "api", outside=GI // 2)
+    assert "outside" not in "".join(kill_lines(kill_cause([calm, kill])))
+
+
 def test_what_the_reading_of_the_kill_does_not_show_is_found_in_the_next_ones() -> None:
     """The pod that came held nothing in a reading 10 s old, and "mend or limit api" was said, which the kernel had killed."""
     kill = requesting(record(2, {"new": 0, "api": 3 * GI}, "api", signal="memory.available"), api="1Gi")

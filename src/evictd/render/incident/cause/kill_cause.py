@@ -27,6 +27,10 @@ _NOTABLE = 20
 """What is used outside pods is named from this part of the memory on: each node runs a few daemons."""
 
 
+_SMALL = 7
+"""What is used outside pods is not named below this part of the growth of a pod beyond its request."""
+
+
 @frozen
 class KillCause:
     """The kills of the last shortage at which the kernel killed for want of memory, and what grew before the first.
@@ -77,6 +81,11 @@ class KillCause:
     def host_holds_most(self) -> bool:
         """Whether more than half of the memory was used outside pods, or that grew most."""
         return bool(self.outside_since) or self.outside * 2 > self.capacity
+
+    @property
+    def outside_counts(self) -> bool:
+        """Whether what is used outside pods is not small beside what a pod grew by; one within its request is no fault."""
+        return self.outside > 0 and (self.grew_within or self.outside * _SMALL >= self.after - self.before)
 
     @property
     def outside_is_constant(self) -> bool:

@@ -53,7 +53,7 @@ def kill_facts(found: KillCause | None, pod: str = "") -> Iterator[str]:
     if found.outside_since:
         before, after, since = _memory(found.outside_before), _memory(found.outside), clock_text(found.outside_since)
         yield f"what is used outside pods grew most {killed}: from {before} to {after} since {since}"
-    elif found.outside:
+    elif found.outside_counts:
         yield f"{_memory(found.outside)} of memory was used outside pods, by the host"
     if not found.has_threshold:
         yield _NO_THRESHOLD
@@ -79,9 +79,9 @@ def kill_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
         yield f"mend or limit {found.grower}"
     elif found.has_threshold and not (found.grower or found.largest is None or found.host_holds_most):
         yield f"mend or limit {found.largest[0]}"
-    if found.outside and not found.outside_is_constant:
+    if found.outside_counts and not found.outside_is_constant:
         yield _free_outside(found)
-    elif found.outside:
+    elif found.outside_counts:
         always = _memory(found.outside_always)
         yield f"let systemReserved and kubeReserved of the kubelet cover the {always} used outside pods all the time"
 
