@@ -43,7 +43,7 @@ def claims_of(case: Case) -> list[Claim]:
         case = case._replace(decided=began, found=first)
     for sign, texts in (("by", avoided.by), ("not by", avoided.not_by)):
         for told in texts:
-            text = re.sub(r"^at the first, \S+ at \S+: ", "", told)
+            text = re.sub(r"^at the eviction of \S+ at \S+: ", "", told)
             for kind, (where, pattern, verify) in _KINDS.items():
                 if where in {sign, ""} and (match := re.search(pattern, text)):
                     wrong = verify(case, match)

@@ -42,7 +42,9 @@ def test_a_setting_is_named_beside_the_earlier_eviction_that_it_is_about() -> No
     settings = [each.setting for each in avoidance(first).in_vain if not each.moves]
     assert settings
     lines = list(avoidance_lines(replace(first, first=first)))
-    named = "; ".join(f"at the first, {first.event.pod} at {clock_text(first.event.at)}: {each}" for each in settings)
+    named = "; ".join(
+        f"at the eviction of {first.event.pod} at {clock_text(first.event.at)}: {each}" for each in settings
+    )
     assert f"would not have: {named} (`evictd incident` says why)" in lines
 
 

@@ -20,5 +20,5 @@ def test_the_first_eviction_of_the_series_has_the_cause() -> None:
     assert comes_again_text(found) in now_text(found)
     assert comes_again_text(replace(found, running=frozenset())) == "", "what it held came back with its end"
     (text,) = at_the_first(first, Avoidance(by=("a limit",))).by
-    assert text.startswith("at the first, default/hog-old at ")
+    assert text.startswith("at the eviction of default/hog-old at ")
     assert text.endswith(": a limit")

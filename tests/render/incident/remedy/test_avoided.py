@@ -10,6 +10,6 @@ def test_a_setting_in_vain_is_named_with_its_reason_and_with_the_eviction_that_i
     (vain,) = said.in_vain
     assert (said.by, said.not_by) == (("a limit",), ("a request of 1Gi: it used more",))
     assert (vain.setting, vain.moves) == ("a request of 1Gi", True)
-    earlier = replace(vain, at="at the first, n/a at 10:00:00")
-    assert earlier.setting == "at the first, n/a at 10:00:00: a request of 1Gi"
-    assert earlier.whole == "at the first, n/a at 10:00:00: a request of 1Gi: it used more"
+    earlier = replace(vain, at="at the eviction of n/a at 10:00:00")
+    assert earlier.setting == "at the eviction of n/a at 10:00:00: a request of 1Gi"
+    assert earlier.whole == "at the eviction of n/a at 10:00:00: a request of 1Gi: it used more"

@@ -29,8 +29,8 @@ def comes_again_text(found: Incident) -> str:
 
 
 def at_the_first(first: Incident, avoided: Avoidance) -> Avoidance:
-    """Return what would have avoided the first eviction, with its pod and time."""
-    at = f"at the first, {first.event.pod} at {clock_text(first.event.at)}"
+    """Return what would have avoided the first eviction, with its pod and time: that may not be the first of the journal."""
+    at = f"at the eviction of {first.event.pod} at {clock_text(first.event.at)}"
     return Avoidance(
         by=tuple(f"{at}: {each}" for each in avoided.by),
         in_vain=tuple(replace(each, at=at) for each in avoided.in_vain),
