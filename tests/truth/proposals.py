@@ -344,7 +344,7 @@ _KINDS: dict[str, tuple[str, str, Verified]] = {
     "soft threshold, smaller": ("by", r"a soft threshold of at most (?P<amount>\S+) \(", _smaller_soft),
     "soft threshold, earlier": (
         "not by",
-        r"a soft threshold of (?P<amount>\S+).* grace period of (?P<grace>\S+): .* would have gone (?P<earlier>\d+) s earlier",
+        r"a soft threshold of (?P<amount>\S+).* grace period of (?P<grace>\S+): .* the same, (?P<earlier>\d+) s earlier",
         _soft,
     ),
     "minimum reclaim": ("by", r"^a smaller minimum reclaim: fewer", _smaller_reclaim),

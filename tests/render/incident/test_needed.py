@@ -84,7 +84,7 @@ def test_a_verdict_that_counts_with_no_other_pod_says_which_came() -> None:
     """It was not needed, it said, and pods came each five seconds (world 22)."""
     verdict = replace(NEEDED, need=Need.NOTHING_SHORT, growers=(), fewest=())
     found = replace(incident(), host_filled=False, verdict=verdict)
-    stayed = "had what was there stayed as it was for 5m0s, and no other pod come, no threshold would have been met"
+    stayed = "if nothing had grown for 5m0s and no other pod had come, no threshold would have been met"
     assert verdict_text(found) == f"its end was not needed: {stayed}"
     came = replace(found, arrivals=NewPods(after=2))
     assert (

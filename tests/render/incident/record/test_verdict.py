@@ -7,8 +7,8 @@ import pytest
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 
-GROWN = "had what was there gone on growing for 5m0s as in the minute before"
-STAYED = "had what was there stayed as it was for 5m0s, and no other pod come"
+GROWN = "if growth had gone on for 5m0s as in the minute before"
+STAYED = "if nothing had grown for 5m0s and no other pod had come"
 
 
 LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
@@ -21,14 +21,14 @@ LEAK, HOST = Grower(pod="a/y", rate=20), Grower(pod="", rate=5)
         (
             Need.NEEDED, ("a/x", "a/y"), (LEAK,), True,
             (
-                "its end was needed: had what was there gone on growing for 5m0s as in the minute before, the fewest pods whose "
+                "its end was needed: if growth had gone on for 5m0s as in the minute before, the fewest pods whose "
                 "end relieves the node are a/x, a/y; its own relieved the node"
             ),
         ),
         (
             Need.NEEDED, ("a/x",), (LEAK,), True,
             (
-                "its end was needed: had what was there gone on growing for 5m0s as in the minute before, its end alone would "
+                "its end was needed: if growth had gone on for 5m0s as in the minute before, its end alone would "
                 "have relieved the node, and it did"
             ),
         ),
@@ -153,7 +153,7 @@ def test_a_growth_that_was_measured_for_less_than_half_a_minute_has_its_time() -
     assert whole.before == "the minute before"
     short = replace(whole, measured_over=12 * SECOND)
     assert short.text() == (
-        "its end was needed: had what was there gone on growing for 1m0s as in the 12 s before, its end alone would have "
+        "its end was needed: if growth had gone on for 1m0s as in the 12 s before, its end alone would have "
         "relieved the node"
     )
 

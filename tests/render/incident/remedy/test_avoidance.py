@@ -88,7 +88,7 @@ def test_a_soft_threshold_for_a_slow_fall_evicts_earlier() -> None:
     slow = replace(incident(), points=((-30.0, GI), (0.0, GI // 2)), soft=9 * GI // 4)
     assert avoidance(slow).not_by[0] == (
         "a soft threshold of 3.25Gi (it was 2.25Gi) with a grace period of 1m30s: at 17.1Mi a second it would have been met "
-        "120 s earlier, and a pod would have gone 30 s earlier, with a grace period of its own"
+        "120 s earlier, and a pod would have gone all the same, 30 s earlier, with a grace period of its own"
     )
 
 
@@ -616,7 +616,7 @@ def test_a_soft_threshold_would_have_taken_the_pod_that_went_just_before() -> No
         "a soft threshold of 3Gi (it was 2Gi) with a grace period of 1m30s: it would have been met before default/first was "
         "evicted, and that pod would have gone then"
     )
-    went = "and a pod would have gone 30 s earlier, with a grace period of its own"
+    went = "and a pod would have gone all the same, 30 s earlier, with a grace period of its own"
     assert avoidance(replace(slow, before=(replace(other, evidence={}),))).not_by[0].endswith(went), "another signal"
     long_ago = replace(other, at="2025-12-31T23:59:00Z")
     assert avoidance(replace(slow, before=(long_ago,))).not_by[0].endswith(went)

@@ -281,15 +281,15 @@ def test_the_reason_is_what_the_pods_that_rank_before_it_held() -> None:
 
 def test_the_growth_counts_that_comes_while_they_go() -> None:
     assert why(beside(other("database", 2 * GI))) == (
-        "the other pods above their requests held 2Gi together: 1.5Gi was missing, and at 85.3Mi a second "
-        "the rest would have lasted less than 7 s, not the 40 s that evictd allows for an eviction"
+        "the other pods above their requests held 2Gi together, 512Mi more than was missing; "
+        "that lasts less than 7 s at 85.3Mi a second, and an eviction may take 40 s"
     )
 
 
 def test_the_time_that_counts_is_that_of_an_eviction_of_each() -> None:
     """`less than the 512Mi that the node needed for 80 s` stood in the report of a disk of 160Mi."""
     assert why(beside(other("database", 2 * GI), other("web", GI))).endswith(
-        "at 85.3Mi a second the rest would have lasted less than 19 s, not the 80 s that evictd allows for 2 evictions"
+        "; that lasts less than 19 s at 85.3Mi a second, and 2 evictions may take 80 s"
     )
 
 

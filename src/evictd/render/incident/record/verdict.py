@@ -149,8 +149,8 @@ class EvictionVerdict:
         """What was played: each pod that was there, and the host, grew on or stayed as it was."""
         played = format_duration(self.played)
         if not self.growers:
-            return f"had what was there stayed as it was for {played}, and no other pod come"
-        return f"had what was there gone on growing for {played} as in {self.before}"
+            return f"if nothing had grown for {played} and no other pod had come"
+        return f"if growth had gone on for {played} as in {self.before}"
 
     @property
     def nothing_short(self) -> str:

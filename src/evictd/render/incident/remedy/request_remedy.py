@@ -272,9 +272,10 @@ def _too_little(pods: str, found: Incident, rows: Sequence[IncidentRow], resourc
     if held >= missing + rate * seconds:
         return unknown
     evictions = "an eviction" if len(rows) == 1 else f"{len(rows)} evictions"
-    rest = f"at {amount_text(rate, resource)} a second the rest would have lasted less than {(held - missing) // rate + 1} s"
-    sums = f"{pods} held {amount_text(held, resource)} together: {amount_text(missing, resource)} was missing"
-    return f"{sums}, and {rest}, not the {seconds} s that evictd allows for {evictions}"
+    more = amount_text(held - missing, resource)
+    lasts = f"that lasts less than {(held - missing) // rate + 1} s at {amount_text(rate, resource)} a second"
+    together = f"{pods} held {amount_text(held, resource)} together, {more} more than was missing"
+    return f"{together}; {lasts}, and {evictions} may take {seconds} s"
 
 
 def resize_remedy(found: Incident) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def soft_threshold_avoidance(found: Incident, resource: Resource) -> Avoidance:
         mean = f", the mean of the minute before ({signal_amount(decided, signal)} a second just before the eviction),"
     hidden = hidden_from_soft(found)
     fell, amount = f"at {signal_amount(rate, signal)} a second{mean}", signal_amount(limit + hidden, signal)
-    went = f"and a pod would have gone {lead - grace} s earlier, with a grace period of its own"
+    went = f"and a pod would have gone all the same, {lead - grace} s earlier, with a grace period of its own"
     if found.refusals or found.event.past_budget:
         went = "when the disruption budget guarded this pod"
     if was_within_request(found, resource, lead - grace):
