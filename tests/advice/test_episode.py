@@ -59,9 +59,9 @@ def test_a_decision_that_waited_for_a_measurement_needs_the_longest_wait() -> No
     assert waited.fell_at_most == 1800 * MI
     assert waited.needed == 1800 * MI + waited.used + 500 * MI
     assert not waited.leaves_reserve(1280 * MI)
-    assert not one(*course(waits=True, hard=False)).waited, "a soft threshold is met long before"
+    assert not one(*course(waits=True, hard=False)).waits, "a soft threshold is met long before"
     over = [seen(0, 2000), seen(1, 1000, waits=True), seen(2, 2000), *course(waits=False)[1:]]
-    assert not one(*over).waited, "it waited in a shortage before"
+    assert not one(*over).waits, "it waited in a shortage before"
     enough = replace(waited, available=900 * MI)
     assert not enough.too_late
     assert enough.leaves_reserve(1024 * MI), "as it did"

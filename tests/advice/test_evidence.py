@@ -203,15 +203,15 @@ def test_a_crossing_that_began_no_cycle_needs_the_longest_wait_for_the_next_one(
     gone = reading(11, 4000, gone="a")
     calm, late = reading(0, 600), reading(10, 437, evict="a", rate=17 * MI)
     [episode] = node_evidence("n", [calm, late, gone]).episodes
-    assert (episode.waited, episode.fell, episode.fell_at_most) == (True, 63 * MI, 170 * MI)
+    assert (episode.waits, episode.fell, episode.fell_at_most) == (10 * SECOND, 63 * MI, 170 * MI)
     assert not episode.leaves_reserve(200 * MI)
     for readings in (
-        [calm, reading(10, 490, evict="a", rate=17 * MI), gone],  # at once
+        [calm, reading(9, 490, evict="a", rate=17 * MI), gone],  # at once
         [late, gone],  # not seen to be crossed
         [calm, reading(7, 499), late, gone],  # something else waited
     ):
         [episode] = node_evidence("n", readings).episodes
-        assert not episode.waited
+        assert not episode.waits
 
 
 def test_a_node_of_4_gib_reports_less_and_has_the_amount_of_that_size() -> None:

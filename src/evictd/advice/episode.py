@@ -34,11 +34,7 @@ _NEAR = 2 * MINUTE
 QUICK = 5 * SECOND
 """A hard eviction that took no longer was as quick as possible; only an earlier start helps."""
 MEASURED_EVERY = 10 * SECOND
-"""How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait.
-
-The wait for the next cycle is as long, by the default of `housekeepingInterval`."""
-NOTICED_WITHIN = 3 * SECOND
-"""A crossing that begins a cycle is decided on in less, also where the growth comes in steps."""
+"""How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait."""
 _WAITED_FOR = (Resource.EPHEMERAL_STORAGE, Resource.INODES)
 _PRECISION = SECOND // 10
 """Of the times of readings between two records."""
@@ -81,9 +77,9 @@ class Episode:
     """The hard threshold that was met; 0 for a soft one."""
     fell: int = 0
     """Amount used up from the crossing of that threshold to the decision."""
-    waited: bool = False
-    """Whether the decision waited until pods were measured, or for the next cycle: how long depends on when the threshold was
-    crossed."""
+    waits: int = 0
+    """The longest wait for pods to be measured, or for the next cycle; 0 where the decision did not wait. How long it is depends
+    on when the threshold is crossed."""
     fitted: bool = False
     """Whether the pod had no grace period because what was left did not last for it; never where the use is estimated."""
     shortened: bool = False
@@ -133,7 +129,7 @@ class Episode:
 
         A threshold that is met a second earlier waits a second longer for the same measurement or cycle.
         """
-        return max(self.fell, self.rate * MEASURED_EVERY // SECOND) if self.waited else self.fell
+        return max(self.fell, self.rate * self.waits // SECOND)
 
     @property
     def left(self) -> int:

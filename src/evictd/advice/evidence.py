@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from evictd.advice.episode import AGAIN, NOTICED_WITHIN, Episode, episode_of
+from evictd.advice.crossings import Crossings, seen_between_cycles
+from evictd.advice.episode import AGAIN, MEASURED_EVERY, Episode, episode_of
 from evictd.codec.records.journaled import RecordedPoint
 from evictd.codec.records.reading_record import Chosen, RecordedCycle
 from evictd.config.little_left import LARGE
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import RankedPod
-from evictd.core.model.signal import MEMORY_SIGNALS, SIGNALS, STALLS, Resource, Signal
+from evictd.core.model.signal import SIGNALS, STALLS, Resource, Signal
 from evictd.core.model.threshold_config import DEFAULT_EVICTION_HARD, parse_threshold_value
 from evictd.core.units.duration import MINUTE, SECOND
 
@@ -182,7 +183,7 @@ class _Evictions:
 def _evictions_of(node: str, readings: Sequence[RecordedCycle]) -> _Evictions:
     """Follow the evictions through the readings of one node, oldest first."""
     made, last = _Evictions(), dict[Signal, _Ended]()
-    crossings, over = _Crossings(), set[Signal]()
+    crossings, over = Crossings(seen_between_cycles(readings)), set[Signal]()
     """`over`: signals of which the node reported the end of the condition since the last eviction for them."""
     short = set[Signal]()
     """Signals that pods were evicted for and that were below their hard threshold ever since."""
@@ -209,9 +210,11 @@ def _evictions_of(node: str, readings: Sequence[RecordedCycle]) -> _Evictions:
             same = again and chosen.signal not in over
             # In a dry run no pod ends, and the fall goes on from decision to decision.
             fell = 0 if chosen.stays and again else crossings.fell(chosen, reading)
-            waited = chosen.hard and (chosen.signal in waiting or crossings.seen_late(replace(episode, fell=fell)))
+            episode = replace(episode, fell=fell, again=same or chosen.signal in short)
+            measures = MEASURED_EVERY if chosen.signal in waiting else 0
+            waits = max(measures, crossings.cycle_waited_for(episode, reading)) if chosen.hard else 0
             waiting.discard(chosen.signal)
-            made.episodes.append(replace(episode, fell=fell, again=same or chosen.signal in short, waited=waited))
+            made.episodes.append(replace(episode, waits=waits))
             last[chosen.signal] = _Ended(chosen=chosen, end=end)
             short.add(chosen.signal)
             over.discard(chosen.signal)
@@ -326,52 +329,6 @@ def _most_outside_pods(found: Iterable[tuple[Resource, OutsidePods]]) -> dict[Re
         if resource not in most or outside.amount > most[resource].amount:
             most[resource] = outside
     return {resource: replace(each, least=least[resource]) for resource, each in most.items()}
-
-
-class _Crossings:
-    """Follows from where each signal has fallen since it crossed its hard threshold, and whether the kernel killed since."""
-
-    def __init__(self) -> None:
-        self._from: dict[Signal, int] = {}
-        self._clear: set[Signal] = set()
-        self._new: set[Signal] = set()
-        """Signals that the last reading is the first to be below their threshold, after one that was not."""
-        self._at = 0
-        self.killed: set[Signal] = set()
-        """Signals of memory that are below a threshold, and the kernel has killed for want of it since they are."""
-
-    def add(self, reading: RecordedCycle) -> None:
-        """Note one more reading. A threshold that is met in the first one of a boot was not seen to be crossed."""
-        if reading.at < self._at:
-            self._from.clear()
-            self._clear.clear()
-            self.killed.clear()
-        self._at = reading.at
-        chosen = {each.signal for each in reading.chosen}
-        met = {
-            signal
-            for signal, level in reading.levels.items()
-            if signal in chosen or level.available < max(level.hard or 0, level.soft or 0)
-        }
-        self.killed = met & MEMORY_SIGNALS if reading.killed else self.killed & met
-        self._new.clear()
-        for signal, level in reading.levels.items():
-            if level.hard is None or level.available >= level.hard:
-                self._clear.add(signal)
-                self._from.pop(signal, None)
-            else:
-                if signal in self._clear and signal not in self._from:
-                    self._new.add(signal)
-                self._from.setdefault(signal, level.hard if signal in self._clear else level.available)
-
-    def fell(self, chosen: Chosen, reading: RecordedCycle) -> int:
-        """Return what was used up of the signal from the crossing to this reading; 0 for a soft threshold."""
-        available = reading.levels[chosen.signal].available
-        return max(0, self._from.get(chosen.signal, available) - available) if chosen.hard else 0
-
-    def seen_late(self, episode: Episode) -> bool:
-        """Whether the crossing began no cycle, so that the next one saw it: a higher threshold can wait for the same one."""
-        return episode.signal in self._new and episode.fell > episode.rate * NOTICED_WITHIN // SECOND > 0
 
 
 @frozen

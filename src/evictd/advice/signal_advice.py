@@ -4,8 +4,8 @@
 measures first, and from the decision until the victim is gone. What is used up in both times is recorded: the distance from the
 threshold to the amount at the decision, and from there the fall to the lowest reading, or the fill rate times the time,
 whichever is more. A hard threshold is early enough where a reserve is left after that. Where the decision waited until pods were
-measured, a higher threshold can wait for the same measurement and gain nothing: the longest such wait counts then. Where a pod
-was killed without grace because too little was left, a higher threshold can give it one: what it takes in that counts then.
+measured, or for the next cycle, a higher threshold can wait as long and gain nothing: the longest such wait counts then. Where a
+pod was killed without grace because too little was left, a higher threshold can give it one: what it takes in that counts then.
 
 The time of a soft eviction has its grace period, which a hard one has not: of its use counts the part of `QUICK`. No threshold
 is advised below one with which an eviction was too late, and none that is enough for no node. None is advised below those that

@@ -164,7 +164,7 @@ def test_a_soft_threshold_has_a_grace_period_and_a_soft_eviction_names_its_part(
 def test_the_fall_before_the_decision_is_named() -> None:
     slow = [reading(0, 900), reading(10, 100, evict="a"), reading(11, 900, gone="a")]
     nodes = [node_evidence(f"n{number}", slow) for number in range(5)]
-    fell = "400Mi from the threshold to the decision (800Mi where the next cycle is 10s away)"
+    fell = "400Mi from the threshold to the decision (800Mi where the next cycle is 10s away, as without memory.watch)"
     assert f"{fell}; then 80Mi were used up in 1s until" in shown_on_a_line(*nodes)
     assert advice_document(advise(nodes, 99))["signals"][0]["worst"]["usedBeforeDecision"] == 400 * MI
 

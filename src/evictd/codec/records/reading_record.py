@@ -20,8 +20,12 @@ from evictd.core.model.config import FastFill
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
+from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
+
+_PERIOD = 10 * SECOND
+"""Default of `housekeepingInterval`."""
 
 
 @frozen
@@ -106,6 +110,8 @@ class RecordedCycle:
     """Whether `disk.lead` was `Auto`."""
     max_pod_grace: int = 0
     """`evictionMaxPodGracePeriod` in seconds."""
+    period: int = _PERIOD
+    """`housekeepingInterval` in nanoseconds."""
     killed: Mapping[str, int] = field(default_factory=dict)
     """How many processes the kernel killed for want of memory of the node, by pod (`namespace/name`) or cgroup."""
 
@@ -186,6 +192,7 @@ class _Config(_Part, frozen=True):
     memory_lead: str = FastFill.OFF.value
     disk_lead: str = FastFill.OFF.value
     max_pod_grace_period_seconds: int = 0
+    monitoring_period: int = _PERIOD
 
 
 class _Line(_Part, frozen=True):
@@ -240,6 +247,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
             disk_lead=wire.config.disk_lead == FastFill.AUTO.value,
             max_pod_grace=wire.config.max_pod_grace_period_seconds,
+            period=wire.config.monitoring_period,
             killed=_killed(wire.extra.kernel_killed),
         )
     except (msgspec.MsgspecError, InvalidValueError, ValueError, RecursionError) as error:

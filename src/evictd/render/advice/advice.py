@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from evictd.advice.episode import AGAIN, MEASURED_EVERY, QUICK, RESERVE, Episode, longest_wait
+from evictd.advice.episode import AGAIN, QUICK, RESERVE, Episode, longest_wait
 from evictd.advice.proposal import Advice
 from evictd.advice.reservation import LEAST_READINGS, Reservation
 from evictd.advice.signal_advice import LEAST_EVICTIONS, SignalAdvice
@@ -319,8 +319,11 @@ def _evidence(each: SignalAdvice) -> str:
     # A crossing that was noticed at once has nothing to show.
     fell = signal_amount(worst.fell, worst.signal) if worst.fell * 100 > worst.needed else ""
     longest = signal_amount(worst.fell_at_most, worst.signal)
-    awaited = "measurement of pods" if longest_wait(worst.signal) else "cycle"
-    wait = f" ({longest} where the next {awaited} is {duration_text(MEASURED_EVERY)} away)"
+    away = f"{duration_text(worst.waits)} away"
+    waits = (
+        f"measurement of pods is {away}" if longest_wait(worst.signal) else f"cycle is {away}, as without memory.watch"
+    )
+    wait = f" ({longest} where the next {waits})"
     wait = wait if worst.fell_at_most > worst.fell else ""
     before = f"{fell or 'nothing'} from the threshold to the decision{wait}; then " if fell or wait else ""
     return (
