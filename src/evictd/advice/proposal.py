@@ -1,7 +1,7 @@
 """Finds the thresholds and reservations that would have been early enough and no earlier, from what nodes recorded.
 
 **Sooner.** A lead is proposed only where it is off, and an eviction that was too late would have begun at a tenth more available
-with it, which is more than the proposed threshold.
+with it, which is more than the proposed threshold; none for a leak outside pods, as no threshold.
 
 **Reservations** are for the asked share of the nodes too (`advice.reservation`).
 
@@ -65,12 +65,13 @@ def advise(nodes: Sequence[NodeEvidence], cover: int) -> Advice:
     """Merge the evidence of all nodes."""
     episodes = [episode for node in nodes for episode in node.episodes]
     grace = pod_grace(nodes, cover, LEAST_EVICTIONS)
-    memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY]
     signals = tuple(
         signal_advice(signal, nodes, cover, grace.seconds)
         for signal in Signal
         if any(episode.signal is signal for episode in episodes)
     )
+    leaked = {each.signal for each in signals if each.leaked}
+    memory = [e for e in episodes if SIGNALS[e.signal].resource is Resource.MEMORY and e.signal not in leaked]
     has_soft = any(each.proposed and each.soft is not None for each in signals)
     raised = {each.signal for each in signals if each.raised}
     hard = {each.signal: each.hard for each in signals if each.proposed}
