@@ -7,6 +7,7 @@ import pytest
 from evictd.advice.evidence import NodeEvidence, OutsidePods, node_evidence
 from evictd.advice.proposal import advise
 from evictd.advice.reservation import LEAST_READINGS, fits_half, highest_threshold, reservation
+from evictd.codec.records.reading_record import RecordedCycle
 from evictd.core.model.signal import Resource, Signal
 from evictd.render.advice.settings import other_lines
 from tests.advice.test_proposal import MEMORY, MI, reading
@@ -114,3 +115,28 @@ def test_what_no_process_can_allocate_is_not_reserved_twice(
     node = NodeEvidence(node="n", hard={MEMORY: 500 * MI}, soft={MEMORY: 854 * MI}, unallocatable=170 * MI)
     amounts = [None if each is None else each * MI for each in (hard, soft)]
     assert highest_threshold(node, MEMORY, *amounts, keeps_soft=keeps_soft) == highest * MI
+
+
+def test_unused_images_which_reclaim_frees_are_not_reserved() -> None:
+    """100Gi were proposed for 30Gi of the system, a threshold of 30Gi, and images of which reclaim freed 36Gi."""
+    disk = Resource.EPHEMERAL_STORAGE
+
+    def seen(at: int, used: int, *, freed: int = 0, unused: int | None = None) -> RecordedCycle:
+        known = None if unused is None else unused * GI
+        used_outside, capacity = {disk: used * GI}, {disk: 200 * GI}
+        found = replace(reading(at, 4000), outside_pods=used_outside, capacity=capacity, freed_images=freed * GI)
+        return replace(found, unused_images=known)
+
+    def most(*readings: RecordedCycle) -> tuple[int, bool]:
+        found = node_evidence("n", readings).outside_pods[disk]
+        return found.amount // GI, found.with_images
+
+    freed = (seen(0, 66), seen(1, 68), seen(2, 32, freed=36))
+    assert most(*freed) == (32, False)
+    assert most(*freed, seen(3, 33, freed=36)) == (33, True), "of these nothing was freed"
+    assert most(*freed, seen(3, 40, freed=36), seen(4, 30, freed=10)) == (32, False)
+    assert most(seen(0, 68, unused=36)) == (32, False)
+    assert most(seen(0, 68)) == (68, True)
+    for readings, text in ((freed, "without unused images was 32Gi"), (freed[:2], ", images included, was 68Gi")):
+        node = replace(node_evidence("n", readings), outside_readings={disk: LEAST_READINGS})
+        assert any(text in line for line in other_lines(advise([node], 100)))

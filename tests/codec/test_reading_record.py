@@ -139,3 +139,11 @@ def test_a_reading_that_no_daemon_has_written_is_damage(reading: str, decode: Ca
     with pytest.raises(InputError, match="damaged"):
         decode((line % reading).encode())
     assert decode((line % "600.0,5").encode())
+
+
+def test_the_unused_images_and_those_that_were_freed_are_read(tmp_path: Path) -> None:
+    line = journal_of("memory-with-priorities", tmp_path / "journal.jsonl").read_bytes().splitlines()[0]
+    ended = b'[{"action":"containers","freedBytes":5},{"action":"images","freedBytes":7}]'
+    found = decode_reading(line.replace(b'"observation":{', b'"observation":{"unusedImages":9,"reclaimed":%s,' % ended))
+    assert (found.unused_images, found.freed_images) == (9, 7)
+    assert (decode_reading(line).unused_images, decode_reading(line).freed_images) == (None, 0)

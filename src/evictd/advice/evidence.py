@@ -43,6 +43,8 @@ class OutsidePods:
     """Capacity of the node; 0 if it was not recorded."""
     least: int | None = None
     """The least in any reading of the node; `None` where that is not known."""
+    with_images: bool = False
+    """Whether it contains images that no container uses, as far as is recorded; reclaim frees them."""
 
     @property
     def grew(self) -> bool:
@@ -308,17 +310,40 @@ def _refused(readings: Sequence[RecordedCycle], index: int, chosen: Chosen) -> b
     return False
 
 
-def _outside_pods(node: str, readings: Iterable[RecordedCycle]) -> Iterator[tuple[Resource, OutsidePods]]:
-    """Yield the use outside pods in each reading; of the disk none while files of a victim, which are of no pod, are removed."""
+def _outside_pods(node: str, readings: Sequence[RecordedCycle]) -> Iterator[tuple[Resource, OutsidePods]]:
+    """Yield the use outside pods in each reading; of the disk without unused images where their size is known.
+
+    Of the disk none while files of a victim, which are of no pod, are removed.
+    """
     last: int | None = None
-    for reading in readings:
+    for reading, unused in zip(readings, _unused_images(readings), strict=True):
         if reading.chosen or reading.gone:
             last = reading.at
         removes = last is not None and 0 <= reading.at - last <= _REMOVED
         for resource, amount in reading.outside_pods.items():
-            if not (removes and resource is Resource.EPHEMERAL_STORAGE):
-                capacity = reading.capacity.get(resource, 0)
-                yield resource, OutsidePods(node=node, wall=reading.wall, amount=amount, capacity=capacity)
+            of_disk, capacity = resource is Resource.EPHEMERAL_STORAGE, reading.capacity.get(resource, 0)
+            if not (removes and of_disk):
+                yield (
+                    resource,
+                    OutsidePods(
+                        node=node,
+                        wall=reading.wall,
+                        amount=max(0, amount - (unused or 0)) if of_disk else amount,
+                        capacity=capacity,
+                        with_images=of_disk and unused is None,
+                    ),
+                )
+
+
+def _unused_images(readings: Sequence[RecordedCycle]) -> list[int | None]:
+    """Return the bytes of unused images in each reading: as recorded, or what the next collection freed; `None`: not known."""
+    found: list[int | None] = []
+    freed: int | None = None
+    for reading, after in zip(reversed(readings), (None, *reversed(readings)), strict=False):
+        if after is not None and after.freed_images != reading.freed_images:
+            freed = after.freed_images
+        found.append(freed if reading.unused_images is None else reading.unused_images)
+    return found[::-1]
 
 
 def _most_outside_pods(found: Iterable[tuple[Resource, OutsidePods]]) -> dict[Resource, OutsidePods]:

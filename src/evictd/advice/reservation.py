@@ -2,7 +2,8 @@
 
 The scheduler fills a node up to Allocatable, so pods within their requests leave what is reserved, less what is in use outside
 pods. Of memory and disk space this must cover the highest threshold too, hard or soft, or such pods meet it. The use of a disk
-is measured only where nodefs and imagefs are one: a threshold of either counts. What no process can allocate is part of the use
+is measured only where nodefs and imagefs are one: a threshold of either counts. Unused images, which reclaim frees, are left out
+where they are known: as recorded, or what the next collection freed. What no process can allocate is part of the use
 outside pods, and a soft threshold counts it as available: it is not reserved twice.
 
 Memory that grew outside pods by a tenth of the capacity is taken for a leak: of such a node nothing is learned.

@@ -18,6 +18,7 @@ from evictd.codec.records.recorded_pod import RecordedMetadata
 from evictd.core.frozen import frozen
 from evictd.core.model.config import FastFill
 from evictd.core.model.finding import NoActionReason
+from evictd.core.model.observation import Reclaim
 from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
@@ -90,6 +91,10 @@ class RecordedCycle:
     """Uids of victims whose grace period was shortened in this cycle."""
     outside_pods: dict[Resource, int] = field(default_factory=dict)
     """Used memory, disk space and PIDs that belong to no pod; only if the node and every pod were measured."""
+    unused_images: int | None = None
+    """Bytes of the images that may be removed; `None` where that was not recorded."""
+    freed_images: int = 0
+    """Bytes of images that the last collection removed."""
     capacity: dict[Resource, int] = field(default_factory=dict)
     """Capacity of the node for each of these."""
     unallocatable: int = 0
@@ -171,8 +176,15 @@ class _OwnedPod(_Part, frozen=True):
     spec: _Spec = _Spec()
 
 
+class _Reclaimed(_Part, frozen=True):
+    action: str = ""
+    freed_bytes: int = 0
+
+
 class _Observation(_Part, frozen=True):
     summary: RecordedAmounts = RecordedAmounts()
+    unused_images: int | None = None
+    reclaimed: tuple[_Reclaimed, ...] = ()
     pods: tuple[_OwnedPod, ...] = ()
     cleaned_up: tuple[str, ...] = ()
 
@@ -234,6 +246,8 @@ def decode_reading(line: bytes) -> RecordedCycle:
             refused=frozenset(each.uid for each in wire.extra.refused),
             shortened=frozenset(each.pod.uid for each in wire.decisions if each.shortens and each.pod),
             outside_pods=amounts.outside_pods,
+            unused_images=wire.observation.unused_images,
+            freed_images=sum(e.freed_bytes for e in wire.observation.reclaimed if e.action == Reclaim.IMAGES.value),
             capacity=amounts.capacity,
             unallocatable=amounts.unallocatable,
             overcounted=amounts.overcounted,

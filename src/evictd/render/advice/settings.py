@@ -65,7 +65,7 @@ def _reserved_lines(advice: Advice) -> Iterator[str]:
     for each in (each for each in advice.reserved if each.enough_evidence):
         name, readings = f"systemReserved plus kubeReserved for {RESERVED_NAMES[each.resource]}", each.readings
         most = (
-            f"the most in use outside pods was {amount_text(each.worst.amount, each.resource)} on "
+            f"the most in use outside pods{_images(each)} was {amount_text(each.worst.amount, each.resource)} on "
             f"{clean(each.worst.node)} at {clean(each.worst.wall)}, of {counted(readings, 'reading')}"
         )
         if each.proposed:
@@ -76,6 +76,13 @@ def _reserved_lines(advice: Advice) -> Iterator[str]:
             yield f"{name}: {_why_not_reserved(each)}; {most}"
         else:
             yield f"{name}: none, because nothing was in use outside pods, of {counted(readings, 'reading')}"
+
+
+def _images(each: Reservation) -> str:
+    """Say of a disk whether unused images, which reclaim frees, are in the figure."""
+    if each.resource is not Resource.EPHEMERAL_STORAGE:
+        return ""
+    return ", images included," if each.worst.with_images else " without unused images"
 
 
 def _why_grace(advice: Advice) -> str:
