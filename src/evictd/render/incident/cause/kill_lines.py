@@ -97,7 +97,10 @@ def _free_outside(found: KillCause) -> str:
 
 
 def threshold_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
-    """Yield the higher threshold that docs/tuning.md begins with where evictd's was lower and pods may have filled the node."""
+    """Yield the higher threshold that docs/tuning.md begins with where evictd's was lower and pods may have filled the node.
+
+    Between two cycles only the watch sees it crossed.
+    """
     if found is None or _is_other(found, pod) or found.highest is None or found.dry_run:
         return
     documented = documented_line(Signal.MEMORY_AVAILABLE, found.capacity)
@@ -105,8 +108,8 @@ def threshold_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
         return
     lead = "" if found.leads else ", or set `memory.lead: Auto`"
     yield (
-        f"raise the threshold `memory.available`: it was {_memory(found.highest)}, and docs/tuning.md begins with "
-        f"{documented} on a node of this size{lead}"
+        f"with `memory.watch` on, raise the threshold `memory.available`: it was {_memory(found.highest)}, and "
+        f"docs/tuning.md begins with {documented} on a node of this size{lead}"
     )
 
 
