@@ -6,7 +6,7 @@ import pytest
 
 from evictd.core.eviction.next_up import who_is_next
 from evictd.core.model.config import EvictionConfig, ImageReclaim, Policy
-from evictd.core.model.finding import NoActionReason
+from evictd.core.model.finding import NoActionReason, PodSkipped, SkipReason
 from evictd.core.model.holdings import MeasuredLevel, SupplyHoldings
 from evictd.core.model.observation import Observation
 from evictd.core.model.pod import PodSource
@@ -131,6 +131,19 @@ def test_a_pod_that_was_not_walked_is_not_measured() -> None:
         )
         disk = who_is_next(State(), seen, config(hard={"nodefs.available": "1Gi"}), 0)[0]
         assert (disk.victim is not None, disk.measured) == (True, measured)
+
+
+def test_a_pod_that_was_not_walked_does_not_use_nothing() -> None:
+    """Just after the start the runtime had reported empty layers, and `status` said that no pod uses any of the disk."""
+    settings = config(hard={"nodefs.available": "2Gi"})
+    walked = replace(usage(A, rootfs="0"), disk_time=1)
+    pods = {"a": walked, "b": usage(B, rootfs="0")}
+    full = Observation(node=node(nodefs="1Gi of 10Gi"), pods=(A, B), pod_stats=pods)
+    [disk, *_] = who_is_next(State(), full, settings, 0)
+    assert disk.stop is not None
+    assert disk.stop.why is NoActionReason.NO_POD_MEASURED
+    skipped = {each.pod.uid: each.reason for each in disk.findings if isinstance(each, PodSkipped)}
+    assert skipped == {"a": SkipReason.USES_NOTHING, "b": SkipReason.NOT_MEASURED}
 
 
 def test_a_pod_whose_logs_are_known_was_walked_whoever_measured_it() -> None:

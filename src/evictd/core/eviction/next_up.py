@@ -4,14 +4,14 @@ The only answer to that question: it goes through the same ranking and the same 
 what is shown is what would happen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from evictd.core.eviction.accounts.holdings import owed_by_ended
 from evictd.core.eviction.accounts.ledger import supply_of
 from evictd.core.eviction.assess import configured_thresholds
 from evictd.core.eviction.choice.choose import choose_victim, ranked
-from evictd.core.eviction.choice.chooser import Choice
+from evictd.core.eviction.choice.chooser import Choice, why_no_pod
 from evictd.core.eviction.choice.shorten import worth_shortening
 from evictd.core.eviction.page_cache import not_short_of_memory, pages_then, with_file_pages
 from evictd.core.eviction.rank import RANKED_PARTS, Part
@@ -21,7 +21,15 @@ from evictd.core.eviction.time_left import missing_to_target
 from evictd.core.frozen import frozen
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.config import EvictionConfig, Policy
-from evictd.core.model.finding import Finding, NoAction, NoActionReason, RankedPod, Ranking
+from evictd.core.model.finding import (
+    Finding,
+    NoAction,
+    NoActionReason,
+    PodSkipped,
+    RankedPod,
+    Ranking,
+    SkipReason,
+)
 from evictd.core.model.observation import Observation, SignalObservation, signal_observations
 from evictd.core.model.signal import DISKS, SIGNALS, Resource, Signal
 from evictd.core.model.state import State
@@ -132,19 +140,39 @@ def _next_up(threshold: Threshold, state: State, observation: Observation, confi
     if rows is None:
         rows = ranked(threshold.signal, observation, layout, config, state, now=now)
     victim = None if choice.eviction is None else next(row for row in rows if row.uid == choice.eviction.pod.uid)
+    findings = tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution))
+    unmeasured = {row.uid for row in rows if not _measured(row, threshold.signal, observation, layout)}
     return NextUp(
         signal=threshold.signal,
         resource=SIGNALS[threshold.signal].resource,
         rows=tuple(with_file_pages(row, threshold.signal, observation.pod_stats) for row in rows),
         victim=victim,
         grace_period_seconds=0 if choice.eviction is None else choice.eviction.grace_period_seconds,
-        measured=victim is not None and _measured(victim, threshold.signal, observation, layout),
-        not_of_pods=_not_of_pods(threshold.signal, rows, observation, state, layout=layout, now=now),
+        measured=victim is not None and victim.uid not in unmeasured,
+        not_of_pods=None if unmeasured else _not_of_pods(threshold.signal, rows, observation, state, now=now),
         held=next((finding for finding in choice.findings if isinstance(finding, Attribution)), None),
         reclaims_first=bool(node_reclaim_actions(threshold.signal, layout, config))
         and device_of(threshold.signal, layout) not in state.collections,
         leaves_first=_leaves_first(threshold, state, observation, config, layout=layout),
-        findings=tuple(finding for finding in choice.findings if not isinstance(finding, Ranking | Attribution)),
+        findings=_with_unmeasured(findings, unmeasured),
+    )
+
+
+def _with_unmeasured(findings: tuple[Finding, ...], unmeasured: Collection[str]) -> tuple[Finding, ...]:
+    """Return the findings with the pods that use nothing as far as they were measured, and were not wholly, as not measured.
+
+    An eviction for a disk waits until the pods are walked, so it has no such finding.
+    """
+    told = tuple(
+        replace(each, reason=SkipReason.NOT_MEASURED)
+        if isinstance(each, PodSkipped) and each.reason is SkipReason.USES_NOTHING and each.pod.uid in unmeasured
+        else each
+        for each in findings
+    )
+    why = why_no_pod(each for each in told if isinstance(each, PodSkipped))
+    return tuple(
+        replace(each, why=why) if isinstance(each, NoAction) and each.why is NoActionReason.NOTHING_HELPS else each
+        for each in told
     )
 
 
@@ -177,17 +205,14 @@ def _not_of_pods(
     observation: Observation,
     state: State,
     *,
-    layout: Layout,
     now: int,
 ) -> int | None:
     if SIGNALS[signal].resource not in DISKS or observation.node is None:
         return None
     if observation.pods_unknown:
         return None
-    if not all(_measured(row, signal, observation, layout) for row in rows):
-        return None
     seen = signal_observations(observation.node)[signal]
-    owed = owed_by_ended(state.in_flight, observation, supply_of(signal, layout), seen, now)
+    owed = owed_by_ended(state.in_flight, observation, supply_of(signal, layout_of(state.disks)), seen, now)
     of_pods = sum(row.usage or 0 for row in rows) + sum(owed.values())
     return max(0, (seen.capacity - seen.available).value() - of_pods)
 
