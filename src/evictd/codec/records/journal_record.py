@@ -50,6 +50,23 @@ class RecordedEffect(_Part, frozen=True):
     missing: int = 0
 
 
+class RecordedThreshold(_Part, frozen=True):
+    """A threshold of the configuration."""
+
+    signal: str = ""
+    value: dict[str, Any] = {}
+    """`quantity`, or the `fraction` of the capacity as a hexadecimal number."""
+
+    def amount(self, capacity: int) -> int:
+        """Return the amount on a node of this capacity; 0 where it is not recorded, or damaged."""
+        try:
+            if "fraction" in self.value:
+                return int(capacity * float.fromhex(str(self.value["fraction"])))
+            return parse_quantity(str(self.value.get("quantity", 0))).value()
+        except (InvalidValueError, ValueError, OverflowError):
+            return 0
+
+
 class RecordedState(_Part, frozen=True):
     """The state before the cycle."""
 
@@ -61,6 +78,8 @@ class RecordedState(_Part, frozen=True):
     """By type: `now` at which a threshold of it was last met."""
     clear_since: dict[str, int] = {}
     """By supply: `now` since when no threshold of it is met."""
+    thresholds_first_observed_at: tuple[tuple[RecordedThreshold, int], ...] = ()
+    """The thresholds that are met, and `now` since when."""
     effects: dict[str, tuple[RecordedEffect, ...]] = {}
     """By supply."""
     last_cycle_at: int | None = None
@@ -203,23 +222,6 @@ class RecordedExtra(_Part, frozen=True):
     """Usage and the end of the logs of each new victim, by uid."""
     trend: dict[str, tuple[RecordedPoint, ...]] = {}
     """By signal: readings of the minutes before, each how many seconds before and what was available."""
-
-
-class RecordedThreshold(_Part, frozen=True):
-    """A threshold of the configuration."""
-
-    signal: str = ""
-    value: dict[str, Any] = {}
-    """`quantity`, or the `fraction` of the capacity as a hexadecimal number."""
-
-    def amount(self, capacity: int) -> int:
-        """Return the amount on a node of this capacity; 0 where it is not recorded, or damaged."""
-        try:
-            if "fraction" in self.value:
-                return int(capacity * float.fromhex(str(self.value["fraction"])))
-            return parse_quantity(str(self.value.get("quantity", 0))).value()
-        except (InvalidValueError, ValueError, OverflowError):
-            return 0
 
 
 class RecordedConfig(_Part, frozen=True):

@@ -17,7 +17,7 @@ from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.readings import BEFORE, still_for
 from evictd.render.incident.record.verdict import Need
-from evictd.render.incident.relief.relief import killed_at_end_text, reclaim_short_text, unsettled_text
+from evictd.render.incident.relief.relief import killed_at_end_text, reclaim_short_text, relieved_for, unsettled_text
 from evictd.render.incident.remedy.held_back import held_back_text
 from evictd.render.incident.remedy.large_excess import excess_limit, protected_excess_text
 from evictd.render.status.owners import AGAIN, TWICE
@@ -279,7 +279,7 @@ def _effect_text(found: Incident) -> str:
     if came_back < missing:
         return unsettled_text(found) or "the eviction gave back too little"
     if again is not None:
-        return f"the eviction relieved the node for {format_duration(max(round(again), 1) * SECOND)} only"
+        return f"the eviction relieved the node for {relieved_for(found)} only"
     return "the eviction gave back enough"
 
 

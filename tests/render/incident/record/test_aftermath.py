@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from evictd.codec.records.journal_record import RecordedEffect
+from evictd.codec.records.journal_record import RecordedEffect, RecordedThreshold
 from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.render.history.evictions import evictions_of, find_eviction
@@ -13,6 +13,7 @@ from evictd.render.incident.record.aftermath import (
     clear_after,
     freed_after,
     met_after,
+    met_since,
     seconds_between,
     siblings_of,
     successors_of,
@@ -80,7 +81,21 @@ def test_a_threshold_is_met_again_only_after_it_was_clear(
     """One was said to be met again in the second in which a disk's bytes had not come back yet."""
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
-    assert met_after(records[1], records[2:], met, event.uid, clear) == expected
+    since = [
+        met_since(records[1], each, Signal.MEMORY_AVAILABLE) if is_met else None
+        for each, is_met in zip(records[2:], met, strict=True)
+    ]
+    assert met_after(records[1], records[2:], since, event.uid, clear) == expected
+
+
+def test_a_threshold_is_met_since_its_crossing_and_not_since_the_end_of_its_grace_period() -> None:
+    """`relieved the node for 1m13s` was said of a soft threshold that was met again 12 s after the end of the pod."""
+    record, later = recorded()[1:3]
+    met = ((RecordedThreshold(signal=Signal.MEMORY_AVAILABLE.value), record.now + 5 * SECOND),)
+    state = msgspec.structs.replace(later.state, thresholds_first_observed_at=met)
+    soft = msgspec.structs.replace(later, wall="2026-01-01T00:00:42Z", now=record.now + 12 * SECOND, state=state)
+    assert met_since(record, soft, Signal.MEMORY_AVAILABLE) == 5.0
+    assert met_since(record, soft, Signal.PID_AVAILABLE) == 12.0
 
 
 def test_other_pods_of_its_owner_are_its_siblings() -> None:

@@ -91,7 +91,7 @@ def test_where_nothing_came_back_no_amount_is_said() -> None:
 
 def test_what_came_back_for_some_seconds_only_is_said_to() -> None:
     """`enough` was said of what lasted 12 s."""
-    assert any(line.endswith("enough for 12s") for line in relief_lines(replace(incident(), met=MetAfter(again=12.5))))
+    assert any(line.endswith("enough for 10s") for line in relief_lines(replace(incident(), met=MetAfter(again=12.5))))
 
 
 @pytest.mark.parametrize(("risen", "left"), [(0, "nothing"), (-GI // 8, "nothing"), (GI // 8, "128Mi")])

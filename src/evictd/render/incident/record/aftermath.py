@@ -23,7 +23,7 @@ class MetAfter:
     """Whether a threshold was met after the end of a pod, in seconds since its eviction; both `None`: never."""
 
     again: float | None = None
-    """When it was met again after it had been clear."""
+    """When it was met again after it had been clear: at the crossing, and not when its grace period had passed."""
     still: float | None = None
     """For how long it stayed met, where that is a minute or more, or it was never clear in the journal."""
 
@@ -34,21 +34,33 @@ def says_met(finding: Mapping[str, Any]) -> bool:
 
 
 def met_after(
-    record: JournalRecord, later: Sequence[JournalRecord], met: Sequence[bool], uid: str, clear: float | None
+    record: JournalRecord, later: Sequence[JournalRecord], met: Sequence[float | None], uid: str, clear: float | None
 ) -> MetAfter:
-    """Return when a threshold was met after the pod's end; `met` says of each later record whether it was.
+    """Return when a threshold was met after the pod's end; `met` says of each later record since when it was (`met_since`).
 
     What a pod held comes back a moment after its end, so a threshold that is clear a little later is not met again. A journal has
     no record of a calm cycle: `clear` says after how many seconds no threshold was met any more, where a later record knows.
     """
     ended = next((number for number, each in enumerate(later) if uid in each.observation.cleaned_up), len(later))
-    after = [(seconds_between(record, each), is_met) for each, is_met in zip(later, met, strict=True)][ended:]
-    seen_clear = (since for since, is_met in after if not is_met)
+    after = [(seconds_between(record, each), since) for each, since in zip(later, met, strict=True)][ended:]
+    seen_clear = (at for at, since in after if since is None)
     cleared = min((*seen_clear, *(() if clear is None else (clear,))), default=None)
     if cleared is None:
         return MetAfter(still=after[-1][0] if after else None)
     stayed = clear if clear is not None and after and clear - after[0][0] >= MINUTE // SECOND else None
-    return MetAfter(still=stayed, again=next((since for since, is_met in after if is_met and since > cleared), None))
+    return MetAfter(
+        still=stayed, again=next((since for _, since in after if since is not None and since > cleared), None)
+    )
+
+
+def met_since(record: JournalRecord, later: JournalRecord, signal: Signal | None) -> float:
+    """Return after how many seconds the thresholds of a signal were met that are in a later record.
+
+    They may have been since before: a record is written at a decision, which for a soft one is at the end of its grace period.
+    """
+    written = seconds_between(record, later)
+    crossed = (at for each, at in later.state.thresholds_first_observed_at if signal and each.signal == signal.value)
+    return min((*(written - (later.now - at) / SECOND for at in crossed), written))
 
 
 def clear_after(record: JournalRecord, later: Iterable[JournalRecord], signal: Signal | None) -> float | None:

@@ -21,6 +21,7 @@ from evictd.render.incident.record.aftermath import (
     clear_after,
     freed_after,
     met_after,
+    met_since,
     says_met,
     seconds_between,
     siblings_of,
@@ -88,7 +89,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
         clear=(clear := clear_after(record, later, signal)),
-        met=met_after(record, later, _were_met(later, signal), event.uid, clear),
+        met=met_after(record, later, _met_since(record, later, signal), event.uid, clear),
         freed=freed_after(later, signal, event.uid),
         next_eviction=together.next_eviction,
         beside=together.beside,
@@ -138,8 +139,11 @@ def _place_of(records: Sequence[JournalRecord], event: HistoryEvent) -> int:
     return next(found, len(records) - 1)
 
 
-def _were_met(records: Iterable[JournalRecord], signal: Signal | None) -> list[bool]:
-    return [any(map(says_met, threshold_findings(each, signal))) for each in records]
+def _met_since(record: JournalRecord, later: Iterable[JournalRecord], signal: Signal | None) -> list[float | None]:
+    return [
+        met_since(record, each, signal) if any(map(says_met, threshold_findings(each, signal))) else None
+        for each in later
+    ]
 
 
 def _gone_after(record: JournalRecord, later: Iterable[JournalRecord], uid: str) -> float | None:

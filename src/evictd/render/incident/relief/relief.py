@@ -49,7 +49,7 @@ def relief_lines(found: Incident) -> Iterator[str]:
             yield f"{bound} {usage_text(found.came_back, resource)} came back: enough for the threshold, {reclaim}"
         elif found.came_back:
             brief = found.met.again is not None and found.met.again < _LONG and enough == ": enough"
-            lasted = f" for {format_duration(max(round(found.met.again or 0), 1) * SECOND)}" if brief else ""
+            lasted = f" for {relieved_for(found)}" if brief else ""
             yield f"{bound} {usage_text(found.came_back, resource)} came back{enough}{lasted}"
         elif found.settled and found.outgrown:
             yield "no more was available afterwards: what grew took what its end freed"
@@ -108,6 +108,12 @@ def unsettled_text(found: Incident) -> str:
         left = usage_text(risen, resource) if risen > 0 else "nothing"
         return f"up to {amount} came back, of which {left} is left at {_END_OF_JOURNAL}, {_later(found.known_for)}"
     return f"{amount} came back up to {_END_OF_JOURNAL}, {_later(found.known_for)}"
+
+
+def relieved_for(found: Incident) -> str:
+    """Return for how long the node was relieved: from the end of the pod until a threshold was met again; empty if none was."""
+    again = found.met.again
+    return "" if again is None else format_duration(max(round(again - (found.gone_after or 0)), 1) * SECOND)
 
 
 def _lasted(found: Incident) -> Iterator[str]:
