@@ -24,6 +24,7 @@ from evictd.daemon.run import roots_of
 from evictd.daemon.telemetry.snapshot import LatestSnapshot
 from evictd.observe.live import LiveNode
 from evictd.observe.reading.observer import RUNTIME, ObserveRequest
+from evictd.observe.reading.roots import Roots
 from evictd.observe.runtime.runtime_view import RuntimeReader
 from evictd.observe.runtime_socket import NO_SOCKET
 from tests.kube.waiting import eventually
@@ -57,6 +58,14 @@ def test_a_kubelet_folder_that_is_not_there_yet(tmp_path: Path) -> None:
         seen = node.read().observation
     assert seen.node is not None
     assert seen.node.fs is not None
+
+
+@pytest.mark.usefixtures("memory_cgroups")
+@pytest.mark.parametrize(("cgroup", "named"), [("/", "root"), ("/node-1", "/node-1")])
+def test_the_cgroup_that_stands_for_the_node_is_named(tmp_path: Path, cgroup: str, named: str) -> None:
+    """`explain` called it the root also where `--node-cgroup` names another one."""
+    with LiveNode(_settings(tmp_path), Roots(node_cgroup=cgroup)) as node:
+        assert f", {named}, " in node.read().sources[Signal.MEMORY_AVAILABLE]
 
 
 @pytest.mark.parametrize("listed", [False, True])

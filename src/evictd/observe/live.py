@@ -131,6 +131,7 @@ class LiveNode:
 
     def _sources(self, view: RuntimeView | None) -> dict[Signal, str]:
         version, formula = self._stats.cgroups.version, self._stats.memory_formula.value
+        node = self._roots.node_cgroup if self._roots.node_cgroup.strip("/") else "root"
         reported = "as the runtime reports it" if view is not None else "unknown without a runtime"
         filesystems = {
             Filesystem.NODEFS: f"statfs of {self._roots.kubelet_dir}",
@@ -138,7 +139,7 @@ class LiveNode:
             Filesystem.CONTAINERFS: f"where writable layers are, {reported}",
         }
         return {
-            Signal.MEMORY_AVAILABLE: f"cgroup {version}, root, {formula}",
+            Signal.MEMORY_AVAILABLE: f"cgroup {version}, {node}, {formula}",
             Signal.ALLOCATABLE_MEMORY_AVAILABLE: f"cgroup {version}, all pods",
             Signal.SWAP_AVAILABLE: f"{self._roots.proc}/meminfo",
             Signal.PID_AVAILABLE: f"{self._roots.proc}: pid_max, threads-max, loadavg",
