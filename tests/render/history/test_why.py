@@ -227,6 +227,8 @@ def test_the_pause_after_the_last_eviction_of_another_pod_is_told() -> None:
     first = "  to be evicted: default/web-1, a/x would have had to go first, or be skipped"
     assert first in list(why_lines(behind)), "of a journal only its place was said, and not what would evict it"
     assert not any("to be evicted" in line for line in why_lines(known))
+    later = replace(behind, passed=(*behind.passed, ("2026-01-01T00:01:05Z", place)))
+    assert first not in list(why_lines(later)), "the pods before it had gone, and it was passed over all the same"
     assert "2026-01-01T00:01:09Z: evictions pause" in list(why_lines(known))
     same_second = replace(known, no_action=replace(stop, at="2026-01-01T00:01:00Z"))
     assert "2026-01-01T00:01:00Z: evictions pause" in list(why_lines(same_second))

@@ -274,14 +274,19 @@ def _told(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]
 
 
 def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the time of the last evictions of other pods, the pod's place at each, and why it was not evicted then."""
+    """Yield the time of the last evictions of other pods, the pod's place at each, and why it was not evicted then.
+
+    Only of the last one it is said which pods would have had to go first: they may be gone at the next one.
+    """
+    last = why.passed[-1:]
     for at, place in why.passed[-_SHOWN:]:
         evicted = "would have been evicted" if place.dry_run else "was evicted"
         ranked = f"at place {place.number} of {place.pods}" if place.number else "not ranked"
         owner = f"; {why.owner} owns both" if place.victim in why.kin else ""
         place_text = f"{clean(at)}: {place.victim} {evicted} for {place.signal}; this pod was {ranked}{owner}"
         first = (f"  to be evicted: {first_of(place.first, 3)} would have had to go first, or be skipped",)
-        yield at, (place_text, f"  {place.why}", *(first if place.first and place.number else ()))
+        ahead = place.first and place.number and (at, place) in last
+        yield at, (place_text, f"  {place.why}", *(first if ahead else ()))
 
 
 def _paused(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
