@@ -139,6 +139,18 @@ def test_the_cycle_that_sees_the_victim_gone_is_in_the_journal_once(tmp_path: Pa
     assert not any(decision["kind"] == "EvictPod" for decision in gone[0].decisions)
 
 
+def test_the_begin_and_the_end_of_blindness_are_in_the_journal(tmp_path: Path, make: Make) -> None:
+    """No decision goes with them: the history had nothing of an hour in which no reading succeeded."""
+    blind = [replace(observe(4 * GI, NOW + i * SECOND), node=None) for i in range(1, 5)]
+    ours = make([observe(4 * GI), *blind, *(observe(4 * GI, NOW + i * SECOND) for i in range(5, 9))])
+    for _ in range(9):
+        ours.loop.cycle(WaitResult())
+    ours.recorder.close()
+    records = [decode_record(line + b"\n") for line in (tmp_path / "journal.jsonl").read_bytes().splitlines()]
+    found = [[each["why"] for each in record.findings if each["kind"] == "NoAction"] for record in records]
+    assert found == [[], ["NoStats"], []]
+
+
 def test_after_a_collection_and_beside_a_victim_the_journal_is_calm(tmp_path: Path, make: Make) -> None:
     """What the collectors came to last stays in the outcomes: it was journaled in every cycle from then on, 9 KB each."""
     came_to = Outcomes(

@@ -35,3 +35,19 @@ def journal(*, dry_run: bool = False) -> list[JournalRecord]:
         records.append(decode_record(line))
         state = step.state
     return [*records, decode_record(line.replace(f'"now":{at}'.encode(), b'"now":7'))]
+
+
+def of_blindness() -> list[JournalRecord]:
+    """No reading succeeds for ten seconds."""
+    records, state = [], State()
+    for second in (0, 10, 20):
+        seen = observe(6 * GI, NOW + second * SECOND)
+        seen = replace(seen, node=None) if second == 10 else seen
+        step = synchronize(state, seen, CONFIG, NOW + second * SECOND)
+        wall = f"2026-01-01T00:00:{second:02}Z"
+        line = encode_entry(
+            now=NOW + second * SECOND, wall=wall, state=state, observation=seen, config=CONFIG, step=step
+        )
+        records.append(decode_record(line))
+        state = step.state
+    return records

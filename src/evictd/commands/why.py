@@ -29,6 +29,7 @@ from evictd.config.file import STANDARD_INPUT
 from evictd.core.model.signal import SIGNALS, signal_named
 from evictd.errors import ExitCode, InputError, NodeError
 from evictd.render.console import make_console, print_line
+from evictd.render.history.blindness import without_ended_blindness
 from evictd.render.history.document import history_document, why_document
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
@@ -110,7 +111,8 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     events = tuple(history(records or ()))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
     passed = places_then(records or (), pod, {(each.at, each.uid) for each in evicted})
-    no_action = next((event for event in reversed(events) if event.kind is EventKind.NO_ACTION), None)
+    lasting = without_ended_blindness(events)
+    no_action = next((event for event in reversed(lasting) if event.kind is EventKind.NO_ACTION), None)
     own = any(event.pod == pod for event in evicted)
     found = _incident(args, pod if own else LAST) if evicted else None
     known = PodWhy(
@@ -128,7 +130,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         growing="" if own or found is None else now_of_growing(found, pod),
         no_action=no_action,
         refused=all_refused(events),
-        superseded=is_superseded(events),
+        superseded=is_superseded(lasting),
         left_to_do="" if own or found is None else _left_to_do(found, no_action),
         asked=asked,
         journal=clean(shlex.join(map(str, args.journal))),

@@ -144,7 +144,7 @@ class Housekeeping:
     def _record(self, cycle: Cycle, reading: Reading, *, news: bool) -> None:
         """Journal a cycle that decided anything, in which a victim is gone, or before which an eviction was refused.
 
-        One before which the kubelet evicted a pod, or the kernel killed a process, as well.
+        One before which the kubelet evicted a pod, or the kernel killed a process, or in which evictd becomes blind, as well.
         """
         refused, observer = refusals(cycle.before, cycle.observation), self._node.observer
         none: tuple[KernelKill, ...] = ()

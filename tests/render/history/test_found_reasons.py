@@ -11,7 +11,7 @@ from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.units.duration import MINUTE
 from evictd.render.history.cause.found_reasons import found_reasons
 from evictd.render.history.folded_events import without_repeated_reasons
-from evictd.render.history.history import EventKind, history
+from evictd.render.history.history import EventKind, event_line, history
 from evictd.render.history.pod.why_cause import cause_lines
 from evictd.render.incident.incident_list import no_eviction_text
 from evictd.world.behaviours import Usage
@@ -19,6 +19,7 @@ from evictd.world.loop import play
 from evictd.world.model import Disk, NodeSpec
 from tests.daemon.world import GI, NOW
 from tests.playbook import config
+from tests.render.recorded_journal import of_blindness
 from tests.world.worlds import hog, holder, world
 
 TEXT = (
@@ -76,3 +77,15 @@ def test_the_pod_that_may_be_the_cause_is_named_with_what_to_do(records: list[Jo
     assert cause_lines(records, "default/web") == ()
     said = no_eviction_text(history(records), end=records[-1])
     assert f"{TEXT} (NothingHelps)\nnow: {do}" in said
+
+
+def test_blindness_has_a_begin_and_an_end() -> None:
+    """The history of an hour without a reading had no line."""
+    calm, blind, after = of_blindness()
+    later = msgspec.structs.replace(blind, now=blind.now + 1)
+    found = [(each.kind, event_line(each)) for each in history((calm, blind, later, after, after))]
+    assert found[-2:] == [
+        (EventKind.NO_ACTION, "The stats could not be read, so nothing is decided (NoStats)"),
+        (EventKind.RESUMED, "the stats are read again"),
+    ]
+    assert len(found) == 2, found

@@ -29,7 +29,7 @@ from evictd.render.history.table import print_history, totals_text
 from evictd.render.replay.replayed import recorded_text
 from tests.daemon.world import GI, NOW
 from tests.render.played_worlds import incident_run
-from tests.render.recorded_journal import journal
+from tests.render.recorded_journal import journal, of_blindness
 from tests.stories import check_golden, played
 
 
@@ -187,6 +187,7 @@ STORIES = {
     "a static pod is the cause": lambda: of_scenario("protected-culprit"),
     "a disruption budget refuses an eviction at first": of_refusals,
     "a grace period is shortened, an eviction withdrawn, the kubelet evicts": of_changed_minds,
+    "no reading succeeds for a while": of_blindness,
 }
 
 

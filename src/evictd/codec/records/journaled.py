@@ -5,6 +5,7 @@ The daemon records its own cycles by these rules, and `evictd simulate --journal
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, ValidationError, convert
@@ -13,17 +14,25 @@ from evictd.core.eviction.accounts.collecting import ended_reclaims
 from evictd.core.eviction.refusals.backoff import Refusal
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import RecordEvent, Wait
+from evictd.core.model.finding import NoAction, NoActionReason
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State, Step
 from evictd.core.model.stats import PodStats
-from evictd.core.units.duration import MINUTE
+from evictd.core.units.duration import HOUR, MINUTE
 from evictd.core.units.quantity import MAX_INT64
 
 RECORDED = 10 * MINUTE
 """Time before a cycle whose readings its record keeps."""
 RecordedPoint = tuple[Annotated[float, Meta(ge=0, le=1e9)], Annotated[int, Meta(ge=-MAX_INT64, le=MAX_INT64)]]
 """Such a reading: how many seconds before, and what was available. An older one than of some 30 years is damage."""
+_Reason = tuple[NoActionReason, Signal | None]
+
+
+_REASONS = frozenset({NoActionReason.NO_STATS, NoActionReason.LAYOUT_UNKNOWN, NoActionReason.HELD_BACK})
+"""Reasons for no action that come without a decision: a cycle in which one begins or ends is recorded for it."""
+_MOST_FOR_REASONS = 6
+"""Records within an hour for the begin or end of a reason alone: one that comes and goes must not displace the others."""
 
 
 @frozen
@@ -35,13 +44,28 @@ class LastRecord:
     events: tuple[RecordEvent, ...] = ()
     short: frozenset[Signal] = frozenset()
     """Where a victim is gone, the signals of which a threshold was still met: what it held on a disk comes back later."""
+    reasons: frozenset[_Reason] = frozenset()
+    reasons_changed_at: tuple[int, ...] = ()
+    """The `now` of the records of the last hour in which they were others than in the one before."""
 
-    @classmethod
-    def of(cls, observation: Observation, step: Step) -> Self:
-        """Return what a record of this cycle says."""
+    def followed_by(self, observation: Observation, step: Step, now: int) -> Self:
+        """Return what a record of this cycle says, after this one."""
         events = tuple(each for each in step.decisions if isinstance(each, RecordEvent))
-        gone = observation.outcomes.cleaned_up
-        return cls(gone=gone, events=events, short=_met(step) if gone else frozenset())
+        gone, reasons = observation.outcomes.cleaned_up, _reasons(step)
+        changed_at = tuple(each for each in self.reasons_changed_at if now - each < HOUR)
+        return replace(
+            self,
+            gone=gone,
+            events=events,
+            short=_met(step) if gone else frozenset(),
+            reasons=reasons,
+            reasons_changed_at=changed_at if reasons == self.reasons else (*changed_at, now),
+        )
+
+    def reason_is_new(self, step: Step, now: int) -> bool:
+        """Whether a reason for no action began or ended that comes without a decision; false where too many did in the hour."""
+        changes = [each for each in self.reasons_changed_at if now - each < HOUR]
+        return _reasons(step) != self.reasons and len(changes) < _MOST_FOR_REASONS
 
     def outcome_is_new(self, before: State, observation: Observation, step: Step) -> bool:
         """Whether a cycle is the first to see a victim gone, a collection ended, or what a victim held back on the node.
@@ -67,6 +91,14 @@ class LastRecord:
 
 def _met(step: Step) -> frozenset[Signal]:
     return frozenset(each.signal for each in step.state.thresholds_first_observed_at)
+
+
+def _reasons(step: Step) -> frozenset[_Reason]:
+    return frozenset(
+        (each.why, None if each.threshold is None else each.threshold.signal)
+        for each in step.findings
+        if isinstance(each, NoAction) and each.why in _REASONS
+    )
 
 
 def recorded_signals(before: State, step: Step) -> frozenset[Signal]:

@@ -31,6 +31,7 @@ from evictd.core.model.stats import PodStats
 from evictd.core.units.duration import MINUTE
 from evictd.errors import NoEvictionError
 from evictd.render.attribution import recorded_attribution
+from evictd.render.history.blindness import without_ended_blindness
 from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.incident.cause.kill_cause import kill_cause
@@ -105,7 +106,9 @@ def evictions_or_reason(records: Sequence[JournalRecord]) -> Sequence[HistoryEve
         return evictions
     events = tuple(history(records))
     raise NoEvictionError(
-        no_eviction_text(events, kill_lines(kill_cause(records)), end=next(reversed(records), None)),
+        no_eviction_text(
+            without_ended_blindness(events), kill_lines(kill_cause(records)), end=next(reversed(records), None)
+        ),
         kernel_killed=any(each.kind is EventKind.KERNEL for each in events),
     )
 

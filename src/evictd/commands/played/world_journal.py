@@ -51,8 +51,9 @@ def journal_lines(run: Run, *, end: int) -> list[bytes]:
         decides = any(not isinstance(each, Wait) for each in step.decisions) and not last.repeats(step)
         killed = _killed(calm, since, cycle.at)
         since = cycle.at
-        if refused or killed or decides or last.outcome_is_new(before, observation, step):
-            last = LastRecord.of(observation, step)
+        news = last.outcome_is_new(before, observation, step) or last.reason_is_new(step, cycle.at)
+        if refused or killed or decides or news:
+            last = last.followed_by(observation, step, cycle.at)
             extra: dict[str, Any] = {"dryRun": False, "lastWords": _last_words(cycle)}
             if refused:
                 extra["refused"] = [encode_refusal(each) for each in refused]

@@ -102,8 +102,9 @@ class Recorder:
         jobs.submit("journal", journal.reserve)
 
     def has_outcome(self, cycle: Cycle) -> bool:
-        """Whether a cycle is the first to see a victim gone or a collection ended."""
-        return self._last.outcome_is_new(cycle.before, cycle.observation, cycle.step)
+        """Whether a cycle is the first to see a victim gone, a collection ended, or evictd blind or held back."""
+        outcome = self._last.outcome_is_new(cycle.before, cycle.observation, cycle.step)
+        return outcome or self._last.reason_is_new(cycle.step, cycle.now)
 
     def repeats(self, cycle: Cycle) -> bool:
         """Whether a cycle only records the events that the last journaled one recorded."""
@@ -121,7 +122,7 @@ class Recorder:
 
         That is the `refusals`, what `others` ended, and the readings of what is short in the minutes before.
         """
-        self._last = LastRecord.of(cycle.observation, cycle.step)
+        self._last = self._last.followed_by(cycle.observation, cycle.step, cycle.now)
         self._jobs.submit("journal", partial(self._append, cycle, refusals, others, trend), size=_RECORD_SIZE)
 
     def _append(

@@ -20,7 +20,9 @@ _DELETE = "delete "
 """How the text of a reclaim begins."""
 _LEAST = 3
 """Fewest refusals of one pod that are folded."""
-_BEGINS_ANEW = frozenset({EventKind.EVICTED, EventKind.REQUESTED, EventKind.CONDITIONS, EventKind.BOOT})
+_BEGINS_ANEW = frozenset(
+    {EventKind.EVICTED, EventKind.REQUESTED, EventKind.CONDITIONS, EventKind.BOOT, EventKind.RESUMED}
+)
 """Events after which a reason for which no pod is evicted is listed again."""
 _ASKED = frozenset({EventKind.REQUESTED, EventKind.REFUSED})
 

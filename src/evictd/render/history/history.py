@@ -16,19 +16,17 @@ from itertools import chain
 from typing import Any
 
 from evictd.codec.records.journal_record import JournalRecord
-from evictd.codec.times import parse_time, rfc3339
 from evictd.core.frozen import frozen
 from evictd.core.model.finding import NoActionReason
 from evictd.core.units.approximate import bytes_text
-from evictd.render.attribution import clock_text, recorded_filled_text
+from evictd.render.attribution import recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.history.cause.came_before import came_before
 from evictd.render.history.cause.condition_cause import filled_at_begin
-from evictd.render.history.cause.found_reasons import found_reasons
+from evictd.render.history.cause.found_reasons import blind_reasons, blind_text, found_reasons, sees_again_text
 from evictd.render.history.cause.freed_by_reclaim import after_reclaim, held_by_unused, inodes_freed
-from evictd.render.history.cause.pause import pause_text
 from evictd.render.history.cause.recorded import between_readings
-from evictd.render.history.cause.suspects import suspects_of, suspects_text
+from evictd.render.history.cause.recorded_reason import recorded_reason_text
 from evictd.render.kernel_kills import kill_text
 from evictd.render.past_budget import past_budget
 from evictd.render.replay.replayed import recorded_text
@@ -61,6 +59,8 @@ class EventKind(Enum):
     """The node's pressure conditions changed."""
     NO_ACTION = "NoAction"
     """No pod is evicted, and something else has to be done (`docs/findings.md`)."""
+    RESUMED = "Resumed"
+    """What kept evictd from comparing thresholds has ended."""
     KUBELET = "KubeletEvicted"
     """The kubelet evicted a pod."""
     KERNEL = "KernelKilled"
@@ -124,6 +124,8 @@ class _Reader:
     evicted: set[str] = field(default_factory=set)
     evicted_owners: set[tuple[str, str]] = field(default_factory=set)
     """Namespace and owner of the evicted pods that have one."""
+    blind: tuple[str, ...] = ()
+    """The reasons for which the record before compared no threshold, or none on a disk."""
     before: tuple[str, frozenset[str]] = ("", frozenset())
     """Time and pods of the record before."""
 
@@ -146,10 +148,21 @@ class _Reader:
                 continue
             if event is not None:
                 yield event
+        yield from self._blind(record)
         for text, evidence in found_reasons(record):
             event = _event(record, EventKind.NO_ACTION, text, evidence=evidence)
             yield replace(event, signal=clean(str(evidence["signal"])))
         self.before = record.wall, frozenset(each.full_name for each in record.observation.pods)
+
+    def _blind(self, record: JournalRecord) -> Iterator[HistoryEvent]:
+        found = blind_reasons(record)
+        for each in found:
+            if each not in self.blind:
+                yield _event(record, EventKind.NO_ACTION, blind_text(each), evidence={"reason": each})
+        for each in self.blind:
+            if each not in found:
+                yield _event(record, EventKind.RESUMED, sees_again_text(each), evidence={"reason": each})
+        self.blind = found
 
     def _gone(self, record: JournalRecord) -> Iterator[HistoryEvent]:
         now_gone = frozenset(record.observation.cleaned_up)
@@ -231,17 +244,8 @@ def _no_action(record: JournalRecord, decision: Plain, owners: Collection[tuple[
         each for each in record.findings if each.get("kind") == "NoAction" and each.get("why") == decision["reason"]
     )
     finding = next(same, {})
-    pod, until = finding.get("pod") or {}, finding.get("until")
-    text = clean(str(decision["message"]))
-    signal = str(finding.get("signal") or "")
-    paused = finding.get("why") == NoActionReason.EVICTIONS_DO_NOT_HELP.value
-    if paused:
-        text = pause_text(text, record, finding, owners)
-    if suspected := suspects_text(suspects_of(record, signal) if paused else ()):
-        text += f"; {suspected}"
-    if isinstance(until, int):
-        sooner = " at the latest" if paused else ""  # it ends when what is short was clear for a minute, as after kills
-        text += f"; until {clock_text(rfc3339(parse_time(record.wall) + until - record.now))}{sooner}"
+    pod, signal = finding.get("pod") or {}, str(finding.get("signal") or "")
+    text = recorded_reason_text(record, decision, finding, owners)
     name = clean(f"{pod['namespace']}/{pod['name']}") if pod else ""
     event = _event(record, EventKind.NO_ACTION, text, pod=name, uid=pod.get("uid", ""), evidence=decision)
     return replace(event, signal=clean(signal))
@@ -383,7 +387,7 @@ def event_line(event: HistoryEvent) -> str:
 NOT_REPORTED = "a dry run reports no condition"
 _DELETED_BEFORE = "It was being deleted already, so that is no eviction."
 _NO_ACTIONS = frozenset(reason.value for reason in NoActionReason)
-_FACTS = frozenset({EventKind.NO_ACTION, EventKind.CONDITIONS, EventKind.KUBELET, EventKind.KERNEL, EventKind.BOOT})
+_FACTS = frozenset(EventKind[each] for each in ("NO_ACTION", "RESUMED", "CONDITIONS", "KUBELET", "KERNEL", "BOOT"))
 """Events without a `would` in a dry run."""
 
 
