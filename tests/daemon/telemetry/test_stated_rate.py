@@ -69,6 +69,16 @@ def test_a_grace_period_ends_in_the_cycle_that_finds_it_over() -> None:
         assert soft["graceLeftSeconds"] == before
 
 
+def test_memory_that_is_flat_after_a_steep_fall_reaches_no_threshold() -> None:
+    """`hard in 12s` stood there for 20 s after a pod had stopped to grow: the rate is the mean of a minute."""
+    falls = [(at, 6000 - 200 * at) for at in range(0, 20, 2)]
+    flat = [(18 + at, 2400) for at in range(2, 12, 2)]
+    assert None not in times(rated(*falls))
+    assert None not in times(rated(*falls, *flat[:4]))
+    assert times(rated(*falls, *flat)) == [None, None]
+    assert None not in times(rated(*falls, *flat[:-1], (28, 2390)))
+
+
 def test_a_rate_within_scatter_is_none_unless_a_threshold_is_near() -> None:
     noisy = rated((0, 6000), (20, 5700), (40, 6100), (60, 5850))
     assert (noisy["fillRate"], times(noisy)) == (0, [None, None])

@@ -212,10 +212,10 @@ class Trend:
 
     @property
     def has_ended(self) -> bool:
-        """Whether a fall within the last minute has ended: three readings or more of its second half since a jump show none."""
-        half = [each for each in self._steady if each.at > self.recent[-1].at - RATE_WINDOW // 2]
-        least = half[0].available <= half[-1].available if half else False
-        return least and len(half) >= _ENOUGH_READINGS and half[-1].at - half[0].at >= _ENOUGH_TIME
+        """Whether a fall within the last minute has ended: the last three readings or more, over ten seconds, show none."""
+        steady = self._steady
+        late = next((late for each in range(_ENOUGH_READINGS, len(steady) + 1) if _is_long(late := steady[-each:])), ())
+        return bool(late) and late[0].available <= late[-1].available
 
     def seconds_to(self, limit: int) -> float | None:
         """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
