@@ -222,3 +222,4 @@ def test_the_headline_says_that_the_shortage_would_have_ended_by_itself() -> Non
         out = io.StringIO()
         print_worlds("w", [each, each], make_console(out, 300))
         assert (said in out.getvalue()) is expected
+        assert ("1 needed only for earlier relief, " in out.getvalue()) is expected

@@ -15,26 +15,35 @@ from evictd.world.tested import cycles_with_thresholds
 
 def clear_again_text(run: Run, unattended: Run) -> str:
     """Return how long the last of them would have been met, and since when not any more; empty if it would be at the end."""
+    found = _met_without_evictd(run, unattended)
+    if not found or any(spans[-1].until is None for spans in found.values()):
+        return ""
+    threshold, last = max(reversed(found.items()), key=lambda each: _end(each[1]))
+    at, length = _end(last), duration_text(sum(_length(each) for each in last))
+    how_long = f"for {length}" if len(last) == 1 else f"{len(last)} times, for {length} in all"
+    vain = ", so the evictions did not end the shortage earlier" if _met_until(at, run) else ""
+    return (
+        f"; {clean(str(threshold))} would have been met {how_long}, and clear from {duration_text(at)} to the end{vain}"
+    )
+
+
+def longest_met(run: Run, unattended: Run) -> int:
+    """Return for how long one of them would have been met at a time, at most; 0 if none would have been."""
+    spans = _met_without_evictd(run, unattended).values()
+    return max((_length(each) for found in spans for each in found), default=0)
+
+
+def _met_without_evictd(run: Run, unattended: Run) -> dict[Threshold, tuple["_Met", ...]]:
+    """Return when the thresholds for memory that pods were evicted for would have been met; only those that would have been."""
     limits: dict[Threshold, Quantity] = {}
     for cycle in run.cycles:
         for each in begun_evictions(cycle.step.decisions):
             threshold, limit = each.because.threshold, each.because.limit
             if threshold is not None and limit is not None and threshold.signal in MEMORY_SIGNALS:
                 limits[threshold] = max(limit, limits.get(threshold, limit))
-    last: tuple[_Met, ...] = ()
-    name = ""
-    for threshold, limit in limits.items():
-        found = tuple(_spans(unattended.memory.get(threshold.signal, ()), limit.value()))
-        if found and found[-1].until is None:
-            return ""
-        if found and (not last or _end(found) >= _end(last)):
-            last, name = found, clean(str(threshold))
-    if not last:
-        return ""
-    at, length = _end(last), duration_text(sum(_length(each) for each in last))
-    how_long = f"for {length}" if len(last) == 1 else f"{len(last)} times, for {length} in all"
-    vain = ", so the evictions did not end the shortage earlier" if _met_until(at, run) else ""
-    return f"; {name} would have been met {how_long}, and clear from {duration_text(at)} to the end{vain}"
+    levels = unattended.memory
+    found = {each: tuple(_spans(levels.get(each.signal, ()), limit.value())) for each, limit in limits.items()}
+    return {threshold: spans for threshold, spans in found.items() if spans}
 
 
 def _met_until(at: int, run: Run) -> bool:

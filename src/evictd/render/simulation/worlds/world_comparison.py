@@ -17,10 +17,11 @@ from evictd.render.kubelet_caveats import kubelet_caveats
 from evictd.render.sentences import brief_text
 from evictd.render.simulation.grace import graces_differ
 from evictd.render.simulation.met_at_start import evictions_met_at_start
-from evictd.render.simulation.worlds.clear_again import clear_again_text
+from evictd.render.simulation.worlds.by_itself import ended_by_itself
 from evictd.render.simulation.worlds.outlook import played_on_text
 from evictd.render.simulation.worlds.shortages import shortage_texts
 from evictd.render.simulation.worlds.world_outcome import PlayedWorld, expectation_texts, of_no_use, played_text
+from evictd.render.simulation.worlds.world_relief import NEEDED_EARLIER
 from evictd.render.simulation.worlds.world_view import MOST_LINES, folded_lines, new_decisions, refused_again
 from evictd.render.text import clean, clock, counted, duration_text, first_of
 from evictd.world.account import OOM_KILLED, Verdict
@@ -109,7 +110,7 @@ _VERDICTS = {Verdict.CULPRIT: "as the cause", Verdict.NEEDED: "needed for relief
 
 def _headline(side: PlayedWorld) -> str:
     """Write the outcome in one line: pods lost and what each was, how long the node was short, kills for want of memory."""
-    account = side.account
+    account, by_itself = side.account, ended_by_itself(side.run, side.account, side.unattended)
     lost = f"{clean(side.name)}: {counted(len(account.losses), 'pod')} lost"
     if account.losses:
         killed = sum(each.cause == OOM_KILLED for each in account.losses)
@@ -117,25 +118,17 @@ def _headline(side: PlayedWorld) -> str:
         useless = [each for each in account.losses if of_no_use(each, side.run, account)]
         # Innocents are those that `expect.innocents` counts, of use or not.
         verdicts = [each.verdict for each in account.losses if each not in useless or each.verdict is Verdict.INNOCENT]
-        lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in _VERDICTS.items())}"
+        words = {**_VERDICTS, Verdict.NEEDED: NEEDED_EARLIER} if by_itself else _VERDICTS
+        lost += f": {', '.join(f'{verdicts.count(verdict)} {word}' for verdict, word in words.items())}"
         in_vain = sum(each.verdict is Verdict.NEEDED for each in useless)
         lost += f", {in_vain} needed in vain" if in_vain else ""
         if leaving := verdicts.count(Verdict.LEAVING):
             lost += f", {leaving} being deleted already"
     if at_start := 0 if side.from_reading else evictions_met_at_start(side.run).total():
         lost += f", {counted(at_start, 'eviction')} for a threshold met from the start"
-    lost += ", the shortage would have ended by itself" if _ended_by_itself(side) else ""
+    lost += ", the shortage would have ended by itself" if by_itself else ""
     ran_out = "".join(f", nothing left of {signal.value} at {clock(at)}" for signal, at in side.run.ran_out.items())
     return f"{lost}, short for {duration_text(account.short)}, {counted(len(side.run.kills), 'OOM kill')}{ran_out}"
-
-
-def _ended_by_itself(side: PlayedWorld) -> bool:
-    """Whether all evictions were for memory, of which enough had been left again without them, and the kernel killed none."""
-    losses, without = side.account.losses, side.unattended
-    if without is None or without.kills or not losses:
-        return False
-    of_memory = {each.cause for each in losses} <= {signal.value for signal in MEMORY_SIGNALS}
-    return of_memory and bool(clear_again_text(side.run, without))
 
 
 def _by_time(run: Run, *, grace: bool) -> dict[int, list[str]]:

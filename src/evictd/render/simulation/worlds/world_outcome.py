@@ -12,6 +12,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.past_budget import past_budget_text
 from evictd.render.simulation.grace import grace_texts
 from evictd.render.simulation.met_at_start import met_at_start_texts
+from evictd.render.simulation.worlds.by_itself import by_itself_texts, ended_by_itself
 from evictd.render.simulation.worlds.host_growth import host_growth_texts
 from evictd.render.simulation.worlds.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.simulation.worlds.world_unattended import cost_texts, grows_on, unattended_texts, within_played
@@ -70,8 +71,10 @@ def played_text(played: PlayedWorld) -> list[str]:
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
     """Write what came of a run, one sentence each."""
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
-    sentences = [*_loss_texts(run, account, evicted)] or ["No pod was evicted."]
+    by_itself = ended_by_itself(run, account, unattended)
+    sentences = [*_loss_texts(run, account, evicted, by_itself=by_itself)] or ["No pod was evicted."]
     sentences += [
+        *by_itself_texts(run, account, unattended),
         *_cut_short_texts(evicted),
         *grace_texts(run, account),
         *_refusal_texts(run),
@@ -132,12 +135,14 @@ def _later(world: World, stayed: Sequence[str], evicted: Sequence[Loss]) -> str:
     return "; it goes on, so a longer `duration` can change what was needed"
 
 
-def _verdict_text(verdict: Verdict, run: Run, account: Account) -> str:
+def _verdict_text(verdict: Verdict, run: Run, account: Account, *, by_itself: bool) -> str:
     if verdict is Verdict.CULPRIT:
         return "the cause"
     if verdict is Verdict.LEAVING:
         return "being deleted already, it only ended earlier"
-    return needed_text(run, account) if verdict is Verdict.NEEDED else f"not needed {within_played(run.world)}"
+    if verdict is Verdict.NEEDED:
+        return needed_text(run, account, by_itself=by_itself)
+    return f"not needed {within_played(run.world)}"
 
 
 def expectation_texts(played: PlayedWorld) -> list[str]:
@@ -159,7 +164,7 @@ def of_no_use(loss: Loss, run: Run, account: Account) -> bool:
     return of_pods and loss.cause in full and account.relieved_at is None
 
 
-def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator[str]:
+def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss], *, by_itself: bool) -> Iterator[str]:
     """Write a sentence for the causes, the needed and the innocent, the first one evicted first.
 
     A pod that stands for another one has its own.
@@ -173,7 +178,8 @@ def _loss_texts(run: Run, account: Account, evicted: Sequence[Loss]) -> Iterator
             what = f"not needed for that, only for {loss.needed_for}, which was not short then"
         else:
             kept = _kept_text(loss, run) if loss.verdict is Verdict.INNOCENT else ""
-            what = f"{_verdict_text(loss.verdict, run, account)}{_instead_text(loss)}{kept}"
+            verdict = _verdict_text(loss.verdict, run, account, by_itself=by_itself)
+            what = f"{verdict}{_instead_text(loss)}{kept}"
         groups.setdefault(what, []).append(loss)
     for what, losses in groups.items():
         yield f"{_evicted_text(losses, run)}: {what}."

@@ -12,6 +12,8 @@ from evictd.world.loop import Run
 from evictd.world.model import World
 from evictd.world.tested import cycles_with_thresholds
 
+NEEDED_EARLIER = "needed only for earlier relief"
+"""What is said of a needed pod whose shortage would have ended by itself."""
 _MOST_NAMES = 4
 """Pods that one sentence names."""
 _PROVEN = 2
@@ -68,17 +70,22 @@ def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
         yield "No pod had to go."
 
 
-def needed_text(run: Run, account: Account) -> str:
-    """Write of the needed pods whether their end cleared the threshold, or was only a part of what would have."""
+def needed_text(run: Run, account: Account, *, by_itself: bool = False) -> str:
+    """Write of the needed pods whether their end cleared the threshold, or was only a part of what would have.
+
+    `by_itself`: the shortage would have ended without them.
+    """
     # One that stands for a pod of the set is a part of it too, and one that only a later shortage needed.
     ended = {loss.stands_for or loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
     ended &= account.ideal.slots
+    if ended == account.ideal.slots and by_itself:
+        return NEEDED_EARLIER
     if ended == account.ideal.slots:
         return f"needed to clear the threshold, which stays clear {to_the_end(run.world)}"
     at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"
     part = f"{len(ended)} of the {len(account.ideal.slots)} pods whose end{at} would have cleared the threshold"
     # What another pod's end gave back, or a kill, can have ended it too.
-    alone = account.relieved_at is not None and not account.innocents and not run.kills
+    alone = account.relieved_at is not None and not account.innocents and not run.kills and not by_itself
     return f"needed, but too few: {part}{'; the shortage ended by itself' if alone else ''}"
 
 
