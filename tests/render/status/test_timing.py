@@ -53,9 +53,19 @@ def test_a_threshold_that_is_far_away_in_time_is_told_nowhere_but_beside_the_hea
 def test_a_time_is_no_promise_where_the_fall_is_slower_than_that_of_the_minute() -> None:
     """`Hard threshold in 5.9s` was the headline of a level that hardly fell, `met in 17s` stood beside a flat line."""
     flat = incident_snapshot("25-budget-of-zero", 305)
-    (text,) = time_lines(status_of(flat, flat.at))
-    assert text == "memory.available is 228Mi above its hard threshold 300Mi and did not fall in the last 11s"
-    (stopped,) = approaches(status_of(flat, flat.at))
+    assert list(time_lines(status_of(flat, flat.at))) == []
+    nearly = incident_snapshot("25-budget-of-zero", 292)
+    status = status_of(nearly, nearly.at)
+    (text,) = time_lines(status)
+    assert text.endswith(
+        "in 14s at the rate of the last minute, but fell by only 2.91Mi a second in the last 11s (at that rate in 1m18s)"
+    )
+    # Where nothing watches, two readings are ten seconds apart.
+    still = {"fillRate": 0, "overSeconds": 10.0}
+    status = {**status, "signals": [{**each, "lately": each["lately"] and still} for each in status["signals"]]}
+    (text,) = time_lines(status)
+    assert text == "memory.available is 228Mi above its hard threshold 300Mi and did not fall in the last 10s"
+    (stopped,) = approaches(status)
     assert stopped.acts == "if it is met"
     soft = stopped._replace(threshold={**stopped.threshold, "kind": "soft", "gracePeriodSeconds": 60.0})
     assert soft.acts == "1m0s after it is met"
