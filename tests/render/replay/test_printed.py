@@ -84,6 +84,19 @@ def test_differences_past_the_end_of_the_readings_are_marked() -> None:
         assert (lines.index(mark) if mark in lines else None, len(lines)) == (at, len(replayed) + (at is not None))
 
 
+def test_evictions_by_readings_without_one_that_would_have_been_are_marked() -> None:
+    """Two pods of shop/web were named that no play evicts: the pod that went before them grew on in the recorded readings."""
+    late = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2))
+    out = io.StringIO()
+    print_replayed([late, replace(late)], make_console(out, 160), other=True)
+    lines = [each for each in out.getvalue().splitlines() if each.startswith(("at ", "From"))]
+    assert lines == [
+        lines[0],
+        "From here on the readings are those without an eviction that would have been:",
+        lines[0],
+    ]
+
+
 def test_many_differences_past_the_end_of_the_readings_are_counted() -> None:
     """Forty lines that say nothing of the other configuration stood between the first difference and the conclusion."""
     never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI))

@@ -16,6 +16,7 @@ from evictd.render.replay.replayed import (
     Unknown,
     decided_texts,
     earlier_text,
+    first_added,
     first_kept,
     recorded_text,
     recorded_texts,
@@ -121,6 +122,15 @@ def _print_difference(one: Replayed, to: "Console") -> None:
         print_line(to, "  differs: ", text)
 
 
+def _end_of_course(replayed: Sequence[Replayed]) -> tuple[int | None, str]:
+    """Return the last entry whose reading is as it would have been, and what the readings after it are."""
+    pairs = victim_pairs(then_and_now(replayed, refusals_in(replayed)))
+    kept, added = first_kept(replayed, pairs), first_added(pairs)
+    if added is not None and (kept is None or added < kept):
+        return added, "without an eviction that would have been"
+    return kept, "after an eviction that would not have been"
+
+
 def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
     """Print the entries that came out differently, and how many; `print_victims` says what that means."""
     different = [one for one in replayed if not one.same]
@@ -128,22 +138,21 @@ def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) 
     """The clock of the first cycle of each recorded time, which is a whole second."""
     for one in replayed:
         first.setdefault(one.entry.wall, one.entry.now)
-    end = (
-        first_kept(replayed, victim_pairs(then_and_now(replayed, refusals_in(replayed))))
-        if other and different
-        else None
-    )
+    end, readings = _end_of_course(replayed) if other and different else (None, "")
     # With another configuration those with the same decisions for other amounts are in the count alone.
     shown = [not one.same and not (other and _only_for_other_numbers(one)) for one in replayed]
     beyond = [] if end is None else list(compress(replayed[end + 1 :], shown[end + 1 :]))
     for one in compress(replayed, shown):
         if beyond and one is beyond[0]:
             if len(beyond) > _SHOWN_BEYOND and not any(recorded_victims(each.decided) for each in beyond):
-                less = f"{len(beyond)} more entries differ, by readings after an eviction that would not have been"
-                print_line(to, "", f"{less}; --output json has them.", "bold yellow")
+                print_line(
+                    to,
+                    "",
+                    f"{len(beyond)} more entries differ, by readings {readings}; --output json has them.",
+                    "bold yellow",
+                )
                 break
-            mark = "From here on the readings are those after an eviction that would not have been:"
-            print_line(to, "", mark, "bold yellow")
+            print_line(to, "", f"From here on the readings are those {readings}:", "bold yellow")
         after = one.entry.now - first[one.entry.wall]
         later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
         to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")

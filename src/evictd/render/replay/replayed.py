@@ -190,7 +190,7 @@ def victims_text(replayed: Sequence[Replayed], unknown: Unknown = NOTHING_UNKNOW
         return f"At other times{by}: {first_of(then, _SHOWN_VICTIMS)}{more}."
     recorded, decided = (first_of(pods, _SHOWN_VICTIMS) or "none" for pods in (then, now))
     end = first_kept(replayed, pairs)
-    added = next((number for number, (old, new) in enumerate(pairs) if {*new} - {*old}), None)
+    added = first_added(pairs)
     if end is None or (added is not None and added < end):
         which = "At other times" if added is not None and {*now} < {*then} else "Other victims"
         return f"{which}: then {recorded}; now {decided}{more}."
@@ -264,13 +264,13 @@ def _possibly_more(
     By these readings the pods in `chosen` are evicted, which may go or not.
     """
     pods = list(dict.fromkeys(chosen))
-    by = f", by which {first_of(pods)} {'goes' if len(pods) == 1 else 'go'} too," if pods else ""
+    unknown = f": whether {first_of(pods)} {'goes' if len(pods) == 1 else 'go'} is not known" if pods else ""
     for number, (one, (old, new)) in enumerate(zip(replayed, pairs, strict=True), 1):
         after, added, last = clean(one.entry.wall), {*new} - {*old}, number == len(replayed)
         if added and last:
             return f", and possibly more: the journal has no reading after {after}"
         if not last and (added or earlier_text([one]) or _has_higher_limit(one)):
-            return f", and possibly more: the readings after {after}{by} are those of the recorded course"
+            return f", and possibly more: the readings after {after} are those of the recorded course{unknown}"
     return ""
 
 
@@ -285,6 +285,11 @@ def first_kept(replayed: Sequence[Replayed], pairs: Sequence[tuple[list[str], li
         if not (one.entry.extra or {}).get("dryRun") and not gone >= {*old}:
             return number
     return None
+
+
+def first_added(pairs: Sequence[tuple[list[str], list[str]]]) -> int | None:
+    """Return the first entry in which a pod is evicted now that is not then; the readings after it are those with that pod."""
+    return next((number for number, (old, new) in enumerate(pairs) if {*new} - {*old}), None)
 
 
 def _has_higher_limit(one: Replayed) -> bool:
