@@ -19,6 +19,7 @@ from evictd.daemon.telemetry.trends import (
     Trend,
     Trends,
     advanced,
+    drawn_readings,
     reclaimed_signals,
 )
 
@@ -143,6 +144,7 @@ def test_it_stays_bounded_however_often_it_is_fed(steps: list[tuple[int, int]]) 
     trend = play(*points)
     assert len(trend.hour) <= LENGTH // SLOT + 1
     assert len(trend.recent) <= 61
+    assert len(trend.lows) <= 61
     assert trend.recent[-1] == points[-1]
     assert all(point.at > at - HOUR for point in trend.hour)
 
@@ -150,6 +152,22 @@ def test_it_stays_bounded_however_often_it_is_fed(steps: list[tuple[int, int]]) 
 def test_a_busy_loop_does_not_fill_the_last_minute() -> None:
     trend = play(*((step * SECOND // 20, 1000) for step in range(1200)))
     assert len(trend.recent) <= 35
+    assert len(trend.lows) <= 35
+
+
+def test_the_reading_by_which_a_cycle_decided_is_drawn_though_the_next_one_takes_its_place() -> None:
+    points = (
+        (8 * SECOND, 70),
+        (10 * SECOND, 63),
+        (11 * SECOND, 60),
+        (11 * SECOND + 300_000_000, 98),
+        (13 * SECOND, 95),
+    )
+    trend = play(*points, (13 * SECOND + 100_000_000, 96))
+    drawn = drawn_readings(Trends(signals={MEMORY: trend}), now=14 * SECOND)[MEMORY.value]
+    assert (3.0, 60) in drawn
+    assert drawn == sorted(drawn, reverse=True)
+    assert 60 not in [each.available for each in trend.recent], "rates stay as they are"
 
 
 def test_conditions_have_since_and_until() -> None:

@@ -16,7 +16,7 @@ from evictd.daemon.telemetry.http import Page, json_page
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
 from evictd.daemon.telemetry.statusz.status_page import snapshot_view, status_document
-from evictd.daemon.telemetry.trends import recent_readings
+from evictd.daemon.telemetry.trends import drawn_readings
 from evictd.errors import NOTHING_YET
 from evictd.render.node_view import NodeView, explanation_document
 from evictd.render.status.headline import OwnFault, headline
@@ -126,7 +126,7 @@ class Pages:
         body = node_page(
             self._status_document(snapshot, view),
             explanation_document(view, rows=None),
-            recent_readings(snapshot.trends, now=self._clock()),
+            drawn_readings(snapshot.trends, now=self._clock()),
             faults=self._faults(snapshot),
         )
         return Page(

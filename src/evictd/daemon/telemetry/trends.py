@@ -84,24 +84,34 @@ class Trend:
     """The capacity at the last reading, to which a threshold in percent refers."""
     reclaimed_at: int = 0
     """The reading that has what the last reclaim freed, however little: what it gave back is no part of a rate."""
+    lows: tuple[Point, ...] = ()
+    """The readings of the last minute that `recent` left out, of each of its steps the lowest: an action may follow from it."""
 
     def added(self, point: Point, capacity: int) -> "Trend":
         """Return the trend with one more reading, and the capacity then."""
-        hour, recent = self.hour, self.recent
+        hour, recent, lows = self.hour, self.recent, self.lows
         if hour and hour[-1].at // SLOT == point.at // SLOT:
             hour = (*hour[:-1], min(hour[-1], point, key=attrgetter("available")))
         else:
             hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
         if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
-            recent = recent[:-1]
+            step = [each for each in lows if each.at > recent[-2].at]
+            lowest = min(*step, recent[-1], key=attrgetter("available")) if step else recent[-1]
+            recent, lows = recent[:-1], (*lows[: len(lows) - len(step)], lowest)
         recent = (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point)
-        return replace(self, hour=hour, recent=recent, capacity=capacity)
+        lows = tuple(each for each in lows if each.at >= point.at - RATE_WINDOW)
+        return replace(self, hour=hour, recent=recent, lows=lows, capacity=capacity)
 
     @property
     def points(self) -> tuple[Point, ...]:
         """Return the hour with the last minute in more detail, oldest first."""
         begin = self.recent[0].at if self.recent else 0
         return (*(each for each in self.hour if not self.recent or each.at < begin), *self.recent)
+
+    @property
+    def drawn(self) -> Sequence[Point]:
+        """Return the points with the lowest reading of each step, oldest first."""
+        return sorted({*self.points, *self.lows})
 
     @property
     def _steady(self) -> Sequence[Point]:
@@ -352,18 +362,20 @@ def _spans(
 
 
 def recent_readings(
-    trends: Trends, signals: Collection[Signal] = frozenset(Signal), *, now: int, within: int | None = None
+    trends: Trends, signals: Collection[Signal], *, now: int, within: int
 ) -> dict[str, list[tuple[float, int]]]:
-    """Return the readings of some signals: how many seconds ago, and what was available; the last minute in more detail.
-
-    Of the last `within` nanoseconds, or all that are kept.
-    """
+    """Return the readings of some signals within the last nanoseconds: how many seconds ago, and what was available."""
     return {
-        signal.value: [
-            (round((now - point.at) / SECOND, 1), point.available)
-            for point in trend.points
-            if within is None or now - point.at <= within
-        ]
+        signal.value: _ago([point for point in trend.points if now - point.at <= within], now)
         for signal, trend in trends.signals.items()
         if signal in signals
     }
+
+
+def drawn_readings(trends: Trends, *, now: int) -> dict[str, list[tuple[float, int]]]:
+    """Return all kept readings as `recent_readings` does, with the lowest one of each step of the last minute."""
+    return {signal.value: _ago(trend.drawn, now) for signal, trend in trends.signals.items()}
+
+
+def _ago(points: Iterable[Point], now: int) -> list[tuple[float, int]]:
+    return [(round((now - point.at) / SECOND, 1), point.available) for point in points]
