@@ -13,6 +13,8 @@ from evictd.codec.records.journal_record import (
     RecordedHoldings,
     RecordedKill,
     RecordedKubeletEviction,
+    RecordedOutcome,
+    RecordedPhase,
     RecordedRefusal,
     RecordedVictim,
     decode_record,
@@ -249,6 +251,17 @@ def test_a_pod_that_another_component_had_deleted_is_said_to_be_so() -> None:
         msgspec.structs.replace(each, state=msgspec.structs.replace(each.state, in_flight=chosen)) for each in records
     ]
     assert [each.why for each in history(own) if each.kind is EventKind.SHORTENED] == [""]
+
+
+@pytest.mark.parametrize(("removed", "text"), [(1, "deleted 1 unused image,"), (2, "deleted 2 unused images,")])
+def test_one_deleted_image_is_in_the_singular(removed: int, text: str) -> None:
+    first = journal()[0]
+    image = RecordedOutcome(action="images", freed_bytes=GI, removed=removed)
+    observation = msgspec.structs.replace(first.observation, reclaimed=(image,))
+    reclaiming = msgspec.structs.replace(first.state, phase=RecordedPhase(name="Reclaiming"))
+    record = msgspec.structs.replace(first, observation=observation, state=reclaiming)
+    (found,) = (each.text for each in history([record]) if each.kind is EventKind.RECLAIMED)
+    assert found.startswith(text)
 
 
 def test_of_what_the_kernel_killed_a_part_of_the_host_is_named_first() -> None:

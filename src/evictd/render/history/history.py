@@ -280,7 +280,9 @@ def _reclaimed(record: JournalRecord) -> Iterator[HistoryEvent]:
         if outcome.unused_bytes is not None:
             continue  # nothing was collected
         if state.phase.name == "Reclaiming" or (waited and outcome.device in {*waited, None}):
-            text = f"deleted {outcome.removed} unused {clean(outcome.action)}, {bytes_text(outcome.freed_bytes)} freed"
+            what = clean(outcome.action)
+            unused = f"unused {what.removesuffix('s') if outcome.removed == 1 else what}"
+            text = f"deleted {outcome.removed} {unused}, {bytes_text(outcome.freed_bytes)} freed"
             text += f"; {clean(outcome.error)}" if outcome.error else ""
             evidence = {"action": outcome.action, "freedBytes": outcome.freed_bytes, "removed": outcome.removed}
             evidence |= {"error": outcome.error}
