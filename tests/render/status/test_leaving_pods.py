@@ -150,7 +150,7 @@ def test_the_terminal_says_for_how_long_it_is_awaited() -> None:
     console = Console(width=120, file=StringIO())
     console.print(status_view(status_of(ended, ended.at), width=120))
     assert isinstance(console.file, StringIO)
-    line = "being evicted: default/chatty, ended, what it held (68.8Gi) is awaited for 9.5s at most"
+    line = "\nevicted: default/chatty, ended, what it held (68.8Gi) is awaited for 9.5s at most"
     assert line in console.file.getvalue()
 
 

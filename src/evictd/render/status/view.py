@@ -341,7 +341,9 @@ def _conditions(document: Document, width: int) -> list[Text]:
 
 def _leaving(document: Document) -> Iterator[Text]:
     for row in leaving_rows(document, {}, seen=tests_thresholds(faults_of(document))):
-        yield Text(f"being evicted: {clean(row['pod'])}, {row['awaits']}", style="yellow")
+        yield Text(
+            f"{'evicted' if row['gone'] else 'being evicted'}: {clean(row['pod'])}, {row['awaits']}", style="yellow"
+        )
     if asked := document["asked"]:
         yield Text(asked_text(asked), style="yellow")
 

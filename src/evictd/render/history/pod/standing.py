@@ -225,7 +225,13 @@ def to_go_first(pods: Iterable[str]) -> str:
 def _leaving(row: Plain) -> str:
     """Write of a pod that is being evicted for how long evictd waits for its end, and whether that is enough."""
     return " ".join(
-        filter(None, (f"being evicted: {clean(row['pod'])}, {row['awaits']}.", row["suffices"]))
+        filter(
+            None,
+            (
+                f"{'evicted' if row['gone'] else 'being evicted'}: {clean(row['pod'])}, {row['awaits']}.",
+                row["suffices"],
+            ),
+        )
     ).removesuffix(".")
 
 

@@ -244,7 +244,7 @@ def _now(why: PodWhy, status: Plain) -> Iterator[str]:
         return
     if why.leaving is not None:
         (row,) = leaving_rows({**status, "leaving": [why.leaving]}, depletions(status))
-        yield f"it is being evicted{_for(row)}: {row['awaits']}"
+        yield f"it {'was' if row['gone'] else 'is being'} evicted{_for(row)}: {row['awaits']}"
         yield from filter(None, (row["suffices"],))
         return
     if why.proposed:
