@@ -1,8 +1,10 @@
 """Which pods were evicted last, and what evictd removed last."""
 
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from evictd.act.dry_run import UNLESS, WOULD
 from evictd.render.status.headline import after_eviction, headline, look_back
@@ -14,6 +16,7 @@ from evictd.render.status.last_action import (
     last_reclaim,
     last_reclaim_text,
 )
+from evictd.render.status.view import status_view
 from tests.daemon.status import status_of
 from tests.render.shown_nodes import calm, pressed, recovered, rehearsed
 from tests.render.snapshots import incident_snapshot
@@ -110,10 +113,28 @@ def test_a_node_that_was_relieved_without_an_eviction_says_what_was_removed() ->
     snapshot = incident_snapshot("28-control-dead-containers", 400)
     status = status_of(snapshot, snapshot.at)
     begun = "evictd began to delete unused containers and images for nodefs.available 1m50s ago"
+    for each in status["decisions"]:
+        each["freed"] = None
     assert last_reclaim_text(status) == begun
     assert headline(status).text == (
         f"Calm again: {begun}; no threshold is met; DiskPressure is reported for at least 3m10s more."
     )
+
+
+def test_a_reclaim_that_has_ended_is_not_said_to_begin() -> None:
+    snapshot = incident_snapshot("28-control-dead-containers", 400)
+    status = status_of(snapshot, snapshot.at)
+    done = "evictd deleted unused containers and images for nodefs.available 1m50s ago (1 removed, 40Gi freed)"
+    assert last_reclaim_text(status) == done
+    assert headline(status).text.startswith(f"Calm again: {done}; no threshold is met")
+    console = Console(width=140, file=StringIO())
+    console.print(status_view(status, width=140))
+    assert isinstance(console.file, StringIO)
+    assert "for nodefs.available; 1 removed, 40Gi freed\n" in console.file.getvalue()
+    for each in status["decisions"]:
+        each.update(removed=0, freed=each["freed"] and 0)
+    assert last_reclaim_text(status).startswith("evictd looked for unused containers and images for nodefs.available")
+    assert last_reclaim_text(status).endswith("(nothing was removed)")
 
 
 def test_a_node_is_not_calm_while_the_rate_since_the_reclaim_is_unknown() -> None:
@@ -126,7 +147,7 @@ def test_a_node_is_not_calm_while_the_rate_since_the_reclaim_is_unknown() -> Non
     (disk,) = (each for each in status["signals"] if each["signal"] == "nodefs.available")
     disk.update(fillRate=None, fellBefore=None)
     text = headline(status).text
-    assert text.startswith("evictd began to delete unused containers and images")
+    assert text.startswith("evictd deleted unused containers and images")
     assert "no threshold is met, but how fast nodefs.available falls now is not known yet" in text
     assert last_reclaim({**status, "decisions": []}) is None
     for each in status["decisions"]:

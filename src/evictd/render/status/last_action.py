@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evictd.core.model.signal import SIGNALS, WITH_REQUEST, signal_named
+from evictd.core.units.approximate import bytes_text
 from evictd.render.status.owners import mend_evicted, nth_text, seconds_ago
 from evictd.render.status.proposed import budget_remedy
 from evictd.render.status.stopped import is_guarded_by_budget
@@ -104,12 +105,24 @@ def last_reclaim(status: Document) -> Document | None:
 
 
 def last_reclaim_text(status: Document) -> str:
-    """Return what evictd began to remove last, for which signal and when; empty after an hour, and in a dry run.
-
-    How much that gave back is not known: other writers and readers of the same supply run meanwhile.
-    """
+    """Return what evictd removed last, or still removes, for which signal and when; empty after an hour, and in a dry run."""
     last = last_reclaim(status)
     ago = None if last is None else seconds_ago(status, last["at"])
     if last is None or ago is None or ago > FORESEEN_SECONDS:
         return ""
-    return f"evictd began to {clean(last['text'])} {seconds_text(ago)} ago"
+    what, freed = clean(last["text"]), freed_text(last)
+    if not freed:
+        return f"evictd began to {what} {seconds_text(ago)} ago"
+    done = "deleted" if last["removed"] else "looked for"
+    return f"evictd {done} {what.removeprefix('delete ')} {seconds_text(ago)} ago ({freed})"
+
+
+def freed_text(decision: Document) -> str:
+    """Write what the collectors of a reclaim removed and freed; empty for other decisions, and before they have ended."""
+    if decision["freed"] is None:
+        return ""
+    return (
+        f"{decision['removed']} removed, {bytes_text(decision['freed'])} freed"
+        if decision["removed"]
+        else "nothing was removed"
+    )

@@ -23,6 +23,7 @@ _ROWS: Mapping[str, Document] = {
     "decisions": {
         "dryRun": False,
         "forPages": False,
+        "freed": None,
         "incident": "",
         "owner": "",
         "signal": "",

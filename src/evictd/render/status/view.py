@@ -15,7 +15,7 @@ from rich.text import Text
 from evictd.core.model.signal import DISKS, SIGNALS, STALLS, Signal
 from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
-from evictd.render.status.last_action import avoided_text, last_eviction, last_eviction_text
+from evictd.render.status.last_action import avoided_text, freed_text, last_eviction, last_eviction_text
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.older_daemon import completed
@@ -376,6 +376,8 @@ def _decisions(document: Document) -> list[Text]:
     for row in reversed(document["decisions"]):
         line = Text(f"  {row['at'][11:19]}  ", style="dim")
         lines.append(line + Text(clean(row["text"]), style="bold red" if row["kind"] == "EvictPod" else ""))
+        if freed := freed_text(row):
+            lines[-1].append(f"; {freed}")
         if row["why"]:
             lines.append(Text(" " * _AT) + Text(clean(row["why"])))
     return lines if len(lines) > 1 else [*lines, Text("  none yet", style="dim")]

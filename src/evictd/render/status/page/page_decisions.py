@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from evictd.core.model.signal import Signal
-from evictd.core.units.approximate import bytes_text
+from evictd.render.status.last_action import freed_text
 from evictd.render.status.owners import seconds_ago
 from evictd.render.text import clean, seconds_text, signal_amount
 
@@ -33,7 +33,7 @@ def page_decisions(status: Document, said: Collection[str]) -> list[dict[str, An
         anchor = f"incident-{incident}" if incident and incident not in anchors else ""
         anchors.add(incident)
         text = _USE.sub("", decision["text"]) if decision["why"] else decision["text"]
-        text += _end(decision, status) + _freed(decision)
+        text += _end(decision, status) + (f"; {freed}" if (freed := freed_text(decision)) else "")
         why = "" if decision["why"] in said else decision["why"]
         filled = decision["filled"]
         filled = "" if not filled or filled in said else f"At this eviction, {filled[:1].lower()}{filled[1:]}"
@@ -54,15 +54,6 @@ def _end(decision: Document, status: Document) -> str:
         return text
     left = signal_amount(amount, Signal(decision["signal"]))
     return f"{text}, and {left} were left {seconds_text(decision['leftAfterSeconds'])} after that"
-
-
-def _freed(decision: Document) -> str:
-    """Write what the collectors of a reclaim removed and freed; empty for other decisions, and before they have ended."""
-    if decision["freed"] is None:
-        return ""
-    if not decision["removed"]:
-        return "; nothing was removed"
-    return f"; {decision['removed']} removed, {bytes_text(decision['freed'])} freed"
 
 
 def folded_decisions(decisions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
