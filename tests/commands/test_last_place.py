@@ -41,6 +41,20 @@ def test_a_protected_pod_is_said_to_be_one(tmp_path: Path, capsys: pytest.Captur
     assert needed.endswith("and default/web-0, default/web-1, default/web-2 would have to go first, or be skipped")
 
 
+def test_the_place_of_a_pod_that_left_is_past(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pods were said to have to go before one that was no longer on the node."""
+    lines = played("34-control-burst-within-grace", tmp_path, capsys).read_text().splitlines()
+    record = json.loads(lines[-1])
+    record.pop("crc32")
+    record["wall"] = "2026-01-01T09:00:00Z"
+    record["observation"]["pods"] = []
+    journal = tmp_path / "left.jsonl"
+    journal.write_text("\n".join([*lines, json.dumps(record)]) + "\n")
+    left, place = last_place_lines([journal], "default/web-1")
+    assert left == "not on the node by 09:00:00; it left without an eviction"
+    assert " it was at place 3 of 9 for memory.available: " in place
+
+
 def test_nothing_is_said_where_no_record_has_the_pod(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     journal.write_bytes(b"{}\n")

@@ -1,6 +1,7 @@
 """Says from the last record of a journal that has a pod where that stands in each order of eviction, and what would evict it.
 
-A journal is read where no daemon answers, or of a pod that no event concerned.
+Of a pod that later records no longer have, the place is past, and nothing would evict it. A journal is read where no daemon
+answers, or of a pod that no event concerned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,31 +25,38 @@ def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
     """Return the lines about a pod, `namespace/name`; none where no record has it, or of standard input, which is read once."""
     if STANDARD_INPUT in paths:
         return ()
-    last = b""
+    last, gone_by = b"", ""
 
     def keep(line: bytes) -> JournalRecord:
-        nonlocal last
+        nonlocal last, gone_by
         record = decode_record(line)
         if any(clean(each.full_name) == pod for each in record.observation.pods):
-            last = line
+            last, gone_by = line, ""
+        else:
+            gone_by = gone_by or clean(record.wall)
         return record
 
     try:
         read_lines(paths, keep)
-        return tuple(_lines(decode_entry(last), pod)) if last else ()
+        return tuple(_lines(decode_entry(last), pod, gone_by)) if last else ()
     except DAMAGED:
         return ()
 
 
-def _lines(entry: JournalEntry, pod: str) -> Iterator[str]:
-    """Decide the record again and write the place of the pod for each signal for which it was measured."""
+def _lines(entry: JournalEntry, pod: str, gone_by: str) -> Iterator[str]:
+    """Decide the record again and write the place of the pod for each signal for which it was measured.
+
+    `gone_by` is the time of the first later record without it, or empty.
+    """
     step = synchronize(entry.state, entry.observation, entry.config, entry.now)
     view = node_view("", entry.config, entry.observation, step.state, step.findings, now=entry.now)
     queues = explanation_document(view, rows=None)["queues"]
     places = [place for queue in queues if (place := place_in(queue, pod)) is not None]
     at = f"by the journal's last record of it, {clock_text(clean(entry.wall))},"
+    if gone_by:
+        yield f"not on the node by {clock_text(gone_by)}; it left without an eviction"
     if guard := next((clean(place.row["protected"]) for place in places if place.row["protected"]), ""):
-        yield f"{at} it is never evicted ({guard})"
+        yield f"{at} it {'was' if gone_by else 'is'} never evicted ({guard})"
         return
     for place in places:
         thresholds = [each for each in view.thresholds if each.threshold.signal.value in place.queue["signals"]]
@@ -56,7 +64,10 @@ def _lines(entry: JournalEntry, pod: str) -> Iterator[str]:
         if place.row["usage"] is None or not own:
             continue  # a derived threshold repeats another one
         signals = ", ".join(dict.fromkeys(each.threshold.signal.value for each in own))
-        yield f"{at} it is at place {place.number} of {place.pods} for {signals}: {clean(place.row['why'])}"
+        stands = f"{'was' if gone_by else 'is'} at place {place.number} of {place.pods}"
+        yield f"{at} it {stands} for {signals}: {clean(place.row['why'])}"
+        if gone_by:
+            continue
         if place.row.get("passedOver"):
             yield f"  passed over: {clean(place.row['passedOver'])}"
         yield f"  to be evicted: {', and '.join(_needed(place, own))}"
