@@ -27,6 +27,16 @@ def judged(need: Need, *growers: Grower, pod: str = "default/hog-old") -> Incide
 
 LEAK, OTHER = Grower(pod="default/hog-old", rate=20 << 20), Grower(pod="default/web", rate=20 << 20)
 
+IN_ITS_PLACE = "in its place would have been enough, also at the growth of the minute before"
+
+
+def another() -> Incident:
+    """The end of another pod, which grew, would have been enough."""
+    verdict = EvictionVerdict(
+        need=Need.ANOTHER_POD, pod="default/hog-old", fewest=("default/web",), growers=(OTHER,), played=5 * MINUTE
+    )
+    return replace(incident(), verdict=verdict, host_filled=False)
+
 
 def test_a_mean_rate_is_told_apart_from_that_of_the_eviction() -> None:
     """79.7Mi a second stood above the line of an eviction that said 2Gi/s, each without its time."""
@@ -151,6 +161,11 @@ def test_page_cache_that_the_kernel_can_drop_is_the_cause() -> None:
         (
             replace(judged(Need.NOTHING_SHORT, LEAK), known_for=10),
             "the eviction was not needed if growth went on for 5m0s as in the minute before",
+        ),
+        # It said "not needed if growth went on", as if growth made the eviction unnecessary.
+        (
+            replace(another(), known_for=10),
+            f"the eviction was not needed: the end of default/web {IN_ITS_PLACE}",
         ),
         # The threshold was met again, so what was foreseen did not come.
         (

@@ -288,6 +288,9 @@ def _not_needed_text(found: Incident, *, grows: bool) -> str:
     if found.verdict is not None and found.verdict.need is Need.NOTHING_SHORT and (came := found.arrivals.text):
         return f"the eviction was not needed by what was there, but {came}"
     if grows and found.verdict is not None:
+        if found.verdict.need is Need.ANOTHER_POD and found.verdict.fewest:
+            enough = f"the end of {', '.join(found.verdict.fewest)} in its place would have been enough"
+            return f"the eviction was not needed: {enough}, also at the growth of {found.verdict.before}"
         over = format_duration(found.verdict.played)
         return f"the eviction was not needed if growth went on for {over} as in {found.verdict.before}"
     return "the eviction was not needed if no other pod came"
