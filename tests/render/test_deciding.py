@@ -97,7 +97,7 @@ def test_the_rival_is_never_a_protected_pod_nor_one_that_cannot_go_now() -> None
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("Unnecessary", "the end of a/side (2Mi), which ranks before it, would free too little."),
+        ("Unnecessary", "the end of a/side (2Mi), which ranks before it, would free too little, or not for long."),
         ("Budget", "a/side (2Mi), which ranks before it, is passed over: a disruption budget refused its eviction."),
         (
             "OwnerBackoff",
@@ -120,7 +120,10 @@ def test_a_pod_of_another_namespace_has_no_name_in_what_a_tenant_may_read() -> N
 def test_several_pods_passed_over_for_one_reason_are_counted() -> None:
     sides = [row(f"a/side{number}", 2 * MI, priority=-1) for number in range(5)]
     sentence = said("a/leak", *sides, row("a/leak", 600 * MI), skipped={side["uid"]: "Unnecessary" for side in sides})
-    assert "the end of a/side4 (2Mi) and 4 other pods, which rank before it, would free too little" in sentence
+    assert (
+        "the end of a/side4 (2Mi) and 4 other pods, which rank before it, would free too little, or not for long"
+        in sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ def test_the_next_pod_is_explained_by_what_decides() -> None:
         ("20-fork-bomb", 20, "default/web-7 (31 processes) and 7 other pods"),
     ):
         body = page(incident_snapshot(name, seconds), 0)
-        why = f"the end of {others}, which rank before it, would free too little"
+        why = f"the end of {others}, which rank before it, would free too little, or not for long"
         assert re.search(rf"Why that pod is first: it holds [0-9A-Za-z. ]+; {re.escape(why)}\.", body)
     assert "it holds 10001 processes; " in body
     assert "its priority 100 is above 0 of default/web-7" in body, "place 9 was `by usage`"

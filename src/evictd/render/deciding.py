@@ -25,7 +25,7 @@ PASSED_OVER = {
     SkipReason.USES_NOTHING: "as far as it was measured it uses none of what is short",
     SkipReason.BUDGET: "a disruption budget refused its eviction",
     SkipReason.OWNER: "its owner recreates it here after each eviction",
-    SkipReason.UNNECESSARY: "its end would free too little",
+    SkipReason.UNNECESSARY: "its end would free too little, or not for long",
     SkipReason.STALLS_LITTLE: "no pod stalls as much as the node does, pods at their own limit apart, so no end of one helps",
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and it holds too little to help now",
 }
@@ -221,6 +221,6 @@ def _instead(before: Sequence[Contender], resource: Resource, skipped: Mapping[s
     names = nearest.named(resource) + (f" and {counted(others, 'other pod')}" if others else "")
     ranks = "rank" if others else "ranks"
     if reason is SkipReason.UNNECESSARY:
-        return f"the end of {names}, which {ranks} before it, would free too little"
+        return f"the end of {names}, which {ranks} before it, would free too little, or not for long"
     passed = f"{'are' if others else 'is'} passed over: {passed_over_because(reason, resource, many=bool(others))}"
     return f"{names}, which {ranks} before it, {passed}"

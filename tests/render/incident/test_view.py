@@ -91,7 +91,7 @@ def test_a_reason_that_is_that_of_the_row_before_is_not_repeated() -> None:
     rows = [replace(side, number=number, pod=f"default/web-{number}") for number in (1, 2, 3)]
     found = replace(found, ranking=(*rows, replace(side, number=4, skipped="USES_NOTHING")))
     first, second, third, fourth = (row_text(row, found) for row in found.ranking)
-    assert first.endswith("(passed over: its end would free too little)")
+    assert first.endswith("(passed over: its end would free too little, or not for long)")
     assert second.endswith("(passed over as well)")
     assert third.endswith("(passed over as well)")
     assert fourth.endswith("(passed over: USES_NOTHING)")

@@ -166,7 +166,7 @@ def _why_there(place: Place) -> str:
 
 
 _KEPT = "to stay: less usage; no request or priority helps, because no other pod would go instead now"
-_KEPT_BY_USAGE = "to stay: less usage; a request or priority does not help while those before it would free too little"
+_KEPT_BY_USAGE = "to stay: less usage; a request or priority does not help while those before it free too little"
 
 
 def _to_stay(place: Place) -> str:
