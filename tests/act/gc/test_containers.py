@@ -200,9 +200,11 @@ def test_a_removal_that_a_full_xfs_refuses_is_reported_and_not_repeated(
 ) -> None:
     node = make_node(image_disk=DiskRecipe(kind=DiskKind.XFS, size_bytes=320 << 20))
     fill = "dd if=/dev/zero of=/fill bs=64k; dd if=/dev/zero of=/rest bs=512; echo full; sleep 10000"
-    pod = node.run_pod(PodRecipe(name="web", containers=(DONE, ContainerRecipe(name="filler", script=fill))))
-    assert wait_for(lambda: "full" in pod.log("filler"), seconds=60)
-    lifecycles = {pod.uid: PodLifecycle.ACTIVE}
+    # Dead before the disk is full: containerd cannot note an end afterwards.
+    pod, _ = run_dead(node, PodRecipe(name="web", containers=(DONE,)))
+    filler = node.run_pod(PodRecipe(name="filler", containers=(ContainerRecipe(name="filler", script=fill),)))
+    assert wait_for(lambda: "full" in filler.log("filler"), seconds=60)
+    lifecycles = {pod.uid: PodLifecycle.ACTIVE, filler.uid: PodLifecycle.ACTIVE}
     collector = ContainerCollector(node.client, ContainerGCPolicy(max_per_pod_container=0), PodLogs(node.log_folder))
     first = collect(node, lifecycles, collector=collector)
     assert first.removed == 1 or "no space left" in first.error
