@@ -96,7 +96,7 @@ class Trend:
             hour = (*(each for each in hour if each.at > point.at - LENGTH), point)
         if len(recent) > 1 and point.at - recent[-2].at < _RECENT_SPACING:
             step = [each for each in lows if each.at > recent[-2].at]
-            lowest = min(*step, recent[-1], key=attrgetter("available")) if step else recent[-1]
+            lowest = min((*step, recent[-1]), key=attrgetter("available"))
             recent, lows = recent[:-1], (*lows[: len(lows) - len(step)], lowest)
         recent = (*(each for each in recent if each.at >= point.at - RATE_WINDOW), point)
         lows = tuple(each for each in lows if each.at >= point.at - RATE_WINDOW)
@@ -126,6 +126,12 @@ class Trend:
         first, last = steady[0], steady[-1]
         time = last.at - first.at
         return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
+
+    @property
+    def _late(self) -> Sequence[Point]:
+        """The fewest of the last readings that distinguish a rate from scatter; else empty."""
+        steady = self._steady
+        return next((late for each in range(_ENOUGH_READINGS, len(steady) + 1) if _is_long(late := steady[-each:])), ())
 
     @property
     def enough(self) -> bool:
@@ -177,8 +183,7 @@ class Trend:
     @property
     def _present(self) -> Sequence[Point]:
         """The last readings, where the signal falls faster by a quarter in each of them; else empty."""
-        rate, steady = self.fill_rate, self._steady
-        late = next((late for each in range(2, len(steady)) if _is_long(late := steady[-each - 1 :])), ())
+        rate, late = self.fill_rate, self._late
         if rate is None or rate <= 0 or not late:
             return ()
         falls = [
@@ -223,8 +228,7 @@ class Trend:
     @property
     def has_ended(self) -> bool:
         """Whether a fall within the last minute has ended: the last three readings or more, over ten seconds, show none."""
-        steady = self._steady
-        late = next((late for each in range(_ENOUGH_READINGS, len(steady) + 1) if _is_long(late := steady[-each:])), ())
+        late = self._late
         return bool(late) and late[0].available <= late[-1].available
 
     def seconds_to(self, limit: int) -> float | None:
