@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.simulation.worlds.by_itself import by_itself_texts, ended_by_itself
+from evictd.render.simulation.worlds.by_itself import by_itself_text, ended_by_itself
 from evictd.render.simulation.worlds.world_outcome import PlayedWorld, outcome_text
 from evictd.world.account import account_of
 from evictd.world.behaviours import Burst, Usage
@@ -55,7 +55,8 @@ def test_the_grace_period_is_named_with_which_no_pod_would_have_been_evicted() -
     ids=["hard", "long"],
 )
 def test_no_grace_period_is_named_for_a_hard_threshold_and_for_a_long_shortage(side: PlayedWorld) -> None:
-    assert list(by_itself_texts(side.run, side.account, side.unattended)) == [f"{_ENDED}."]
+    assert side.unattended is not None
+    assert by_itself_text(side.run, side.unattended) == f"{_ENDED}."
 
 
 def test_no_shortage_ends_by_itself_that_goes_on_or_that_the_kernel_ended() -> None:

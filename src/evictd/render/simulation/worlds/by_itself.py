@@ -1,13 +1,12 @@
 """Says of a world that was played that its shortage would have ended by itself, and the grace period that was long enough."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.signal import MEMORY_SIGNALS
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.simulation.worlds.clear_again import clear_again_text, longest_met
+from evictd.render.simulation.worlds.clear_again import is_clear_again, longest_met
 from evictd.render.text import duration_text
 from evictd.world.account import Account, account_of
 from evictd.world.loop import Run, play
@@ -23,16 +22,14 @@ def ended_by_itself(run: Run, account: Account, unattended: Run | None) -> bool:
     if unattended is None or unattended.kills or unattended.ran_out or not account.losses:
         return False
     of_memory = {each.cause for each in account.losses} <= {signal.value for signal in MEMORY_SIGNALS}
-    return of_memory and bool(clear_again_text(run, unattended))
+    return of_memory and is_clear_again(run, unattended)
 
 
-def by_itself_texts(run: Run, account: Account, unattended: Run | None) -> Iterator[str]:
-    """Write that no eviction was necessary to end the shortage, and with which grace period no pod would have been lost."""
-    if unattended is None or not ended_by_itself(run, account, unattended):
-        return
+def by_itself_text(run: Run, unattended: Run) -> str:
+    """Write of a shortage that `ended_by_itself` with which grace period no pod would have been lost."""
     grace = _grace_that_waits(run, unattended)
     waited = "" if grace is None else f"; with a grace period of {duration_text(grace)} no pod would have been evicted"
-    yield f"The shortage would have ended by itself{waited}."
+    return f"The shortage would have ended by itself{waited}."
 
 
 def _grace_that_waits(run: Run, unattended: Run) -> int | None:

@@ -1,6 +1,6 @@
 """Says of the thresholds that pods were evicted for how long they would have been met without evictd, and when clear again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from evictd.core.frozen import frozen
@@ -16,7 +16,7 @@ from evictd.world.tested import cycles_with_thresholds
 def clear_again_text(run: Run, unattended: Run) -> str:
     """Return how long the last of them would have been met, and since when not any more; empty if it would be at the end."""
     found = _met_without_evictd(run, unattended)
-    if not found or any(spans[-1].until is None for spans in found.values()):
+    if not _are_clear(found):
         return ""
     threshold, last = max(reversed(found.items()), key=lambda each: _end(each[1]))
     at, length = _end(last), duration_text(sum(_length(each) for each in last))
@@ -25,6 +25,11 @@ def clear_again_text(run: Run, unattended: Run) -> str:
     return (
         f"; {clean(str(threshold))} would have been met {how_long}, and clear from {duration_text(at)} to the end{vain}"
     )
+
+
+def is_clear_again(run: Run, unattended: Run) -> bool:
+    """Whether they would have been met, and none of them at the end."""
+    return _are_clear(_met_without_evictd(run, unattended))
 
 
 def longest_met(run: Run, unattended: Run) -> int:
@@ -44,6 +49,10 @@ def _met_without_evictd(run: Run, unattended: Run) -> dict[Threshold, tuple["_Me
     levels = unattended.memory
     found = {each: tuple(_spans(levels.get(each.signal, ()), limit.value())) for each, limit in limits.items()}
     return {threshold: spans for threshold, spans in found.items() if spans}
+
+
+def _are_clear(met: Mapping[Threshold, Sequence["_Met"]]) -> bool:
+    return bool(met) and all(spans[-1].until is not None for spans in met.values())
 
 
 def _met_until(at: int, run: Run) -> bool:

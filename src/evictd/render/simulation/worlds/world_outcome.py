@@ -12,7 +12,7 @@ from evictd.core.units.duration import SECOND
 from evictd.render.past_budget import past_budget_text
 from evictd.render.simulation.grace import grace_texts
 from evictd.render.simulation.met_at_start import met_at_start_texts
-from evictd.render.simulation.worlds.by_itself import by_itself_texts, ended_by_itself
+from evictd.render.simulation.worlds.by_itself import by_itself_text, ended_by_itself
 from evictd.render.simulation.worlds.host_growth import host_growth_texts
 from evictd.render.simulation.worlds.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.simulation.worlds.world_unattended import cost_texts, grows_on, unattended_texts, within_played
@@ -74,7 +74,7 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
     by_itself = ended_by_itself(run, account, unattended)
     sentences = [*_loss_texts(run, account, evicted, by_itself=by_itself)] or ["No pod was evicted."]
     sentences += [
-        *by_itself_texts(run, account, unattended),
+        *((by_itself_text(run, unattended),) if by_itself and unattended is not None else ()),
         *_cut_short_texts(evicted),
         *grace_texts(run, account),
         *_refusal_texts(run),
