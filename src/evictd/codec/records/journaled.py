@@ -5,8 +5,7 @@ The daemon records its own cycles by these rules, and `evictd simulate --journal
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from msgspec import Meta, ValidationError, convert
 
@@ -27,8 +26,6 @@ RECORDED = 10 * MINUTE
 RecordedPoint = tuple[Annotated[float, Meta(ge=0, le=1e9)], Annotated[int, Meta(ge=-MAX_INT64, le=MAX_INT64)]]
 """Such a reading: how many seconds before, and what was available. An older one than of some 30 years is damage."""
 _Reason = tuple[NoActionReason, Signal | None]
-
-
 _REASONS = frozenset({NoActionReason.NO_STATS, NoActionReason.LAYOUT_UNKNOWN, NoActionReason.HELD_BACK})
 """Reasons for no action that come without a decision: a cycle in which one begins or ends is recorded for it."""
 _MOST_FOR_REASONS = 6
@@ -48,13 +45,11 @@ class LastRecord:
     reasons_changed_at: tuple[int, ...] = ()
     """The `now` of the records of the last hour in which they were others than in the one before."""
 
-    def followed_by(self, observation: Observation, step: Step, now: int) -> Self:
+    def followed_by(self, observation: Observation, step: Step, now: int) -> "LastRecord":
         """Return what a record of this cycle says, after this one."""
         events = tuple(each for each in step.decisions if isinstance(each, RecordEvent))
-        gone, reasons = observation.outcomes.cleaned_up, _reasons(step)
-        changed_at = tuple(each for each in self.reasons_changed_at if now - each < HOUR)
-        return replace(
-            self,
+        gone, reasons, changed_at = observation.outcomes.cleaned_up, _reasons(step), self._changed_lately(now)
+        return LastRecord(
             gone=gone,
             events=events,
             short=_met(step) if gone else frozenset(),
@@ -64,8 +59,10 @@ class LastRecord:
 
     def reason_is_new(self, step: Step, now: int) -> bool:
         """Whether a reason for no action began or ended that comes without a decision; false where too many did in the hour."""
-        changes = [each for each in self.reasons_changed_at if now - each < HOUR]
-        return _reasons(step) != self.reasons and len(changes) < _MOST_FOR_REASONS
+        return _reasons(step) != self.reasons and len(self._changed_lately(now)) < _MOST_FOR_REASONS
+
+    def _changed_lately(self, now: int) -> tuple[int, ...]:
+        return tuple(each for each in self.reasons_changed_at if now - each < HOUR)
 
     def outcome_is_new(self, before: State, observation: Observation, step: Step) -> bool:
         """Whether a cycle is the first to see a victim gone, a collection ended, or what a victim held back on the node.
