@@ -3,15 +3,13 @@
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from evictd.advice.episode import Episode
+from evictd.advice.episode import PRECISION, Episode
 from evictd.codec.records.reading_record import Chosen, RecordedCycle
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.units.duration import SECOND
 
 _NOTICED_WITHIN = 3 * SECOND
 """A crossing that begins a cycle is decided on in less, also where the growth comes in steps."""
-_PRECISION = SECOND // 10
-"""Of the times of readings between two records."""
 
 
 class Crossings:
@@ -62,7 +60,7 @@ class Crossings:
 
         A higher threshold can be crossed just after a cycle. Where no crossing was seen between two cycles, nothing watched it.
         """
-        least = _NOTICED_WITHIN if episode.signal in self._between_cycles else _PRECISION
+        least = _NOTICED_WITHIN if episode.signal in self._between_cycles else PRECISION
         late = episode.signal in self.new and episode.fell > episode.rate * least // SECOND > 0
         return reading.period if late else 0
 
@@ -74,6 +72,6 @@ def seen_between_cycles(readings: Sequence[RecordedCycle]) -> set[Signal]:
         crossings.add(reading)
         for signal in crossings.new:
             ago = [round(each[0] * SECOND) for each in reading.earlier.get(signal, ()) if each[0] > 0]
-            if min([*ago, reading.at - before.at]) < reading.period - _PRECISION:
+            if min([*ago, reading.at - before.at]) < reading.period - PRECISION:
                 found.add(signal)
     return found

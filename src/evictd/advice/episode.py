@@ -36,7 +36,7 @@ QUICK = 5 * SECOND
 MEASURED_EVERY = 10 * SECOND
 """How often the container runtime measures the writable layers of pods, for which a decision waits: the longest such wait."""
 _WAITED_FOR = (Resource.EPHEMERAL_STORAGE, Resource.INODES)
-_PRECISION = SECOND // 10
+PRECISION = SECOND // 10
 """Of the times of readings between two records."""
 _LEAST_LED = 10
 """Part of the threshold, as a divisor, by which a lead begins earlier at least where that is of use."""
@@ -289,7 +289,7 @@ def _after(readings: Sequence[RecordedCycle], signal: Signal) -> Iterator[tuple[
         yield from (
             (at, left)
             for ago, left in reading.earlier.get(signal, ())
-            if (at := reading.at - round(ago * SECOND)) - first.at >= _PRECISION and at < reading.at
+            if (at := reading.at - round(ago * SECOND)) - first.at >= PRECISION and at < reading.at
         )
         if signal in reading.levels:
             yield reading.at, reading.levels[signal].available

@@ -16,17 +16,13 @@ from evictd.codec.records.ranked_row import Overtaken, RankedRow, overtaken, uid
 from evictd.codec.records.recorded_amounts import RecordedAmounts
 from evictd.codec.records.recorded_pod import RecordedMetadata
 from evictd.core.frozen import frozen
-from evictd.core.model.config import FastFill
+from evictd.core.model.config import MONITORING_PERIOD, FastFill
 from evictd.core.model.finding import NoActionReason
 from evictd.core.model.observation import Reclaim
 from evictd.core.model.signal import Resource, Signal, signal_named
 from evictd.core.model.threshold import Origin
-from evictd.core.units.duration import SECOND
 from evictd.core.units.quantity import parse_quantity
 from evictd.errors import InputError, InvalidValueError
-
-_PERIOD = 10 * SECOND
-"""Default of `housekeepingInterval`."""
 
 
 @frozen
@@ -115,7 +111,7 @@ class RecordedCycle:
     """Whether `disk.lead` was `Auto`."""
     max_pod_grace: int = 0
     """`evictionMaxPodGracePeriod` in seconds."""
-    period: int = _PERIOD
+    period: int = MONITORING_PERIOD
     """`housekeepingInterval` in nanoseconds."""
     killed: Mapping[str, int] = field(default_factory=dict)
     """How many processes the kernel killed for want of memory of the node, by pod (`namespace/name`) or cgroup."""
@@ -204,7 +200,7 @@ class _Config(_Part, frozen=True):
     memory_lead: str = FastFill.OFF.value
     disk_lead: str = FastFill.OFF.value
     max_pod_grace_period_seconds: int = 0
-    monitoring_period: int = _PERIOD
+    monitoring_period: int = MONITORING_PERIOD
 
 
 class _Line(_Part, frozen=True):

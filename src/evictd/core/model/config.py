@@ -13,6 +13,9 @@ from evictd.core.model.signal import SIGNALS, STALLS, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.duration import MINUTE, SECOND
 
+MONITORING_PERIOD = 10 * SECOND
+"""The kubelet's time between two looks at the signals (`evictionMonitoringPeriod`)."""
+
 
 class Policy(Enum):
     """Whether the kubelet's documentation or its code decides where the two differ (docs/parity.md)."""
@@ -127,7 +130,7 @@ class EvictionConfig:
     pressure_transition_period: int = 5 * MINUTE
     local_storage_capacity_isolation: bool = True
     policy: Policy = Policy.STANDARD
-    monitoring_period: int = 10 * SECOND
+    monitoring_period: int = MONITORING_PERIOD
     """`evictionMonitoringPeriod`: time between two cycles of a node without pressure."""
     reclaim_containers: bool = True
     reclaim_images: ImageReclaim = ImageReclaim.ALL
