@@ -21,7 +21,7 @@ from evictd.render.status.next_pod import goes_if_it_grows, steps_before
 from evictd.render.status.older_daemon import completed
 from evictd.render.status.own_faults import faults_of, tests_thresholds
 from evictd.render.status.owners import new_pods
-from evictd.render.status.page.page_leaving import about_leaving, leaving_rows
+from evictd.render.status.page.page_leaving import about_leaving, eviction_text, leaving_rows
 from evictd.render.status.proposed import asked_text, unread_budgets
 from evictd.render.status.remedy.own_limits_text import own_limits_text
 from evictd.render.status.remedy.remedies import to_do
@@ -341,9 +341,7 @@ def _conditions(document: Document, width: int) -> list[Text]:
 
 def _leaving(document: Document) -> Iterator[Text]:
     for row in leaving_rows(document, {}, seen=tests_thresholds(faults_of(document))):
-        yield Text(
-            f"{'evicted' if row['gone'] else 'being evicted'}: {clean(row['pod'])}, {row['awaits']}", style="yellow"
-        )
+        yield Text(f"{eviction_text(row)}: {clean(row['pod'])}, {row['awaits']}", style="yellow")
     if asked := document["asked"]:
         yield Text(asked_text(asked), style="yellow")
 

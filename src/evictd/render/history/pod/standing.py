@@ -10,7 +10,7 @@ from evictd.core.model.state import PhaseName
 from evictd.render.deciding import PASSED_OVER
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
 from evictd.render.status.next_pod import goes_if_it_grows
-from evictd.render.status.page.page_leaving import leaving_rows
+from evictd.render.status.page.page_leaving import eviction_text, leaving_rows
 from evictd.render.status.remedy.remedies import suspected_pods, to_do
 from evictd.render.status.remedy_texts import host_path_remedy
 from evictd.render.status.signal_entry import is_due, is_pressed, shown_entries
@@ -224,15 +224,8 @@ def to_go_first(pods: Iterable[str]) -> str:
 
 def _leaving(row: Plain) -> str:
     """Write of a pod that is being evicted for how long evictd waits for its end, and whether that is enough."""
-    return " ".join(
-        filter(
-            None,
-            (
-                f"{'evicted' if row['gone'] else 'being evicted'}: {clean(row['pod'])}, {row['awaits']}.",
-                row["suffices"],
-            ),
-        )
-    ).removesuffix(".")
+    leaving = f"{eviction_text(row)}: {clean(row['pod'])}, {row['awaits']}."
+    return " ".join(filter(None, (leaving, row["suffices"]))).removesuffix(".")
 
 
 def _is_met(entry: Plain) -> bool:

@@ -46,6 +46,11 @@ def about_leaving(status: Document) -> str:
     return f"{nothing}`evictd incident {pod}` says what would have avoided this eviction"
 
 
+def eviction_text(row: Document) -> str:
+    """Write whether a leaving pod has ended, before its name."""
+    return "evicted" if row["gone"] else "being evicted"
+
+
 def _awaited(status: Document) -> list[Document]:
     """Return the pods that have ended while a threshold is met, and that still owe what they held."""
     pods = {pod for entry in status["signals"] if is_due(entry) for pod in awaited_pods(status, entry)}
