@@ -230,8 +230,10 @@ def _options(parser: argparse.ArgumentParser, command: str) -> tuple[str, ...]:
 
 def _boolean_meant(unknown: str, arguments: Sequence[str]) -> str:
     """Return the boolean flag with the value that was given after a blank and not after `=`; else empty."""
-    before = {flag for flag, value in pairwise(arguments) if value == unknown and flag.endswith("=true")}
-    return f"{before.pop().removesuffix('true')}{unknown}" if before and unknown in {"true", "false"} else ""
+    if unknown not in {"true", "false"}:
+        return ""
+    flags = (flag for flag, value in pairwise(arguments) if value == unknown and flag.endswith("=true"))
+    return next((f"{flag.removesuffix('true')}{unknown}" for flag in flags), "")
 
 
 def _meant(unknown: str, options: tuple[str, ...]) -> str:

@@ -25,8 +25,6 @@ _READ_WITHIN = 5 * MINUTE // SECOND
 _LEADS = "Auto"
 _NOTABLE = 20
 """What is used outside pods is named from this part of the memory on: each node runs a few daemons."""
-
-
 _SMALL = 7
 """What is used outside pods is not named below this part of the growth of a pod beyond its request."""
 

@@ -84,16 +84,16 @@ def overcommit(found: Incident) -> Overcommit | None:
     if not 0 < fit < len(kin):
         return None
     more, others = most + most // _PART, [row for row in found.ranking if row not in kin]
-    room, beside = _room(found, others), list[IncidentRow]()
-    if room // (fit + 1) >= more:  # others use what they do not request, and more pods are placed there
+    left, beside = _unrequested(found, others), list[IncidentRow]()
+    if left // (fit + 1) >= more:  # others use what they do not request, and more pods are placed there
         beside = [row for row in others if (row.usage or 0) - row.request > most // _PART]
-        room = _room(found, others, beside)
-    request = max(room // (fit + 1) + 1, most) if room > 0 else 0
+        left = _unrequested(found, others, beside)
+    request = max(left // (fit + 1) + 1, most) if left > 0 else 0
     names = tuple(dict.fromkeys(found.owners.get(row.pod, row.pod) for row in beside))
-    return Overcommit(found.event.owner, len(kin), most, fit, request, names, room // more if request > more else 0)
+    return Overcommit(found.event.owner, len(kin), most, fit, request, names, left // more if request > more else 0)
 
 
-def _room(found: Incident, others: Iterable[IncidentRow], beside: Collection[IncidentRow] = ()) -> int:
+def _unrequested(found: Incident, others: Iterable[IncidentRow], beside: Collection[IncidentRow] = ()) -> int:
     """Return the memory that the other pods leave unrequested, where those `beside` request what they use."""
     requested = sum((row.usage or 0) if row in beside else row.request for row in others)
     return (found.capacity or 0) - requested
