@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from evictd.render.incident.cause.overcommit import overcommit
 from tests.truth.beside_worlds import early_leak_beside_host, leak_within_request, static_pod_before, two_jobs
 from tests.truth.played import ended_of, played, run_of
 from tests.truth.proposals import Case, claims_of
@@ -31,7 +30,7 @@ def test_the_limit_of_a_static_pod_that_grew_long_before_avoids_the_eviction() -
 def test_the_requests_of_two_jobs_that_request_too_little_avoid_the_evictions() -> None:
     """Twice the use was proposed for one of them, because the other one does not request what it uses."""
     found = played(two_jobs("100Mi", 8), most=20).incidents[-1][1]
-    over = overcommit(found)
+    over = found.overcommit
     assert over is not None
     assert over.beside == ("Job/ci-b",)
     assert over.most < over.request <= over.most * 11 // 10

@@ -36,6 +36,7 @@ from evictd.render.history.evictions import evictions_of
 from evictd.render.history.history import EventKind, HistoryEvent, history
 from evictd.render.incident.cause.kill_cause import kill_cause
 from evictd.render.incident.cause.kill_lines import kill_lines
+from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.incident_list import no_eviction_text
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.filled import fills_host, is_unknown
@@ -95,7 +96,8 @@ def read_incident(
             return found
         found = _judged_from_first(_decided_again(found, entry, oldest[found.event.at]), evicting)
         steady, quiet, grows_on = steady_growers(end, found), is_quiet(end, found), growth_on(end, found)
-        return replace(found, steady=steady, quiet=quiet, grows_on=grows_on)
+        found = replace(found, steady=steady, quiet=quiet, grows_on=grows_on)
+        return replace(found, overcommit=overcommit(found))
 
     return with_first(judged(wanted), evictions, judged)
 

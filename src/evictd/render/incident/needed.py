@@ -9,7 +9,6 @@ from evictd.core.model.amount_text import amount_with
 from evictd.core.model.signal import SIGNALS
 from evictd.core.units.quantity import of_count
 from evictd.render.incident.cause.growers import grew_beside_text
-from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy
 from evictd.render.incident.cause.unknown_images import unknown_images_text
 from evictd.render.incident.record.incident import Incident
@@ -46,7 +45,7 @@ def _verdict_text(found: Incident) -> str:
     if found.need is Need.ANOTHER_POD and found.relieved and (row := found.within_request) is not None:
         needed = f"its end or that of {', '.join(found.verdict.fewest)} was needed, and it relieved the node"
         return f"{needed}; {row.pod} grew {within_text(found)}"
-    if found.need is Need.ANOTHER_POD and (over := overcommit(found)) is not None:
+    if found.need is Need.ANOTHER_POD and (over := found.overcommit) is not None:
         grew = "what grew holds no more than others of them"
         return f"the end of one of them was needed: {over.cause}; {grew}"
     if unknown := unknown_images_text(found):

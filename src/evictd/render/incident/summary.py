@@ -11,7 +11,6 @@ from evictd.render.history.history import EventKind, HistoryEvent, killed_of
 from evictd.render.incident.cause.came_back import came_back_cause
 from evictd.render.incident.cause.earlier_step import earlier_step_text
 from evictd.render.incident.cause.growers import brought_forward_cause, grew_beside_text, grower_rate
-from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
@@ -164,7 +163,7 @@ def _cause_text(found: Incident) -> str:
     went = _went_text(found)
     if forward := brought_forward_cause(found, went):
         return forward
-    if (over := overcommit(found)) is not None:
+    if (over := found.overcommit) is not None:
         return f"{over.cause}; {pod} {went}"
     if (within := within_text(found)) and grower is not None:
         beside = protected_excess_text(found) if excess_limit(found).by else ""
@@ -271,7 +270,7 @@ def _effect_text(found: Incident) -> str:
     # Met again although none was foreseen to be met, what grew did not go on as before.
     refuted = found.need is Need.NOTHING_SHORT and grows and again is not None and not found.arrivals.text
     refuted |= found.need is Need.ANOTHER_POD and found.relieved_as_judged
-    blamed = (found.verdict is not None and found.verdict.only_larger) or overcommit(found) is not None
+    blamed = (found.verdict is not None and found.verdict.only_larger) or found.overcommit is not None
     if found.need in {Need.NOTHING_SHORT, Need.ANOTHER_POD} and not (refuted or blamed):
         return _not_needed_text(found, grows=grows)
     if came_back is None:

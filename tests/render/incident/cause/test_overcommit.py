@@ -9,7 +9,7 @@ from evictd.commands.decided.incident_decided import read_incident
 from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.model.decision import begun_evictions
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.incident.cause.overcommit import Overcommit, overcommit
+from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.incident import Incident
@@ -80,7 +80,7 @@ def test_a_new_pod_that_grew_to_what_its_siblings_hold_is_not_the_one_to_end(las
 
 
 def test_the_request_leaves_no_room_for_one_more_and_avoids_the_evictions(last: Incident) -> None:
-    over = overcommit(last)
+    over = last.overcommit
     assert over is not None
     assert over.request * (over.fit + 1) > 8 * GI >= over.request * over.fit
     assert victims(play(shards(over.fit, "915Mi"), THRESHOLDS)) == []
@@ -117,12 +117,6 @@ def test_a_leak_is_none(last: Incident, tmp_path: Path) -> None:
     assert overcommit(replace(last, of_owner=1)) is None
     assert overcommit(replace(last, host_filled=True)) is None
     assert overcommit(replace(last, available=4 * GI)) is None, "all of them fit"
-
-
-def test_no_request_is_named_where_the_memory_of_the_node_is_not_known() -> None:
-    over = Overcommit(owner=OWNER, pods=3, most=GI, fit=2, request=0)
-    asked = f"a request of a little more memory than each uses in all pods of {OWNER}"
-    assert over.remedy == f"{asked}: with it the scheduler places fewer of them here"
 
 
 def test_nothing_is_said_of_pods_whose_usage_is_not_known(last: Incident) -> None:

@@ -18,6 +18,7 @@ from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.limit_remedy import grower_limit, limit_sum, limit_then
+from evictd.render.incident.remedy.shared_limits import SharedLimits
 from evictd.render.text import rounded_below
 from evictd.world.behaviours import Hold, Usage
 from evictd.world.loop import play
@@ -98,7 +99,7 @@ def test_a_pod_that_went_for_the_growth_of_another_one_names_its_limit() -> None
     verdict = EvictionVerdict(need=Need.ANOTHER_POD, pod=POD, growers=(web,), played=0)
     found = replace(incident(), host_filled=False, verdict=verdict)
     said = "a limit of at most 3.48Gi of memory for it would have been enough"
-    assert grower_limit(found, web) == Avoidance(by=(said,))
+    assert grower_limit(found, web, SharedLimits(), Resource.MEMORY) == Avoidance(by=(said,))
     assert avoidance(found).by[0].endswith(said)
     for other in (
         replace(found, host_filled=True),
@@ -106,8 +107,8 @@ def test_a_pod_that_went_for_the_growth_of_another_one_names_its_limit() -> None
         replace(found, verdict=replace(verdict, growers=(web, Grower(pod="", rate=80 << 20)))),
         replace(found, available=None),
     ):
-        assert grower_limit(other, web) == Avoidance()
-    assert grower_limit(found, replace(web, rate=20 << 20)) == Avoidance()
+        assert grower_limit(other, web, SharedLimits(), Resource.MEMORY) == Avoidance()
+    assert grower_limit(found, replace(web, rate=20 << 20), SharedLimits(), Resource.MEMORY) == Avoidance()
 
 
 def test_a_limit_of_the_faster_of_two_leaks_is_not_enough(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from evictd.commands.decided.incident_decided import read_incident
 from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.model.decision import begun_evictions
+from evictd.core.model.signal import Resource
 from evictd.core.units.duration import MINUTE
 from evictd.core.units.quantity import parse_quantity
 from evictd.render.incident.record.earlier import Earlier, HeldThen
@@ -55,7 +56,7 @@ def test_each_eviction_of_two_leaks_has_the_pair_of_limits_that_avoids_all(
 ) -> None:
     """The last one proposed a limit of one leak alone, with which the other one evicted the same pods."""
     found = of_two[name]
-    text = shared_limits(found).text
+    text = shared_limits(found).text(Resource.MEMORY)
     assert any(text in each for each in avoidance(found).by)
     amounts = {pod: amount for amount, pod in re.findall(r"(\S+) of default/(ingest|indexer)", text)}
     leaks = two_leaks()
@@ -77,8 +78,8 @@ def test_no_limit_is_proposed_for_pods_that_stand_still_above_it(of_two: dict[st
     found = of_two["ingest"]
     limits = shared_limits(found)
     still = replace(found, steady=frozenset({limits.pods[0].pod}))
-    assert limits.text
-    assert shared_limits(still) == limits._replace(text="")
+    assert limits.enough
+    assert shared_limits(still) == limits._replace(enough=0)
 
 
 def then(*pods: HeldThen, missing: int = 1) -> Incident:
@@ -92,7 +93,7 @@ def test_the_pods_of_one_owner_have_the_lowest_limit_of_theirs() -> None:
     """What the last of six held was proposed for the template, with which the first ones go as they did."""
     pods = [HeldThen(f"default/leak-{n}", "Job/leak", (n + 2) * GI, 0) for n in range(2)]
     alone = HeldThen("default/api", "", 3 * GI, GI)
-    text = shared_limits(then(*pods, alone)).text
+    text = shared_limits(then(*pods, alone)).text(Resource.MEMORY)
     assert text.startswith(
         "limits of memory of at most 1.99Gi of each pod of Job/leak, 2.98Gi of default/api: the kernel"
     )
@@ -100,15 +101,18 @@ def test_the_pods_of_one_owner_have_the_lowest_limit_of_theirs() -> None:
         "(they held 8Gi together when batch/nightly was evicted at 23:00:30), and again after each restart in" in text
     )
     assert text.endswith(f"; {HAS_TO_HOLD_MORE}"), "50 kernel kills followed where each pod had to hold more"
-    assert HAS_TO_HOLD_MORE not in shared_limits(then(alone, alone._replace(pod="default/b"))).text
+    of_two = shared_limits(then(alone, alone._replace(pod="default/b")))
+    assert HAS_TO_HOLD_MORE not in of_two.text(Resource.MEMORY)
 
 
 def test_no_limit_is_below_a_request() -> None:
     first = HeldThen("default/a", "", 3 * GI, 3 * GI - 1)
     second = HeldThen("default/b", "", 2 * GI, GI)
-    assert "2.98Gi of default/a, 1.49Gi of default/b" in shared_limits(then(first, second, missing=GI // 2)).text
-    assert shared_limits(then(first, second._replace(request=2 * GI - 1), missing=GI // 2)).text == ""
+    limits = shared_limits(then(first, second, missing=GI // 2))
+    assert "2.98Gi of default/a, 1.49Gi of default/b" in limits.text(Resource.MEMORY)
+    limits = shared_limits(then(first, second._replace(request=2 * GI - 1), missing=GI // 2))
+    assert limits.text(Resource.MEMORY) == ""
 
 
 def test_one_pod_that_grew_shares_no_limit() -> None:
-    assert shared_limits(incident()).text == ""
+    assert shared_limits(incident()).text(Resource.MEMORY) == ""

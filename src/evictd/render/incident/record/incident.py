@@ -17,6 +17,7 @@ from evictd.render.incident.record.aftermath import AFTER, MetAfter, time_of
 from evictd.render.incident.record.arrivals import NewPods
 from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.grows_on import GrowsOn
+from evictd.render.incident.record.overcommit import Overcommit
 from evictd.render.incident.record.readings import later_fall, recent_fall
 from evictd.render.incident.record.step_before import StepBefore
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
@@ -164,6 +165,8 @@ class Incident:
     """Whether nothing had grown for a minute or more at the end of the journal, though something did before."""
     grows_on: GrowsOn | None = None
     """What grew before and then; `None` where that does not make the node short soon (`growth_on`)."""
+    overcommit: Overcommit | None = None
+    """The pods of its owner, where more of them were here than fit and nothing else is the cause (`overcommit`)."""
 
     @property
     def id(self) -> str:

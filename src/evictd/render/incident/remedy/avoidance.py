@@ -20,7 +20,6 @@ from evictd.render.incident.cause.growers import (
     together_text,
 )
 from evictd.render.incident.cause.outside_pods import outside_pods_text
-from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.cause.unknown_images import images_remedy
 from evictd.render.incident.record.earlier import HeldThen
@@ -36,7 +35,7 @@ from evictd.render.incident.remedy.limit_remedy import (
 )
 from evictd.render.incident.remedy.priority_remedy import first_that_lasts, priority_text
 from evictd.render.incident.remedy.request_remedy import COULD_GO, request_avoidance, resize_in_vain, resize_remedy
-from evictd.render.incident.remedy.shared_limits import shared_limits
+from evictd.render.incident.remedy.shared_limits import SharedLimits, shared_limits
 from evictd.render.incident.remedy.soft_threshold import soft_threshold_avoidance
 from evictd.render.incident.remedy.within_limit import within_limit
 from evictd.render.status.owners import AGAIN
@@ -67,13 +66,13 @@ def avoidance(found: Incident) -> Avoidance:
         return Avoidance(by=(_own_limit_text(found),))
     if found.first is not None:
         return at_the_first(found.first, avoidance(found.first))
-    resource = SIGNALS[found.signal].resource
+    resource, shared = SIGNALS[found.signal].resource, shared_limits(found)
     if found.need is Need.NO_POD_HELPS and not found.relieved:
-        return _of_no_pod(found, resource) + soft_threshold_avoidance(found, resource)
+        return _of_no_pod(found, resource, shared) + soft_threshold_avoidance(found, resource)
     if found.kept_by_min_reclaim and found.met_by_itself is None:
         return Avoidance(by=(_SMALLER_RECLAIM,))
-    of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource)
-    around = _of_owner(found) + _of_host(found) + _of_grower(found, resource)
+    of_pod = Avoidance() if found.victim is None else _of_pod(found, found.victim, resource, shared)
+    around = _of_owner(found) + _of_host(found) + _of_grower(found, resource, shared)
     others = Avoidance(
         by=(*resize_remedy(found), *images_remedy(found), *earlier_step_remedy(found)),
         in_vain=tuple(InVain(text=each) for each in resize_in_vain(found)),
@@ -138,7 +137,7 @@ def _of_reclaim(found: Incident, resource: Resource) -> Avoidance:
     return in_vain(f"a smaller minimum reclaim: {fell} {seconds_text(seconds)} later")
 
 
-def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
+def _of_no_pod(found: Incident, resource: Resource, shared: SharedLimits) -> Avoidance:
     """Say what helps where no end of any pod does. A full disk no longer grows, so what filled it before counts."""
     rows = (row for row in found.ranking if not (row.protected or row.chosen) and row.usage and row.skipped in COULD_GO)
     instead = next((f"{row.pod} ({usage_text(row.usage or 0, resource)})" for row in rows), "")
@@ -150,7 +149,7 @@ def _of_no_pod(found: Incident, resource: Resource) -> Avoidance:
     )
     protected = any(row.protected and row.usage for row in found.ranking)
     if found.protected_grower and not found.host_filled:
-        return _of_grower(found, resource) + in_vain(own, moves=bool(instead))
+        return _of_grower(found, resource, shared) + in_vain(own, moves=bool(instead))
     by = _host_text(found) + ("; or less use by protected pods" if protected and not found.host_filled else "")
     if found.stands_still:
         by = "a lower threshold: nothing grew, and no pod holds what is missing"
@@ -171,14 +170,14 @@ def _host_text(found: Incident) -> str:
     return f"less use outside pods{_OUTSIDE.get(found.resource, '')}" + (f"; {suspected}" if suspected else "")
 
 
-def _of_grower(found: Incident, resource: Resource) -> Avoidance:
+def _of_grower(found: Incident, resource: Resource, shared: SharedLimits) -> Avoidance:
     """Return the pod whose growth made the node short, where that is another one: within its request if both were."""
     grower = found.grower
-    if (over := overcommit(found)) is not None:
+    if (over := found.overcommit) is not None:
         return Avoidance(by=(over.remedy,))
-    shared = shared_limits(found)
+    limits = shared.text(resource)
     if together := together_text(found):
-        return Avoidance(by=("; ".join(filter(None, (f"less growth of {together}", shared.text))),))
+        return Avoidance(by=("; ".join(filter(None, (f"less growth of {together}", limits))),))
     if grower is None:
         return _of_filler(found, resource)
     if not grower.pod or grower.pod == found.event.pod:
@@ -189,12 +188,12 @@ def _of_grower(found: Incident, resource: Resource) -> Avoidance:
     if row is not None and resource in WITH_REQUEST and (row.usage or 0) <= row.request:
         return within_limit(found) if found.within_request is not None else _of_growth(found, row, resource)
     rotation = (rotation_text(grower_rate(found, grower)),) if found.grower_in == CONTAINER_LOGS else ()
-    limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower)
+    limit = Avoidance() if rotation or held_by_page_cache(found) else grower_limit(found, grower, shared, resource)
     counted_by = (pids_limit_text(found, grower.pod),) if resource is Resource.PIDS else ()
     if resource is Resource.INODES and other_growers(found) == (grower,) and not found.pod_grew:
         counted_by = (inodes_text(found, grower.pod),)
     less = "; ".join((_less_growth(found, grower, shared.pods, resource), *limit.by, *counted_by))
-    larger = () if shared.text else larger_culprit(found)
+    larger = () if limits else larger_culprit(found)
     return replace(limit, by=(*larger, less, *rotation))
 
 
@@ -240,7 +239,7 @@ def _of_owner(found: Incident) -> Avoidance:
     return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
 
 
-def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+def _of_pod(found: Incident, victim: IncidentRow, resource: Resource, shared: SharedLimits) -> Avoidance:
     exceeds = victim.usage is not None and resource in WITH_REQUEST and victim.usage > victim.request
     limit = formula_remedy(found)
     if limit.by:
@@ -248,7 +247,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidan
     grew = (
         found.verdict is None or found.verdict.may_have_grown or (found.pods_filled and found.main_grower == victim.pod)
     )
-    bounded = limit if limit.in_vain else limit_avoidance(found, victim, resource)
+    bounded = limit if limit.in_vain else limit_avoidance(found, victim, resource, shared)
     if exceeds and grew:
         limit = bounded  # one that does not grow would have met its limit long before
     if exceeds:

@@ -11,7 +11,7 @@ from evictd.render.incident.record.earlier import Earlier
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
 from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance, in_vain
-from evictd.render.incident.remedy.shared_limits import HAS_TO_HOLD_MORE, shared_limits
+from evictd.render.incident.remedy.shared_limits import HAS_TO_HOLD_MORE, SharedLimits
 from evictd.render.text import ROUNDED_BY, amount_text, first_of, rounded_below, seconds_text
 
 LIMITS_CHECKED = 10
@@ -97,14 +97,14 @@ def _how(found: Incident, first: Earlier, pods: Collection[str], growth: int) ->
     return sum_text(then, first.missing, growth, resource)
 
 
-def grower_limit(found: Incident, grower: Grower) -> Avoidance:
+def grower_limit(found: Incident, grower: Grower, shared: SharedLimits, resource: Resource) -> Avoidance:
     """Return the limit of the only other pod that grew: it would have spared this one, unless this one grew as well."""
-    limit, shared = _limit_of_grower(found, grower), shared_limits(found)
+    limit = _limit_of_grower(found, grower)
     others = [each.pod for each in shared.pods if each.pod != grower.pod]
     if others and not found.pod_grew:
         alone = f"{limit} for {grower.pod} alone: {first_of(others, _NAMED)} {_LATER}"
-        by = (shared.text,) if shared.text else ()
-        return Avoidance(by=by) + (in_vain(alone) if limit else Avoidance())
+        by = filter(None, (shared.text(resource),))
+        return Avoidance(by=tuple(by)) + (in_vain(alone) if limit else Avoidance())
     if not limit:
         return Avoidance()
     if found.pod_grew:
@@ -138,12 +138,12 @@ def enough_of_grower(found: Incident, grower: Grower) -> int:
     return max(enough if lower is None else lower.enough, 0)
 
 
-def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
+def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource, shared: SharedLimits) -> Avoidance:
     """Say which limit would have ended the pod before the node was short."""
     if found.missing is None or victim.usage is None or found.missing <= 0 or resource not in WITH_REQUEST:
         return Avoidance()
     if found.missing >= victim.usage - found.swapped:
-        return _of_limits(found, victim, resource, "")
+        return _of_limits(found, victim, resource, shared)
     if resource is Resource.EPHEMERAL_STORAGE and found.deleted * 2 >= victim.usage:
         deleted = amount_text(found.deleted, resource)
         return Avoidance(
@@ -173,11 +173,11 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource) ->
     evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
     if resource is Resource.EPHEMERAL_STORAGE and (lasts := _lasts_text(found, enough)):
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {lasts}"))
-    if other_growers(found) or any(each.pod != victim.pod for each in shared_limits(found).pods):
+    if other_growers(found) or any(each.pod != victim.pod for each in shared.pods):
         rotated = Avoidance(by=by)
         if by and found.host_filled:
             rotated = in_vain(f"log rotation alone: {OUTSIDE_GREW}")
-        return rotated + _of_limits(found, victim, resource, f"{limit} for this pod alone")
+        return rotated + _of_limits(found, victim, resource, shared, f"{limit} for this pod alone")
     if resource is Resource.EPHEMERAL_STORAGE:
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
     if found.in_memory:
@@ -204,17 +204,18 @@ def _lasts_text(found: Incident, freed: int) -> str:
     return f"{names} grew as well, and what that frees is room for {seconds_text(freed / fast)} of it"
 
 
-def _of_limits(found: Incident, victim: IncidentRow, resource: Resource, alone: str) -> Avoidance:
+def _of_limits(
+    found: Incident, victim: IncidentRow, resource: Resource, shared: SharedLimits, alone: str = ""
+) -> Avoidance:
     """Say that a limit of one of several pods that grew only delays it, and what their limits may sum up to.
 
     `alone` is that limit; empty where the pod holds less than is missing, so that no limit of it suffices.
     """
-    on_disk = resource is Resource.EPHEMERAL_STORAGE
-    shared = shared_limits(found, LIMITS_CHECKED * max(found.rate or 0, 0) if on_disk else 0)
+    growth = LIMITS_CHECKED * max(found.rate or 0, 0) if resource is Resource.EPHEMERAL_STORAGE else 0
     names = tuple(each.pod or "what belongs to no pod" for each in other_growers(found))
     names = names or tuple(dict.fromkeys(each.pod for each in shared.pods if each.pod != victim.pod))
     vain = in_vain(f"{alone}: {first_of(names, _NAMED)} {_LATER}") if alone and names else Avoidance()
-    return Avoidance(by=(shared.text,) if shared.text else ()) + vain
+    return Avoidance(by=tuple(filter(None, (shared.text(resource, growth),)))) + vain
 
 
 def rotation_text(rate: int) -> str:

@@ -17,7 +17,6 @@ from evictd.render.incident.cause.growers import (
     other_growers,
 )
 from evictd.render.incident.cause.outside_pods import reserve_text
-from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.cause.page_cache import held_by_page_cache
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import CONTAINER_LOGS, Incident
@@ -374,7 +373,7 @@ def _grew_alike(found: Incident) -> list[Grower]:
 
 def _of_overcommit(found: Incident) -> str:
     """Write that more pods of one owner are here than fit, and which request changes that; empty where that is not the cause."""
-    over = overcommit(found)
+    over = found.overcommit
     return "" if over is None else f"{over.cause}; to avoid more evictions, {over.remedy}"
 
 

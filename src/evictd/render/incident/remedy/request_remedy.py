@@ -11,7 +11,6 @@ from evictd.render.attribution import clock_text
 from evictd.render.history.cause.recorded import IncidentRow, recorded_amount
 from evictd.render.history.history import HistoryEvent
 from evictd.render.incident.cause.growers import grew_together, grower_rate
-from evictd.render.incident.cause.overcommit import overcommit
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.avoided import Avoidance, in_vain
 from evictd.render.incident.remedy.large_excess import protected_excess_text
@@ -28,7 +27,7 @@ _NO_OTHER = "no other pod exceeded its request"
 
 def request_avoidance(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
     """Say what a request of its usage would have done, and of an owner with several pods that others of it are not counted."""
-    if found.with_request in found.siblings and overcommit(found) is not None:
+    if found.with_request in found.siblings and found.overcommit is not None:
         return Avoidance()  # the request of all of them is proposed
     said = _of_request(found, victim, resource)
     if not (found.siblings or found.of_owner > 1):

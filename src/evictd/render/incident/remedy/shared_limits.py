@@ -22,83 +22,83 @@ _EACH = "each pod of "
 
 
 class SharedLimits(NamedTuple):
-    """The pods that grew together, and the sentence that proposes a limit of each; empty where none is valid or needed."""
+    """The pods that grew together, and what they may hold together, of which each gets its part as a limit."""
 
     pods: tuple[HeldThen, ...] = ()
-    text: str = ""
-
-
-class _Shortage(NamedTuple):
-    """What several pods held when the first of their victims went; `at` is empty where that is the incident itself."""
-
-    pods: tuple[HeldThen, ...]
-    enough: int
+    """What they held when the first of their victims went."""
+    enough: int = 0
+    """0 where no limits would have avoided the eviction."""
     at: str = ""
+    """When that victim went, as a clause; empty where it is the pod of the incident."""
+
+    def text(self, resource: Resource, growth: int = 0) -> str:
+        """Write the limit of each; empty where one would be below the request, which is not valid.
+
+        `growth` is what they take between two checks of limits on a disk.
+        """
+        shares = _shares(self.pods, self.enough - growth)
+        if not shares:
+            return ""
+        split = [f"{amount_text(rounded_below(most), resource)} of {name}" for name, most in shares.items()]
+        then = (
+            "the kernel would have ended each there, before the node was short"
+            if resource is Resource.MEMORY
+            else "each would have been evicted for its own, before the node was so short that a pod had to go"
+        )
+        together = amount_text(sum(each.held for each in self.pods), resource)
+        how = f" (they held {together} together when {self.at})" if self.at else ""
+        again = _AGAIN if resource is Resource.MEMORY and any(name.startswith(_EACH) for name in shares) else ""
+        return f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}{how}{again}"
 
 
-def shared_limits(found: Incident, growth: int = 0) -> SharedLimits:
-    """Return the limits of the pods that grew together; `growth` is what they take between two checks of limits on a disk."""
-    first = next((_at_earlier(found, each, growth) for each in found.earlier if each.together), None)
-    first = _at_incident(found, growth) if first is None else first
-    if first is None or found.resource not in WITH_REQUEST:
+def shared_limits(found: Incident) -> SharedLimits:
+    """Return the limits of the pods that grew together; none where nothing counts against a limit what was short."""
+    if found.resource not in WITH_REQUEST:
         return SharedLimits()
+    first = next((_at_earlier(found, each) for each in found.earlier if each.together), None)
+    first = _at_incident(found) if first is None else first
     if any(each.pod in found.steady for each in first.pods):
-        return SharedLimits(first.pods)  # one that stands still at more than its limit only started
-    return SharedLimits(first.pods, _text(first, found.resource))
+        return first._replace(enough=0)  # one that stands still at more than its limit only started
+    return first
 
 
-def _at_earlier(found: Incident, earlier: Earlier, growth: int) -> _Shortage:
+def _at_earlier(found: Incident, earlier: Earlier) -> SharedLimits:
     held = sum(each.held for each in earlier.together)
     at = f"{earlier.event.pod} was evicted at {clock_text(earlier.event.at)}"
-    return _Shortage(earlier.together, held - earlier.missing - growth - found.swapped, at)
+    return SharedLimits(earlier.together, held - earlier.missing - found.swapped, at)
 
 
-def _at_incident(found: Incident, growth: int) -> _Shortage | None:
+def _at_incident(found: Incident) -> SharedLimits:
     """Return the pods that grew in the minute before the eviction, and what they may hold together."""
     growing = [each for each in found.growers if each.pod == found.event.pod and found.pod_grew] + [
         *other_growers(found)
     ]
     rows = {row.pod: row for row in found.ranking}
     if len(growing) < 2 or not found.missing or any(each.pod not in rows for each in growing):
-        return None
+        return SharedLimits()
     held = [HeldThen(each.pod, each.owner, rows[each.pod].usage or 0, rows[each.pod].request) for each in growing]
     if not all(each.held > each.request for each in held):
-        return None  # what grew within its request is no fault
+        return SharedLimits()  # what grew within its request is no fault
     before = (each for each in found.before if each.kind is EventKind.EVICTED and each.uid != found.event.uid)
     if found.pod_grew and any(of_one_owner(each, found.event) for each in before):
-        return None  # with the limit that pod would have run on, and the sum has no part for it
+        return SharedLimits()  # with the limit that pod would have run on, and the sum has no part for it
     beside = taken_beside(found, {each.pod for each in held}) if found.resource is Resource.MEMORY else 0
-    return _Shortage(tuple(held), sum(each.held for each in held) - found.missing - growth - found.swapped - beside)
+    return SharedLimits(tuple(held), sum(each.held for each in held) - found.missing - found.swapped - beside)
 
 
-def _text(first: _Shortage, resource: Resource) -> str:
-    """Write a limit of each; empty where one would be below the request, which is not valid."""
-    shares = _shares(first)
-    if not shares:
-        return ""
-    split = [f"{amount_text(rounded_below(most), resource)} of {name}" for name, most in shares.items()]
-    then = (
-        "the kernel would have ended each there, before the node was short"
-        if resource is Resource.MEMORY
-        else "each would have been evicted for its own, before the node was so short that a pod had to go"
-    )
-    together = amount_text(sum(each.held for each in first.pods), resource)
-    how = f" (they held {together} together when {first.at})" if first.at else ""
-    again = _AGAIN if resource is Resource.MEMORY and any(name.startswith(_EACH) for name in shares) else ""
-    return f"limits of {resource.value} of at most {first_of(split, _NAMED)}: {then}{how}{again}"
-
-
-def _shares(first: _Shortage) -> dict[str, int]:
+def _shares(pods: Sequence[HeldThen], enough: int) -> dict[str, int]:
     """Return by pod, or by owner of several, the part of each of what they may hold together; empty where that is too little."""
-    held = sum(each.held for each in first.pods)
-    least = [max(each.request, each.held * first.enough // held) for each in first.pods]
-    largest = max(range(len(least)), key=lambda n: least[n] - first.pods[n].request)
-    least[largest] -= max(sum(least) - first.enough, 0)
-    if any(most < max(pod.request, 1) for most, pod in zip(least, first.pods, strict=True)):
+    if enough <= 0:
+        return {}
+    held = sum(each.held for each in pods)
+    least = [max(each.request, each.held * enough // held) for each in pods]
+    largest = max(range(len(least)), key=lambda n: least[n] - pods[n].request)
+    least[largest] -= max(sum(least) - enough, 0)
+    if any(most < max(pod.request, 1) for most, pod in zip(least, pods, strict=True)):
         return {}
     shares = dict[str, int]()
-    for pod, most in zip(first.pods, least, strict=True):
-        name = _template(pod, first.pods)
+    for pod, most in zip(pods, least, strict=True):
+        name = _template(pod, pods)
         shares[name] = min(most, shares.get(name, most))
     return shares
 
