@@ -160,7 +160,7 @@ def test_a_limit_of_the_main_grower_of_a_disk_is_enough_for_as_long_as_what_it_f
     assert not any("limit" in each for each in found.not_by)
     lasts = re.fullmatch(
         r"a limit of at most (\S+) of ephemeral-storage: it would have been evicted for that, .*; default/cache grew as well, "
-        r"and what that frees is room for (\S+) of it",
+        r"and what that frees lasts (\S+)",
         limit,
     )
     assert lasts is not None, limit

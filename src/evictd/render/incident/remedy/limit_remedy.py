@@ -201,7 +201,7 @@ def _lasts_text(found: Incident, freed: int) -> str:
     beside = sum(grower_rate(found, each) for each in others)
     fast = max(beside, (found.rate or 0) - grower_rate(found, found.grower), 1)
     names = first_of([each.pod or "what belongs to no pod" for each in others], _NAMED)
-    return f"{names} grew as well, and what that frees is room for {seconds_text(freed / fast)} of it"
+    return f"{names} grew as well, and what that frees lasts {seconds_text(freed / fast)}"
 
 
 def _of_limits(
