@@ -133,48 +133,57 @@ def _end_of_course(replayed: Sequence[Replayed]) -> tuple[int | None, str]:
 
 def print_replayed(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
     """Print the entries that came out differently, and how many; `print_victims` says what that means."""
-    different = [one for one in replayed if not one.same]
-    first: dict[str, int] = {}
-    """The clock of the first cycle of each recorded time, which is a whole second."""
-    for one in replayed:
-        first.setdefault(one.entry.wall, one.entry.now)
-    end, readings = _end_of_course(replayed) if other and different else (None, "")
-    # With another configuration those with the same decisions for other amounts are in the count alone.
-    shown = [not one.same and not (other and _only_for_other_numbers(one)) for one in replayed]
-    beyond = [] if end is None else list(compress(replayed[end + 1 :], shown[end + 1 :]))
-    for one in compress(replayed, shown):
-        if beyond and one is beyond[0]:
-            if len(beyond) > _SHOWN_BEYOND and not any(recorded_victims(each.decided) for each in beyond):
-                print_line(
-                    to,
-                    "",
-                    f"{len(beyond)} more entries differ, by readings {readings}; --output json has them.",
-                    "bold yellow",
-                )
-                break
-            print_line(to, "", f"From here on the readings are those {readings}:", "bold yellow")
-        after = one.entry.now - first[one.entry.wall]
-        later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
-        to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")
-        _print_difference(one, to)
-    would = "would have been" if other else "is" if len(different) == 1 else "are"
-    entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
-    measured = sum(map(_only_measures_otherwise, different))
-    reasons = sum(map(_only_for_other_numbers, different))
-    reports = sum(map(_only_reports_otherwise, different))
-    only = [
-        (measured, "what is measured"),
-        (reasons, "the threshold and the amounts that are the reason"),
-        (reports, "the node conditions that are reported"),
-    ]
-    parts = [f"{'that' if count == 1 == len(different) else count} only in {what}" for count, what in only if count]
-    alone = f" ({', '.join(parts)})" if parts else ""
-    earlier = ", but a threshold would have been met earlier" if earlier_text(replayed) else ""
-    verdict = f"{entries}, {len(different)} {would} decided differently{alone}{earlier}"
-    to.print(verdict, style="bold yellow" if different or earlier or kubelet_texts(replayed) else "bold green")
+    _print_differences(replayed, to, other=other)
+    different = any(not one.same for one in replayed)
+    style = "bold yellow" if different or earlier_text(replayed) or kubelet_texts(replayed) else "bold green"
+    to.print(_count_text(replayed, other=other), style=style)
     if kept := [one.formula.value for one in replayed if one.formula is not None]:
         text = f"memory.available of {counted(len(kept), 'record')} is as recorded, by memory.formula {kept[0]}: "
         print_line(to, "", f"{text}the journal has no reading by the other formula.", "bold yellow")
+
+
+def _print_differences(replayed: Sequence[Replayed], to: "Console", *, other: bool) -> None:
+    """Print each entry that came out differently; of those after the end of the recorded course only a few."""
+    # With another configuration those with the same decisions for other amounts are in the count alone.
+    shown = [not one.same and not (other and _only_for_other_numbers(one)) for one in replayed]
+    if not any(shown):
+        return
+    end, readings = _end_of_course(replayed) if other else (None, "")
+    beyond = [] if end is None else list(compress(replayed[end + 1 :], shown[end + 1 :]))
+    starts = _starts_of_seconds(replayed)
+    for one in compress(replayed, shown):
+        if beyond and one is beyond[0]:
+            if len(beyond) > _SHOWN_BEYOND and not any(recorded_victims(each.decided) for each in beyond):
+                more = f"{len(beyond)} more entries differ, by readings {readings}; --output json has them."
+                print_line(to, "", more, "bold yellow")
+                return
+            print_line(to, "", f"From here on the readings are those {readings}:", "bold yellow")
+        after = one.entry.now - starts[one.entry.wall]
+        later = f" ({duration_text(after)} after the first cycle of that second)" if after > 0 else ""
+        to.print(f"at {clean(one.entry.wall)}{later}", style="bold cyan")
+        _print_difference(one, to)
+
+
+def _starts_of_seconds(replayed: Sequence[Replayed]) -> dict[str, int]:
+    """Return by recorded time, which is a whole second, the clock of its first cycle."""
+    return {one.entry.wall: one.entry.now for one in reversed(replayed)}
+
+
+def _count_text(replayed: Sequence[Replayed], *, other: bool) -> str:
+    """Write how many entries came out differently, and in what alone some of them do."""
+    different = [one for one in replayed if not one.same]
+    would = "would have been" if other else "is" if len(different) == 1 else "are"
+    entries = "1 entry" if len(replayed) == 1 else f"{len(replayed)} entries"
+    kinds = (
+        (_only_measures_otherwise, "what is measured"),
+        (_only_for_other_numbers, "the threshold and the amounts that are the reason"),
+        (_only_reports_otherwise, "the node conditions that are reported"),
+    )
+    only = [(sum(map(is_only, different)), what) for is_only, what in kinds]
+    parts = [f"{'that' if count == 1 == len(different) else count} only in {what}" for count, what in only if count]
+    alone = f" ({', '.join(parts)})" if parts else ""
+    earlier = ", but a threshold would have been met earlier" if earlier_text(replayed) else ""
+    return f"{entries}, {len(different)} {would} decided differently{alone}{earlier}"
 
 
 def print_victims(replayed: Sequence[Replayed], unknown: Unknown, to: "Console", *, other: bool) -> None:
