@@ -100,7 +100,7 @@ def _show(why: PodWhy, form: str) -> None:
 
 def _ask(args: argparse.Namespace) -> PodWhy:
     """Ask both, a journal that is named alone; raises the daemon's error if there is no journal either."""
-    pod, asked = clean(args.pod), bool(args.address or not args.journal)
+    asked = bool(args.address or not args.journal)
     answers = _answers(args) if asked else None
     status = answers[1] if isinstance(answers, tuple) else None
     records, unreadable = _records(args) if status is None else _records_of(args, status)
@@ -108,39 +108,43 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         journal = f"{unreadable}; " if unreadable else ""
         end = "" if str(answers).endswith("?") else ";"
         raise NodeError(f"{answers}{end} {journal}--journal reads the files of a node that is away") from answers
-    events = tuple(history(records or ()))
+    known = replace(_of_journal(args, records or ()), asked=asked, journal_read=records is not None)
+    if not isinstance(answers, tuple):
+        named = not known.known and known.pod in known.pods
+        return replace(known, last_place=last_place_lines(journals_of(args), known.pod)) if named else known
+    with understood(args.address or DEFAULT_ADDRESS):
+        return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
+
+
+def _of_journal(args: argparse.Namespace, records: Sequence[JournalRecord]) -> PodWhy:
+    """Return what the records of a journal say of the pod."""
+    pod, events = clean(args.pod), tuple(history(records))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
-    passed = places_then(records or (), pod, {(each.at, each.uid) for each in evicted})
     lasting = without_ended_blindness(events)
     no_action = next((event for event in reversed(lasting) if event.kind is EventKind.NO_ACTION), None)
+    killed = kill_cause(records, pod)
     own = any(event.pod == pod for event in evicted)
     found = _incident(args, pod if own else LAST) if evicted else None
-    known = PodWhy(
+    other = None if own else found
+    return PodWhy(
         pod=pod,
         events=tuple(event for event in events if event.pod == pod),
         evicted=evicted,
-        passed=passed,
-        causes=(*cause_lines(records or (), pod), *kill_facts(killed := kill_cause(records or (), pod), pod)),
+        passed=places_then(records, pod, {(each.at, each.uid) for each in evicted}),
+        causes=(*cause_lines(records, pod), *kill_facts(killed, pod)),
         kill_remedies=tuple(kill_remedies(killed, pod)),
         higher_threshold=tuple(threshold_remedies(killed, pod)),
-        kills=tuple(kill_lines(kill_cause(records or ()))),
-        unrecorded=unrecorded_place(records or (), pod),
-        pods=pods_of(records or ()),
+        kills=tuple(kill_lines(kill_cause(records))),
+        unrecorded=unrecorded_place(records, pod),
+        pods=pods_of(records),
         incident=_said_first(found) if own and found is not None else OwnIncident(),
-        growing="" if own or found is None else now_of_growing(found, pod),
+        growing="" if other is None else now_of_growing(other, pod),
         no_action=no_action,
         refused=all_refused(events),
         superseded=is_superseded(lasting),
-        left_to_do="" if own or found is None else _left_to_do(found, no_action),
-        asked=asked,
+        left_to_do="" if other is None else _left_to_do(other, no_action),
         journal=clean(shlex.join(map(str, args.journal))),
-        journal_read=records is not None,
     )
-    if not isinstance(answers, tuple):
-        named = not known.known and pod in known.pods
-        return replace(known, last_place=last_place_lines(journals_of(args), pod)) if named else known
-    with understood(args.address or DEFAULT_ADDRESS):
-        return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
 
 
 def _answers(args: argparse.Namespace) -> tuple[Mapping[str, Any], Mapping[str, Any]] | NodeError:
