@@ -164,33 +164,44 @@ def basis(advice: Advice) -> str:
 
 
 def _signal_lines(each: SignalAdvice) -> Iterator[str]:
-    name, evictions = each.signal.value, _evictions(each)
-    if each.enough_evidence and not each.proposed:
+    if not each.proposed:
+        return _unproposed_lines(each)
+    return _kept_lines(each) if each.keeps else _proposed_lines(each)
+
+
+def _unproposed_lines(each: SignalAdvice) -> Iterator[str]:
+    name = each.signal.value
+    if each.enough_evidence:
         yield f"{name}: {_why_none(each)}"
         yield _evidence(each)
         yield from _in_vain_lines(each)
         return
-    if not each.proposed:
-        of = " of which the use was measured" if each.unmeasured else ""
-        yield f"{name}: not enough evidence: {evictions}; a threshold is proposed from {LEAST_EVICTIONS} shortages on{of}"
-        yield _evidence(each)
-        yield from fast_lines(each)
-        yield from _in_vain_lines(each)
-        return
-    on = f"{evictions} on {counted(len(each.needs), 'node')}"
-    if each.keeps:
-        yield (
-            f"{name}: keep {_now(each)}: with it none of {on} was too late; how fast the next fill is they do not show, so no "
-            "lower one is proposed"
-        )
-        yield _evidence(each)
-        yield from (*_in_vain_lines(each), *fast_lines(each), *_more_lines(each))
-        return
-    yield f"{name}: proposed from {on}"
+    of = " of which the use was measured" if each.unmeasured else ""
+    least = f"a threshold is proposed from {LEAST_EVICTIONS} shortages on{of}"
+    yield f"{name}: not enough evidence: {_evictions(each)}; {least}"
+    yield _evidence(each)
+    yield from (*fast_lines(each), *_in_vain_lines(each))
+
+
+def _kept_lines(each: SignalAdvice) -> Iterator[str]:
+    yield (
+        f"{each.signal.value}: keep {_now(each)}: with it none of {_evictions_on_nodes(each)} was too late; how fast the next "
+        "fill is they do not show, so no lower one is proposed"
+    )
+    yield _evidence(each)
+    yield from (*_in_vain_lines(each), *fast_lines(each), *_more_lines(each))
+
+
+def _proposed_lines(each: SignalAdvice) -> Iterator[str]:
+    yield f"{each.signal.value}: proposed from {_evictions_on_nodes(each)}"
     yield _evidence(each)
     yield from _in_vain_lines(each)
     yield _changed(each)
-    yield from (*hard_lines(each), *fast_lines(each), *little_left_lines(each))
+    yield from (*hard_lines(each), *fast_lines(each), *little_left_lines(each), *_bound_lines(each), *_more_lines(each))
+
+
+def _bound_lines(each: SignalAdvice) -> Iterator[str]:
+    """Say why the proposed threshold is no higher or no lower, and which evictions it would not have been enough for."""
     if each.without_worst * _ONE_RAISES <= each.hard:
         yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:
@@ -205,7 +216,10 @@ def _signal_lines(each: SignalAdvice) -> Iterator[str]:
         empty = f"; nothing was left at {each.empty} of {counted(each.episodes, 'decision')}" if each.empty else ""
         unknown = ": how much was needed then is not known" if empty else ""
         yield f"not covered: {some(each.not_covered)}{empty}{unknown}"
-    yield from _more_lines(each)
+
+
+def _evictions_on_nodes(each: SignalAdvice) -> str:
+    return f"{_evictions(each)} on {counted(len(each.needs), 'node')}"
 
 
 def _why_none(each: SignalAdvice) -> str:
