@@ -63,10 +63,11 @@ def test_refusals_of_many_pods_leave_the_evictions_in_the_list() -> None:
     assert texts(recent)[0] == "evict default/hog"
     assert len(texts(recent)) == REMEMBERED
     *_, one, other, alone = recent.all()
-    alone = replace(alone, refused_by="budget web", text="alone")
+    assert alone.refusals is not None
+    alone = replace(alone, refusals=replace(alone.refusals, by="budget web"))
     folded = [each.text for each in folded_refusals((recent.all()[0], one, other, alone))]
     both = "web-97, web-98 stay, refused by the API server, 2 times since 10:02"
-    assert folded == ["evict default/hog", both, "alone"]
+    assert folded == ["evict default/hog", both, "web-99 stays, refused by budget web"]
 
 
 def test_the_list_is_bounded() -> None:

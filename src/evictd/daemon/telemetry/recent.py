@@ -17,7 +17,7 @@ from evictd.core.model.decision import Decision, EvictionCause, EvictPod, Reclai
 from evictd.core.model.observation import ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import Filesystem, Signal
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.daemon.telemetry.snapshot import Decided
+from evictd.daemon.telemetry.snapshot import Decided, Refusals
 from evictd.render.attribution import Filled
 from evictd.render.sentences import kind_of
 from evictd.render.text import first_of
@@ -64,7 +64,7 @@ class RecentDecisions:
     def _append(self, entry: _Entry) -> None:
         """Append an entry. Where all places are taken the oldest refusal goes: those of many pods would leave no eviction."""
         if len(self._entries) == REMEMBERED:
-            oldest = next((place for place, each in enumerate(self._entries) if each.shown.refused), 0)
+            oldest = next((place for place, each in enumerate(self._entries) if each.shown.refusals), 0)
             del self._entries[oldest]
         self._entries.append(entry)
 
@@ -87,7 +87,7 @@ class RecentDecisions:
         """
         for number in reversed(range(len(self._entries))):
             entry = self._entries[number]
-            if entry.uid == uid and not entry.shown.refused:
+            if entry.uid == uid and entry.shown.refusals is None:
                 if entry.shown.why:
                     return False
                 took_most = bool(filled.pod) and filled.pod == entry.shown.pod
@@ -136,19 +136,16 @@ class RecentDecisions:
     def refused(self, refusal: Refusal, wall: int) -> None:
         """Replace the pod's eviction and its earlier refusals by a refusal."""
         uid = refusal.victim.uid
-        earlier = [each.shown for each in self._entries if each.uid == uid and each.shown.refused]
+        earlier = [each.shown.refusals for each in self._entries if each.uid == uid and each.shown.refusals]
         budget, detail = _BUDGET.search(refusal.answer.detail), refusal.answer.detail
-        shown = Decided(
-            wall=wall,
-            kind=REFUSED,
-            text="",
-            refused=1 + sum(each.refused for each in earlier),
-            refused_since=min((each.refused_since for each in earlier), default=wall),
-            refused_pod=refusal.victim.full_name,
-            refused_by=f"budget {budget['name']}" if budget else "the API server",
-            refused_why="" if budget else detail,
+        refusals = Refusals(
+            pod=refusal.victim.full_name,
+            count=1 + sum(each.count for each in earlier),
+            since=min((each.since for each in earlier), default=wall),
+            by=f"budget {budget['name']}" if budget else "the API server",
+            why="" if budget else detail,
         )
-        shown = replace(shown, text=_refused_text([shown]))
+        shown = Decided(wall=wall, kind=REFUSED, text=_refused_text([refusals]), refusals=refusals)
         self._entries = deque((each for each in self._entries if each.uid != uid), maxlen=REMEMBERED)
         self._append(_Entry(shown=shown, uid=uid))
 
@@ -167,18 +164,18 @@ def _is_for_pages(because: EvictionCause) -> bool:
 
 def folded_refusals(decisions: Iterable[Decided]) -> Iterator[Decided]:
     """Yield the decisions, with one line for the refusals of several pods that follow one another and have one reason."""
-    for reason, group in groupby(decisions, key=lambda each: (each.refused_by, each.refused_why)):
-        if not any(reason):
+    for reason, group in groupby(decisions, key=lambda each: each.refusals and (each.refusals.by, each.refusals.why)):
+        if reason is None:
             yield from group
             continue
-        refusals = list(group)
-        yield refusals[0] if len(refusals) == 1 else replace(refusals[-1], text=_refused_text(refusals))
+        refused = list(group)
+        yield replace(refused[-1], text=_refused_text([each.refusals for each in refused if each.refusals]))
 
 
-def _refused_text(refusals: Sequence[Decided]) -> str:
+def _refused_text(refusals: Sequence[Refusals]) -> str:
     """Write which pods stay, the one that was refused first at the front, who refused their evictions, how often and why."""
-    pods = [each.refused_pod for each in sorted(refusals, key=lambda each: each.refused_since)]
-    times, since = sum(each.refused for each in refusals), min(each.refused_since for each in refusals)
+    pods = [each.pod for each in sorted(refusals, key=lambda each: each.since)]
+    times, since = sum(each.count for each in refusals), min(each.since for each in refusals)
     often = "" if times == 1 else f", {times} times since {rfc3339(since)[11:16]}"
-    why = f": {refusals[0].refused_why}" if refusals[0].refused_why else ""
-    return f"{first_of(pods)} {'stays' if len(pods) == 1 else 'stay'}, refused by {refusals[0].refused_by}{often}{why}"
+    why = f": {refusals[0].why}" if refusals[0].why else ""
+    return f"{first_of(pods)} {'stays' if len(pods) == 1 else 'stay'}, refused by {refusals[0].by}{often}{why}"

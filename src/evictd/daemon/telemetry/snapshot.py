@@ -17,6 +17,21 @@ from evictd.observe.reading.observer import RUNTIME
 
 
 @frozen
+class Refusals:
+    """The answers of the API server that refused to evict a pod."""
+
+    pod: str
+    """`namespace/name` of the pod, which stays."""
+    count: int
+    since: int
+    """The time of the first one, on the wall clock."""
+    by: str
+    """`budget NAME` or `the API server`."""
+    why: str
+    """The API server's message, where it names no budget."""
+
+
+@frozen
 class Decided:
     """A past decision as text."""
 
@@ -51,16 +66,8 @@ class Decided:
     """How many pods of this owner were evicted by then, each within ten minutes after the one before; 0 for a bare pod."""
     of_owner_since: int = 0
     """The time of the first of them, on the wall clock."""
-    refused: int = 0
-    """A refusal: how often the API server refused to evict the pod."""
-    refused_since: int = 0
-    """The time of the first refusal, on the wall clock."""
-    refused_pod: str = ""
-    """A refusal: `namespace/name` of the pod that stays."""
-    refused_by: str = ""
-    """A refusal: `budget NAME` or `the API server`."""
-    refused_why: str = ""
-    """A refusal: the API server's message, where it names no budget."""
+    refusals: Refusals | None = None
+    """Set in place of an eviction that was refused."""
 
 
 @frozen

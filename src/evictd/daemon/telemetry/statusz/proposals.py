@@ -11,7 +11,7 @@ from evictd.core.model.finding import RankedPod, ThresholdFinding
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import Victim
 from evictd.core.units.duration import SECOND
-from evictd.daemon.telemetry.snapshot import Decided, Snapshot
+from evictd.daemon.telemetry.snapshot import Refusals, Snapshot
 from evictd.daemon.telemetry.statusz.victim_rows import signal_left_for
 
 Order = Mapping[Signal, Sequence[RankedPod]]
@@ -31,13 +31,13 @@ def asked_document(snapshot: Snapshot, uids: frozenset[str], order: Order, *, no
     `budgetEndsInSeconds`: from then on, counted from `now`, evictd may pass over the budget that refuses that pod.
     """
     others = (each for each in reversed(snapshot.recent) if each.uid not in uids)
-    refused = [each for each in takewhile(lambda each: not each.uid, others) if each.refused] if uids else []
-    since = min((each.refused_since for each in refused), default=None)
+    refused = [each.refusals for each in takewhile(lambda each: not each.uid, others) if each.refusals] if uids else []
+    since = min((each.since for each in refused), default=None)
     return [
         {
             "pod": victim.full_name,
             "signal": signal_left_for(victim, snapshot),
-            "refusals": sum(each.refused for each in refused),
+            "refusals": sum(each.count for each in refused),
             "refusedPods": len(refused),
             "refusedFirst": (first := _first(refused, victim, order)),
             "budgetEndsInSeconds": _budget_ends(snapshot, victim, first, now),
@@ -60,8 +60,8 @@ def _budget_ends(snapshot: Snapshot, victim: Victim, first: str, now: int) -> fl
     return round((until - now) / SECOND, 1)
 
 
-def _first(refused: Sequence[Decided], victim: Victim, order: Order) -> str:
+def _first(refused: Sequence[Refusals], victim: Victim, order: Order) -> str:
     """Return the full name of the refused pod that comes first for the signal that a pod is asked for."""
-    names = {each.refused_pod for each in refused}
+    names = {each.pod for each in refused}
     rows = () if victim.cause is None else order.get(victim.cause, ())
     return next((name for row in rows if (name := row.pod.full_name) in names), "")
