@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from evictd.core.model.config import EvictionConfig, FastFill, MemoryFormula, memory_formula, own_thresholds
 from evictd.core.model.threshold import Origin, Threshold, ThresholdValue
+from evictd.core.model.threshold_config import MINIMUM_RECLAIM
 
 _NEVER_MORE = {
     MemoryFormula.WORKING_SET: {MemoryFormula.AUTO, MemoryFormula.LOWEST},
@@ -18,8 +19,6 @@ _NEVER_MORE = {
 """The formulas whose `memory.available` is at no time more than that of the first."""
 
 
-MINIMUM_RECLAIM = "evictionMinimumReclaim"
-"""The setting with which a threshold does not act sooner, but for longer."""
 TRANSITION_PERIOD = "evictionPressureTransitionPeriod"
 """The setting with which conditions end sooner, so that pods are scheduled, and evicted, again sooner."""
 
@@ -36,7 +35,7 @@ def sooner_settings(then: EvictionConfig, now: EvictionConfig) -> Iterator[str]:
     if now.pressure_transition_period < then.pressure_transition_period:
         yield TRANSITION_PERIOD
     if any(_reclaims_more(then.thresholds, each) for each in now.thresholds):
-        yield MINIMUM_RECLAIM
+        yield MINIMUM_RECLAIM  # with more of it a threshold acts for longer, and no sooner
 
 
 def added_thresholds(then: EvictionConfig, now: EvictionConfig) -> Iterator[Threshold]:

@@ -12,8 +12,9 @@ from evictd.codec.records.journal_record import recorded_evictions
 from evictd.core.model.config import own_thresholds
 from evictd.core.model.finding import SignalUnobserved, ThresholdFinding
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.core.model.sooner import MINIMUM_RECLAIM, TRANSITION_PERIOD
+from evictd.core.model.sooner import TRANSITION_PERIOD
 from evictd.core.model.threshold import Origin
+from evictd.core.model.threshold_config import MINIMUM_RECLAIM
 from evictd.render.console import print_line
 from evictd.render.documents import Document
 from evictd.render.replay.condition_end import first_condition_end
