@@ -223,6 +223,6 @@ def test_the_page_of_status_needs_no_decisions_and_no_pods() -> None:
 
 def test_the_literal_is_the_value_of_the_reason() -> None:
     from evictd.core.model.finding import NoActionReason
-    from evictd.render.status.view import NO_POD_MEASURED
+    from evictd.render.status.remedy_texts import NO_POD_MEASURED
 
     assert NoActionReason.NO_POD_MEASURED.value == NO_POD_MEASURED

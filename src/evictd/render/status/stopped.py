@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from evictd.render.status.remedy_texts import PAGE_CACHE
+from evictd.render.status.remedy_texts import NO_POD_MEASURED, PAGE_CACHE
 from evictd.render.text import capital, clean, seconds_text
 
 Document = Mapping[str, Any]
@@ -14,7 +14,6 @@ BUDGET_GUARD = "disruption budget"
 """What guards the pod for which no other one goes (`stopPodGuard` of the document); else a text of `text.protection`."""
 _AUTO = "Auto"
 """`EvictionMethod.AUTO`, whose module `status` need not load."""
-_NO_POD_MEASURED = "NoPodMeasured"
 _PAUSED = "EvictionsDoNotHelp"
 """Its sentence ends with "evictions pause", and the time goes on with it."""
 _FINDING = re.compile(r"(^|: )([A-Z][a-z]+(?:[A-Z][a-z]+)+): ")
@@ -29,7 +28,7 @@ def name_last(text: str) -> str:
 
 def brief_stop(entry: Document) -> str:
     """Return the first part of why no pod goes for a signal, without amounts; empty where one goes, or none is measured."""
-    if entry["stopReason"] == _NO_POD_MEASURED:
+    if entry["stopReason"] == NO_POD_MEASURED:
         return ""
     if is_guarded_by_budget(entry):
         return f"a disruption budget refuses the eviction of {clean(entry['stopPod'])}, which comes first"

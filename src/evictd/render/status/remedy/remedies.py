@@ -29,6 +29,7 @@ from evictd.render.status.remedy.unused_images import before_pods
 from evictd.render.status.remedy_texts import (
     LOOK_AT_BUDGETS,
     LOWER_THRESHOLD,
+    NO_POD_MEASURED,
     OUTSIDE_PODS,
     PAGE_CACHE,
     REMEDIES,
@@ -56,7 +57,6 @@ _OVERDUE = (
 )
 _KEEP_BUDGET = "to keep the pod, set `podTermination: EvictionAPI`, with which the budget holds"
 _RECLAIMING = "Reclaiming"
-_NO_POD_MEASURED = "NoPodMeasured"
 _NO_GROWTH: Document = {"arrived": None, "pods": (), "ofPods": 0, "elsewhere": None}
 _MAKE_ROOT_DIR = f"without a kubelet, {ROOT_DIR_REMEDY}"
 _END_DRY_RUN = (
@@ -262,8 +262,8 @@ def _before(entry: Document, status: Document) -> tuple[str, str]:
     """
     if entry["stopReason"] == PAGE_CACHE or fills_with_pages(entry):
         return REMEDIES[PAGE_CACHE], ""
-    if entry["stopReason"] == _NO_POD_MEASURED and status["problems"]:
-        return REMEDIES[_NO_POD_MEASURED], ""
+    if entry["stopReason"] == NO_POD_MEASURED and status["problems"]:
+        return REMEDIES[NO_POD_MEASURED], ""
     if entry["leavesFirst"]:
         return "", ""  # the end of a pod that was deleted relieves the node
     keeps = _keeps(entry)
