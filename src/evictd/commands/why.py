@@ -137,7 +137,7 @@ def _of_journal(args: argparse.Namespace, records: Sequence[JournalRecord]) -> P
         kills=tuple(kill_lines(kill_cause(records))),
         unrecorded=unrecorded_place(records, pod),
         pods=pods_of(records),
-        incident=_said_first(found) if own and found is not None else OwnIncident(),
+        incident=_heading(found) if own and found is not None else OwnIncident(),
         growing="" if other is None else now_of_growing(other, pod),
         no_action=no_action,
         refused=all_refused(events),
@@ -184,7 +184,7 @@ def _incident(args: argparse.Namespace, wanted: str) -> Incident | None:
     return None if STANDARD_INPUT in paths else read_incident(paths, wanted, report=lambda _: None)
 
 
-def _said_first(found: Incident) -> OwnIncident:
+def _heading(found: Incident) -> OwnIncident:
     return OwnIncident(short=summary_text(found), now=now_text(found), avoidance=tuple(avoidance_lines(found)))
 
 

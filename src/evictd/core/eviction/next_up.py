@@ -163,16 +163,16 @@ def _with_unmeasured(findings: tuple[Finding, ...], unmeasured: Collection[str])
 
     An eviction for a disk waits until the pods are walked, so it has no such finding.
     """
-    told = tuple(
+    found = tuple(
         replace(each, reason=SkipReason.NOT_MEASURED)
         if isinstance(each, PodSkipped) and each.reason is SkipReason.USES_NOTHING and each.pod.uid in unmeasured
         else each
         for each in findings
     )
-    why = why_no_pod(each for each in told if isinstance(each, PodSkipped))
+    why = why_no_pod(each for each in found if isinstance(each, PodSkipped))
     return tuple(
         replace(each, why=why) if isinstance(each, NoAction) and each.why is NoActionReason.NOTHING_HELPS else each
-        for each in told
+        for each in found
     )
 
 

@@ -99,11 +99,11 @@ class Pages:
         snapshot = self._published.latest
         document, faults = self._status_document(snapshot, snapshot_view(snapshot)), self._faults(snapshot)
         falls = depletions(document) if tests_thresholds(each.kind for each in faults) else {}
-        said = headline(document, faults, falls)
+        state = headline(document, faults, falls)
         return json_page(
             {
                 **document,
-                "headline": {"text": said.text, "level": said.level},
+                "headline": {"text": state.text, "level": state.level},
                 "faults": [each.kind.value for each in faults],
             }
         )

@@ -262,7 +262,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
     last = None if status["dryRun"] else last_eviction(status)
     reclaimed = "" if last else last_reclaim_text(status)
     acted = last or (last_reclaim(status) if reclaimed else None)
-    untold = "" if acted is None else _untold(status, acted["signal"])
+    unknown = "" if acted is None else _unknown_rate(status, acted["signal"])
     killed = kernel_killed_text(status)
     done = killed or (reclaimed if last is None else last_eviction_text(status, last))
     signals = unread_text(status)
@@ -271,7 +271,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         for each in approaches(status, FORESEEN_SECONDS)
     )
     again_and_again = last is not None and bool(nth_text(status, last["pod"]))
-    begins = "" if killed or untold or signals or again_and_again or returns else "Calm again: "
+    begins = "" if killed or unknown or signals or again_and_again or returns else "Calm again: "
     again = f"{begins}{capital(done) if killed else done}; " if done else ""
     no = "no" if again else no
     met = f"{no} threshold {'that can be tested ' if signals else ''}is met"
@@ -280,7 +280,7 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         more = f" for at least {seconds_text(pressed[0]['staysSeconds'])} more" if pressed[0]["staysSeconds"] else ""
         verb = "would be" if status["dryRun"] else "is"
         return Headline(
-            text=f"{prefix}{again}{met}{blind or untold}; {pressed[0]['type']} {verb} reported{more}.",
+            text=f"{prefix}{again}{met}{blind or unknown}; {pressed[0]['type']} {verb} reported{more}.",
             level="soft",
         )
     if signals:
@@ -289,14 +289,14 @@ def _without_shortage(status: Document, prefix: str, no: str) -> Headline:
         level = "hard" if status["kernelKills"][-1]["agoSeconds"] < _LATELY else "soft"
         return Headline(text=f"{prefix}{capital(killed)}.", level=level)
     if again:
-        return Headline(text=f"{again}no threshold is met{untold}.", level="soft" if untold or killed else "calm")
+        return Headline(text=f"{again}no threshold is met{unknown}.", level="soft" if unknown or killed else "calm")
     if not has_two_readings(status):
         return Headline(text=f"{prefix}{no} threshold is met; {NO_RATE_YET}.", level="soft")
     calm = "This node is calm: no threshold is met and no pod is being evicted."
     return Headline(text="Dry run: no threshold is met, and no pod would be evicted." if prefix else calm, level="calm")
 
 
-def _untold(status: Document, signal: str) -> str:
+def _unknown_rate(status: Document, signal: str) -> str:
     """Write that the rate of a signal is not known since its last jump, as that of an eviction's end; empty where it is."""
     entry = next((each for each in status["signals"] if each["signal"] == signal and each["observed"]), None)
     if entry is None or entry["fillRate"] is not None:

@@ -107,8 +107,8 @@ def _times(document: Document) -> Iterator[Text]:
             text = f"{end.reaches(signal)}. {end.then}" if end.then else end.text
             yield Text(text, style="bold red" if end.then else "yellow")
     lines = tuple(time_lines(document, acts=True))
-    said = _said(document)
-    yield from (Text(line, style="yellow") for line in lines if not all(part in said for part in line.split(_ACTS)))
+    headline = _headline_text(document)
+    yield from (Text(line, style="yellow") for line in lines if not all(part in headline for part in line.split(_ACTS)))
     if tested and not lines and (later := nearest_by_time(document)):
         yield Text(later, style="dim")
 
@@ -117,14 +117,14 @@ _ACTS = ", and acts "
 """Before the time at which a threshold acts; the headline says that time of the pod that goes."""
 
 
-def _said(document: Document) -> str:
+def _headline_text(document: Document) -> str:
     """Return the state of the node in one sentence, as the page says it."""
     return clean(document["headline"]["text"])
 
 
 def _headline(document: Document, width: int | None, left: int) -> Iterator[Text]:
     """Write the state of the node in one sentence; with a `width` cut to one to three lines, by how many are `left`."""
-    if text := Text(_said(document), style=_LEVEL.get(document["headline"]["level"], "bold")):
+    if text := Text(_headline_text(document), style=_LEVEL.get(document["headline"]["level"], "bold")):
         if width is not None:
             lines = max(1, min(left - _SHOWN_LINES, _SHOWN_LINES))
             text = fitted_line(text, lines, width)
@@ -286,12 +286,12 @@ def _look_back(document: Document) -> str:
     return f"{last_eviction_text(document, last)}: {text}" if last and text else ""
 
 
-def _why_next(row: Document, said: set[str]) -> str:
-    """Return after a colon why a pod would be the next one; empty where that was `said` for another signal, or is unknown."""
+def _why_next(row: Document, written: set[str]) -> str:
+    """Return after a colon why a pod would be the next one; empty where that was `written` for another signal, or is unknown."""
     why = clean(row["why"])
-    if not why or why in said:
+    if not why or why in written:
         return ""
-    said.add(why)
+    written.add(why)
     return f": {why}"
 
 
@@ -349,10 +349,10 @@ def _faults(document: Document) -> Iterator[Text]:
 
     Of the one that the headline says only what evictd still does.
     """
-    said = _said(document)
+    headline = _headline_text(document)
     for fault in document["faults"]:
         wrong, _, still = fault.partition(". ")
-        if left := still if wrong in said else fault:
+        if left := still if wrong in headline else fault:
             yield Text(f"! {clean(left)}", style="bold red")
 
 

@@ -127,9 +127,9 @@ class StandardChooser:
         if chosen is not None:
             if chosen is not victim:
                 before = {row.uid: row for row in (victim, *candidates[: candidates.index(chosen)])}
-                told = {skip.pod.uid: skip for skip in (*passed, *self._before(ranking.rows, skips, chosen))}
-                paused = (self._paused(row, pause, chosen) for uid, row in before.items() if uid not in told)
-                passed = (*told.values(), *paused)
+                skipped = {skip.pod.uid: skip for skip in (*passed, *self._before(ranking.rows, skips, chosen))}
+                paused = (self._paused(row, pause, chosen) for uid, row in before.items() if uid not in skipped)
+                passed = (*skipped.values(), *paused)
             return self._evict(ranking, chosen, passed)
         amount = SIGNALS[shortage.threshold.signal].amount
         stop = NoAction(

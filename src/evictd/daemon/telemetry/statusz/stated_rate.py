@@ -34,7 +34,7 @@ def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int, *, wat
             "thresholds": foreseen,
         }
     fell = trend.rate_before if is_present and trend.fill_rate is None else None
-    untold = [
+    unforeseen = [
         {**each, "secondsToThreshold": None, "secondsAsBefore": fell and trend.seconds_at(fell, each["limit"], now)}
         for each in thresholds
     ]
@@ -45,7 +45,7 @@ def stated_rate(thresholds: list[dict[str, Any]], trend: Trend, now: int, *, wat
         "lastFall": None,
         "lastChange": _last_change(trend, now),
         "fellBefore": fell and round(fell),
-        "thresholds": untold,
+        "thresholds": unforeseen,
     }
 
 

@@ -186,8 +186,8 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     if len(why.passed) > _SHOWN:
         yield f"{len(why.passed)} evictions of other pods ranked it too, shown are the last {_SHOWN}"
     # In one second: it was ranked before it went.
-    told = (*_passed(why), *_told(events[-_SHOWN_EVENTS:]), *_paused(why))
-    for _, lines in sorted(told, key=lambda each: each[0]):
+    entries = (*_passed(why), *_event_lines(events[-_SHOWN_EVENTS:]), *_paused(why))
+    for _, lines in sorted(entries, key=lambda each: each[0]):
         yield from lines
     if any(event.kind is EventKind.EVICTED for event in why.events):
         yield from _incident(why)
@@ -266,7 +266,7 @@ _SHOWN = 3
 """Of how many evictions of other pods the last are shown."""
 
 
-def _told(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _event_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the time and the lines of each event of the pod."""
     for event in events:
         more = (f"  {line}" for line in (event.why, event.filled) if line)

@@ -56,11 +56,11 @@ def now_text(found: Incident) -> str:
         text = _see_last(found)
     text = "; ".join(filter(None, (text, _also_grew(found, text))))
     if to_do.state and not not_known:
-        told = [_ToDo(text, to_do.state).whole]
+        clauses = [_ToDo(text, to_do.state).whole]
     else:
         clear = "" if found.also_short else found.clear_text
-        told = [not_known or (_SHORT if found.still_met else clear), _quiet_text(found), text]
-    return "; ".join(filter(None, (*told, _left(found), found.paused)))
+        clauses = [not_known or (_SHORT if found.still_met else clear), _quiet_text(found), text]
+    return "; ".join(filter(None, (*clauses, _left(found), found.paused)))
 
 
 def _left(found: Incident) -> str:
@@ -93,16 +93,16 @@ def _quiet_text(found: Incident) -> str:
     return f"{quiet}: the node is short again if {grew[0]}{which} grows as before"
 
 
-def _also_grew(found: Incident, told: str) -> str:
-    """Write to limit what grew beside a pod of the clauses `told`, and is not in them; empty where nothing did.
+def _also_grew(found: Incident, named: str) -> str:
+    """Write to limit what grew beside a pod of the clauses `named`, and is not in them; empty where nothing did.
 
     Each is a leak of its own: the pod, or the next one of its owner, fills a node where only the other one is mended.
     """
     here = found.running | {found.event.pod if found.protected_grower else ""}
     pods = (each for each in shared_limits(found).pods if each.owner or each.pod in here)
-    untold = [each for each in pods if each.pod not in found.steady and each.pod not in told]
-    left = [each for each in untold if not (each.owner and each.owner in told)]
-    if not left or not told:
+    others = [each for each in pods if each.pod not in found.steady and each.pod not in named]
+    left = [each for each in others if not (each.owner and each.owner in named)]
+    if not left or not named:
         return ""
     what = dict.fromkeys(f"what {each.owner} runs" if each.owner else each.pod for each in left)
     names = first_of([*dict.fromkeys(each.pod for each in left)], _NAMED)
