@@ -46,6 +46,7 @@ from evictd.render.deciding import passed_over_because
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     COUNTED,
+    DELETES,
     amount_text,
     clean,
     conditions_text,
@@ -143,7 +144,7 @@ def decision_text(decision: Decision, before: Sequence[NodeCondition] = ()) -> s
         case ReclaimNode():
             what = " and ".join(action.value for action in decision.actions)
             wanted = "" if decision.wanted_bytes is None else f", {size_text(decision.wanted_bytes)} wanted"
-            return f"delete unused {what} for {decision.threshold.signal.value}{wanted}"
+            return f"{DELETES}unused {what} for {decision.threshold.signal.value}{wanted}"
         case EvictPod():
             return _eviction_text(decision)
         case WithdrawEviction():

@@ -23,6 +23,8 @@ TENTH = 100 * MILLISECOND
 """Precision of a time in the play of a world."""
 _HOURS, _DAYS = 2 * 3600, 2 * 86_400
 """Seconds from which a duration is written without seconds, and in days."""
+DELETES = "delete "
+"""How the text of a reclaim begins; what it removes follows."""
 MEASURED_LATER = (
     "what pods use of a disk is measured when a threshold is within a tenth of the disk, or ten minutes away at the "
     "present rate"

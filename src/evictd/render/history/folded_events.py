@@ -10,14 +10,12 @@ from evictd.errors import InvalidValueError
 from evictd.render.attribution import clock_text
 from evictd.render.folding import without_rounds
 from evictd.render.history.history import EventKind, HistoryEvent, killed_of
-from evictd.render.text import clean, counted, duration_text, first_of
+from evictd.render.text import DELETES, clean, counted, duration_text, first_of
 
 _NAMED = 3
 """How many pods are named at most of which the kernel killed processes."""
 _UNEVEN = 2
 """Events come unevenly where the longest time between two is more than this many times the shortest one."""
-_DELETE = "delete "
-"""How the text of a reclaim begins."""
 _LEAST = 3
 """Fewest refusals of one pod that are folded."""
 _BEGINS_ANEW = frozenset(
@@ -99,9 +97,9 @@ def _what_found_nothing(found: Sequence[HistoryEvent]) -> str | None:
     """Return what a reclaim looked for and did not find: `unused images for nodefs.available`; else `None`."""
     reclaim, *results = found
     empty = all(not each.evidence.get("removed") and not each.evidence.get("error") for each in results)
-    if reclaim.kind is not EventKind.RECLAIM or not results or not empty or not reclaim.text.startswith(_DELETE):
+    if reclaim.kind is not EventKind.RECLAIM or not results or not empty or not reclaim.text.startswith(DELETES):
         return None
-    return reclaim.text.removeprefix(_DELETE)
+    return reclaim.text.removeprefix(DELETES)
 
 
 def without_repeated_refusals(events: Sequence[HistoryEvent]) -> list[HistoryEvent]:

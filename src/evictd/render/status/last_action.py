@@ -9,7 +9,7 @@ from evictd.render.status.owners import mend_evicted, nth_text, seconds_ago
 from evictd.render.status.proposed import budget_remedy
 from evictd.render.status.stopped import is_guarded_by_budget
 from evictd.render.status.times.depletion import FORESEEN_SECONDS
-from evictd.render.text import clean, first_of, seconds_text
+from evictd.render.text import DELETES, clean, first_of, seconds_text
 
 Document = Mapping[str, Any]
 _NAMED = 3
@@ -114,7 +114,7 @@ def last_reclaim_text(status: Document) -> str:
     if not freed:
         return f"evictd began to {what} {seconds_text(ago)} ago"
     done = "deleted" if last["removed"] else "looked for"
-    return f"evictd {done} {what.removeprefix('delete ')} {seconds_text(ago)} ago ({freed})"
+    return f"evictd {done} {what.removeprefix(DELETES)} {seconds_text(ago)} ago ({freed})"
 
 
 def freed_text(decision: Document) -> str:
