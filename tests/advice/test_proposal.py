@@ -109,7 +109,7 @@ def test_of_a_dry_run_only_the_fill_rates_count() -> None:
     dry = [replace(each, chosen=(replace(each.chosen[0], stays=True),)) for each in dry]
     found = advise(copies(node_evidence("n", dry), LEAST_EVICTIONS), 99)
     assert (found.signals[0].hard, found.signals[0].min_reclaim) == (500 * MI, 0), "no hard eviction speaks for less"
-    assert found.signals[0].soft == round_up(500 * MI + 3 * (30 + 30) * MI)
+    assert found.signals[0].soft == round_up((500 + 234) * MI + 1), "above where the hard one acts on 8 GiB"
     assert (found.max_pod_grace_seconds, found.grace.ends) == (30, 0)
 
 

@@ -39,7 +39,7 @@ from dataclasses import replace
 from evictd.advice.enough import covers, least_hard, neediest, needs_with, not_above, quantile, round_up, suffices
 from evictd.advice.episode import Episode, other_first, shortages_of, still_met
 from evictd.advice.evidence import AtRest, NodeEvidence
-from evictd.advice.soft import SOFT_GRACE, fast_nodes, met_at_rest, soft_need, time_to_hard
+from evictd.advice.soft import SOFT_GRACE, HardActs, fast_nodes, hard_acts, met_at_rest, soft_need, time_to_hard
 from evictd.advice.unfit import Unfit, unfit
 from evictd.core.frozen import frozen
 from evictd.core.model.signal import Resource, Signal
@@ -120,6 +120,8 @@ class SignalAdvice:
     """Whether a node has a copy of the hard threshold for the memory of all pods, which is raised with it."""
     fast: tuple[str, ...] = ()
     """The nodes on which alone the signal falls too fast for a soft threshold."""
+    hard_first: HardActs | None = None
+    """Where the hard threshold acts on a node, if a soft one above that would be too high."""
     unfit: Unfit | None = None
     """A node that the hard threshold does not fit, so that none is proposed."""
     lowers: tuple[str, ...] = ()
@@ -182,7 +184,8 @@ def _by_evictions(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod
     hard = asked if keeps else not_above(asked, most)
     worst = neediest(found or every, hard)
     rate = quantile(filter(None, (max(e.rate for e in each) for each in known)), cover)
-    need, unallocatable = soft_need(signal, nodes, hard + rate * time_to_hard(signal, pod_grace) // SECOND)
+    usable, acts = hard + rate * time_to_hard(signal, pod_grace) // SECOND, hard_acts(signal, nodes, hard, keeps=keeps)
+    need, unallocatable = soft_need(signal, nodes, usable, acts)
     soft = round_up(need)
     fits_soft = bool(rate) and smallest != "" and soft <= capacities[smallest] * _MOST_SOFT
     soft_other = met_at_rest(signal, soft, nodes) or other_first(every, soft, SOFT_GRACE) or still_met(every, soft)
@@ -205,6 +208,7 @@ def _by_evictions(signal: Signal, nodes: Sequence[NodeEvidence], cover: int, pod
         rate=rate,
         fast=() if fits_soft else fast_nodes(signal, nodes, hard, pod_grace, capacities.get(smallest, 0) * _MOST_SOFT),
         unallocatable=unallocatable,
+        hard_first=acts if rate and not fits_soft and need == acts.at + 1 else None,
         kept_soft=kept_soft,
         kept=wanted < hard == late,
         keeps=keeps,

@@ -5,6 +5,7 @@ available. One that is not above that amount is never met (`config.never_met`, `
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from evictd.advice.enough import round_up
 from evictd.advice.episode import longest_wait
@@ -22,17 +23,40 @@ def time_to_hard(signal: Signal, pod_grace: int) -> int:
     return SOFT_GRACE + longest_wait(signal) + pod_grace * SECOND
 
 
-def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int) -> tuple[int, int]:
-    """Return the least soft threshold that is met while so much is left that processes can use, and what they cannot allocate.
+class HardActs(NamedTuple):
+    """Where a hard threshold can act, by the count of a soft one."""
+
+    at: int
+    unallocatable: int
+    """What of it no process can allocate."""
+    node: str
+
+
+def hard_acts(signal: Signal, nodes: Sequence[NodeEvidence], hard: int, *, keeps: bool) -> HardActs:
+    """Return where a hard threshold acts the earliest; with `keeps` each node has its own if that is higher.
 
     Where a journal has less than what was measured on machines of the size, `evictd check` goes by these.
     """
-    if signal is not Signal.MEMORY_AVAILABLE:
-        return usable, 0
-    shares = (kernel_share(node.capacity[signal]) for node in nodes if signal in node.capacity)
-    busy = max((share.busy for share in shares if share is not None), default=-1)
-    unallocatable = max((node.unallocatable for node in nodes), default=0)
-    return max((usable + unallocatable, unallocatable), (busy + 1, busy))
+    found = [HardActs(hard, 0, "")]
+    for node in nodes:
+        share = kernel_share(node.capacity.get(signal, 0)) if signal is Signal.MEMORY_AVAILABLE else None
+        hidden = max(_unallocatable(signal, [node]), 0 if share is None else share.busy)
+        own = node.hard.get(signal, 0) if keeps else 0
+        found.append(HardActs(max(hard, own) + hidden, hidden, node.node))
+    return max(found)
+
+
+def soft_need(signal: Signal, nodes: Sequence[NodeEvidence], usable: int, acts: HardActs) -> tuple[int, int]:
+    """Return the least soft threshold that is met while so much is left that processes can use, and what they cannot allocate.
+
+    It is above where the hard threshold acts on each of the nodes.
+    """
+    unallocatable = _unallocatable(signal, nodes)
+    return max((usable + unallocatable, unallocatable), (acts.at + 1, acts.unallocatable))
+
+
+def _unallocatable(signal: Signal, nodes: Sequence[NodeEvidence]) -> int:
+    return max((node.unallocatable for node in nodes), default=0) if signal is Signal.MEMORY_AVAILABLE else 0
 
 
 def fast_nodes(
@@ -43,8 +67,8 @@ def fast_nodes(
         node.node: max((each.rate for each in node.episodes_of(signal) if each.known), default=0) for node in nodes
     }
     measured = {node: rate for node, rate in rates.items() if rate}
-    wait = time_to_hard(signal, pod_grace)
-    needs = {node: soft_need(signal, nodes, hard + rate * wait // SECOND)[0] for node, rate in measured.items()}
+    wait, acts = time_to_hard(signal, pod_grace), HardActs(0, 0, "")
+    needs = {node: soft_need(signal, nodes, hard + rate * wait // SECOND, acts)[0] for node, rate in measured.items()}
     fast = tuple(sorted(node for node, need in needs.items() if round_up(need) > most))
     return fast if len(fast) < len(measured) else ()
 

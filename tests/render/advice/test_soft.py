@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from evictd.advice.evidence import node_evidence
+from evictd.advice.evidence import NodeEvidence, node_evidence
 from evictd.advice.proposal import advise
 from evictd.advice.signal_advice import LEAST_EVICTIONS, SignalAdvice
 from evictd.codec.records.ranked_row import Overtaken
 from evictd.core.model.signal import Signal
 from evictd.render.advice.soft import hard_lines, soft_lines
-from tests.advice.test_proposal import MI, copies, reading
+from tests.advice.test_proposal import MEMORY, MI, copies, reading, with_capacity
 
 
 def advised(unallocatable: int) -> SignalAdvice:
@@ -40,6 +40,20 @@ def test_the_nodes_on_which_alone_it_falls_too_fast_are_named() -> None:
     assert next(soft_lines(memory)).endswith("it falls too fast, by 100Mi a second"), "on all of them"
 
 
+def test_the_node_on_which_the_hard_one_acts_first_is_named() -> None:
+    """576Mi beside 500Mi were proposed to a node of 2 GiB, on which the hard one acts first (`SoftAfterHard`)."""
+    readings = [
+        with_capacity(each, 65536) for each in (reading(0, 480, evict="a", rate=MI), reading(1, 4000, gone="a"))
+    ]
+    small = NodeEvidence(node="small", capacity={MEMORY: 2048 * MI})
+    [memory] = advise([*copies(node_evidence("n", readings), LEAST_EVICTIONS), small], 99).signals
+    [line] = soft_lines(memory)
+    assert (
+        line
+        == "no soft threshold: the hard one acts first on small, where up to 669Mi are left by the count of a soft one"
+    )
+
+
 def test_the_wait_until_pods_are_measured_is_named_for_a_disk() -> None:
     [line] = soft_lines(replace(advised(0), signal=Signal.NODEFS_AVAILABLE, unallocatable=0))
     assert "30s, up to 10s until pods are measured, and evictionMaxPodGracePeriod pass" in line
@@ -64,7 +78,7 @@ def test_a_threshold_that_evicts_another_pod_is_said() -> None:
 
 def test_no_soft_threshold_is_proposed_that_evicts_another_pod() -> None:
     readings = [reading(0, 110, evict="a", rate=MI), reading(1, 4000, gone="a")]
-    for less, proposed in ((20, False), (600, True)):
+    for less, proposed in ((20, False), (700, True)):
         overtaken = tuple(replace(each, overtaken=Overtaken(less * MI, "default/web")) for each in readings[0].chosen)
         node = node_evidence("n", [replace(readings[0], chosen=overtaken), readings[1]])
         [memory] = advise(copies(node, LEAST_EVICTIONS), 99).signals

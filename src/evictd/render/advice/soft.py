@@ -27,6 +27,10 @@ def soft_lines(each: SignalAdvice) -> Iterator[str]:
         soft, found = each.soft_other_first
         why = _at_rest(each.signal, soft, found) if isinstance(found, AtRest) else _other_first(soft, found)
         yield f"no soft threshold: {why}"
+    elif each.kept_soft is None and each.hard_first is not None:
+        acts = signal_amount(each.hard_first.at, each.signal)
+        first = f"the hard one acts first on {clean(each.hard_first.node)}"
+        yield f"no soft threshold: {first}, where up to {acts} are left by the count of a soft one"
     elif each.kept_soft is None:
         fast = f"it falls too fast, by {signal_amount(each.rate, each.signal)} a second{_only_on(each.fast)}"
         yield f"no soft threshold: {fast if each.rate else 'how fast it falls was not measured'}"
