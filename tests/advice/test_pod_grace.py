@@ -38,6 +38,13 @@ def test_few_ends_say_nothing_of_how_long_pods_take() -> None:
     assert (found.seconds, found.took, found.ends, found.raises) == (30, 0, 1, False)
 
 
+def test_a_recorded_pod_that_has_longer_is_named() -> None:
+    """`evictionMaxPodGracePeriod: 30` was proposed for nodes with a pod of 120 s, of which it said nothing."""
+    for own, cuts in ((120, (120, "default/db")), (30, None)):
+        node = replace(node_evidence("n", SOFT), longest_grace=(own, "default/db"))
+        assert pod_grace([node], 99, LEAST_EVICTIONS).cuts == cuts
+
+
 def test_a_soft_threshold_counts_the_grace_period_that_nodes_have() -> None:
     leak = [reading(0, 480, evict="a", rate=MI), reading(1, 4000, gone="a")]
     for now, counts in ((30, 30), (90, 90)):

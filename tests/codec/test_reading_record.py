@@ -45,6 +45,8 @@ def test_levels_evictions_and_ends_are_read(tmp_path: Path) -> None:
     assert decode_reading(line).chosen[0].owner == "default/Job/report"
     assert (decode_reading(line).chosen[0].grace, decode_reading(line).chosen[0].own_grace) == (1, None)
     assert decode_reading(line.replace(b'"gracePeriodSeconds":1', b'"other":1')).chosen[0].grace is None
+    slow = line.replace(b'"spec":{', b'"spec":{"terminationGracePeriodSeconds":120,', 1)
+    assert (decode_reading(slow).longest_grace[0], evicting.longest_grace[0]) == (120, 0)
     assert any("report" in each.gone for each in readings)
     assert not chosen.stays
     dry = lines[readings.index(evicting)].replace(b'"extra":{}', b'"extra":{"dryRun":true}')

@@ -127,6 +127,8 @@ class NodeEvidence:
     """When evictions for a signal were paused first, because the last ones did not help."""
     max_pod_grace: int = 0
     """`evictionMaxPodGracePeriod` of the last reading in seconds; negative: a pod has all of its own."""
+    longest_grace: tuple[int, str] = (0, "")
+    """The greatest `terminationGracePeriodSeconds` of the recorded pods, and that pod."""
     killed: dict[str, int] = field(default_factory=dict)
     """How many processes the kernel killed for want of memory of the node, by pod or cgroup."""
     problems: tuple[str, ...] = ()
@@ -167,6 +169,7 @@ def node_evidence(node: str, readings: Sequence[RecordedCycle], problems: Iterab
         unguarded=_unguarded(readings, {*levels, *(each.signal for each in uncovered)}),
         in_vain={signal: reading.wall for reading in reversed(readings) for signal in reading.in_vain},
         max_pod_grace=readings[-1].max_pod_grace if readings else 0,
+        longest_grace=max((reading.longest_grace for reading in readings), default=(0, "")),
         killed=_killed(readings),
         problems=tuple(problems),
     )

@@ -31,6 +31,8 @@ class PodGrace:
     """Whether enough pods ended, and a node gives less than that."""
     unlimited: bool
     """Whether a node gives pods all of their own grace period, which no number does."""
+    cuts: tuple[int, str] | None = None
+    """The greatest `terminationGracePeriodSeconds` of a recorded pod, and that pod, if it is above `seconds`."""
 
 
 def pod_grace(nodes: Sequence[NodeEvidence], cover: int, least: int) -> PodGrace:
@@ -40,8 +42,11 @@ def pod_grace(nodes: Sequence[NodeEvidence], cover: int, least: int) -> PodGrace
     took = -(-quantile(ends, cover) // (5 * SECOND)) * 5 if len(ends) >= least else 0
     now = [node.max_pod_grace for node in nodes if node.readings]
     wanted = max(took, DEFAULT_POD_GRACE)
+    seconds = max([wanted, *now])
+    longest = max((node.longest_grace for node in nodes), default=(0, ""))
     return PodGrace(
-        seconds=max([wanted, *now]),
+        seconds=seconds,
+        cuts=longest if longest[0] > seconds else None,
         took=took,
         ends=len(soft),
         timed_out=tuple(each for each in soft if each.timed_out),

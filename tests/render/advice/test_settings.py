@@ -61,6 +61,12 @@ def test_the_grace_period_says_where_it_comes_from() -> None:
         assert f"evictionMaxPodGracePeriod: {seconds}: {why}" in list(lines)
 
 
+def test_the_pod_that_a_grace_period_cuts_is_named() -> None:
+    nodes = [replace(node_evidence(f"n{i}", nodes_of(MI, 1024)), longest_grace=(120, "default/db")) for i in range(5)]
+    [line] = [each for each in other_lines(advise(nodes, 99)) if each.startswith("evictionMaxPodGracePeriod: 30:")]
+    assert line.endswith("; it cuts the terminationGracePeriodSeconds of default/db, 120, for a soft threshold")
+
+
 def test_a_pod_that_was_killed_at_the_end_of_its_grace_period_does_not_say_what_it_needs() -> None:
     """`evictionMaxPodGracePeriod: 35: as long as pods took` was said of pods that were killed after 30 s and need 45 s."""
     killed = "5 of 5 pods evicted for a soft threshold were killed at the end of their grace period, the longest 30s, so how long"

@@ -105,6 +105,8 @@ class RecordedCycle:
     """The readings before this cycle, most of them without a record: how many seconds before, and what was available."""
     conditions: frozenset[str] | None = None
     """The types of the node conditions that this cycle reported; `None` where it reported no change."""
+    longest_grace: tuple[int, str] = (0, "")
+    """The greatest `terminationGracePeriodSeconds` of the pods that it lists, and that pod."""
     memory_lead: bool = False
     """Whether `memory.lead` was `Auto`."""
     disk_lead: bool = False
@@ -257,6 +259,7 @@ def decode_reading(line: bytes) -> RecordedCycle:
             memory_lead=wire.config.memory_lead == FastFill.AUTO.value,
             disk_lead=wire.config.disk_lead == FastFill.AUTO.value,
             max_pod_grace=wire.config.max_pod_grace_period_seconds,
+            longest_grace=max(map(_own_grace, wire.observation.pods), default=(0, "")),
             period=wire.config.monitoring_period,
             killed=_killed(wire.extra.kernel_killed),
         )
@@ -354,6 +357,10 @@ def _chosen(wire: _Line) -> Iterator[Chosen]:
 
 def _recorded(pods: tuple[_OwnedPod, ...], pod: _Pod) -> _OwnedPod:
     return next((each for each in pods if each.metadata.uid == pod.uid), _OwnedPod())
+
+
+def _own_grace(pod: _OwnedPod) -> tuple[int, str]:
+    return pod.spec.termination_grace_period_seconds or 0, f"{pod.metadata.namespace}/{pod.metadata.name}"
 
 
 def _ranked(findings: tuple[_Finding, ...], signal: str) -> list[RankedRow]:

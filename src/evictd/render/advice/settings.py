@@ -87,7 +87,7 @@ def _images(each: Reservation) -> str:
 
 def _why_grace(advice: Advice) -> str:
     """Say where the grace period comes from."""
-    timed_out = "".join(f"; {each}" for each in _timed_out(advice.grace))
+    timed_out = "".join(f"; {each}" for each in _timed_out(advice.grace)) + _cuts(advice.grace)
     if advice.max_pod_grace_seconds == advice.grace.took:
         ends = advice.grace.ends - len(advice.grace.timed_out)
         return f"as long as pods took to end after {counted(ends, 'soft eviction')}{timed_out}"
@@ -96,6 +96,15 @@ def _why_grace(advice: Advice) -> str:
         return f"the most that a node has{sooner}{timed_out}"
     few = "" if timed_out else ", because too few soft evictions were recorded"
     return f"the API's default for a pod{sooner or few}{timed_out}"
+
+
+def _cuts(grace: PodGrace) -> str:
+    """Say which pod gets less than its own grace period; empty where no recorded one does."""
+    if grace.cuts is None:
+        return ""
+    return (
+        f"; it cuts the terminationGracePeriodSeconds of {clean(grace.cuts[1])}, {grace.cuts[0]}, for a soft threshold"
+    )
 
 
 def _timed_out(grace: PodGrace) -> Iterator[str]:
