@@ -263,6 +263,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "entries": "of the journal",
         "entries[].wall": _TIME,
         "entries[].same": "whether the decisions are those that were recorded",
+        "entries[].readings": "after the first difference in evictions: of which other course its readings are; else empty",
         "entries[].recorded": "[decisions](findings.md) then",
         "entries[].decided": "decisions now",
         "entries[].metEarlier": "thresholds that were met before this entry",

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             "metAtFirst": met_at_first_document(replayed) if other else [],
             "readingsEnd": ends_document(replayed) if other else [],
         }
-        write_document({**replay_document(replayed, unknown), **ends}, args.output, sys.stdout)
+        write_document({**replay_document(replayed, unknown, other=other), **ends}, args.output, sys.stdout)
     return ExitCode.DONE if other or all(one.same for one in replayed) else ExitCode.NO
 
 

@@ -97,6 +97,16 @@ def test_evictions_by_readings_without_one_that_would_have_been_are_marked() -> 
     ]
 
 
+def test_the_document_marks_readings_of_another_course() -> None:
+    """Its entries after an eviction that would have been looked like decisions by readings that would have been."""
+    late = Replayed(entry=entry(step(4 * GI)), step=step(GI // 2))
+    never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI))
+    without, after = "without an eviction that would have been", "after an eviction that would not have been"
+    for first, other, marked in ((late, True, without), (never, True, after), (late, False, "")):
+        entries = replay_document([first, replace(first)], NOTHING_UNKNOWN, other=other)["entries"]
+        assert [each["readings"] for each in entries] == ["", marked]
+
+
 def test_many_differences_past_the_end_of_the_readings_are_counted() -> None:
     """Forty lines that say nothing of the other configuration stood between the first difference and the conclusion."""
     never = Replayed(entry=entry(step(GI // 2)), step=step(4 * GI))
@@ -138,9 +148,11 @@ def test_a_threshold_that_the_readings_before_an_eviction_met_is_named() -> None
     assert (
         f"{name} {earlier}; the journal has no complete reading of that time, when another pod may have gone." in lines
     )
-    assert replay_document([one], NOTHING_UNKNOWN)["entries"][0]["metEarlier"] == [{"threshold": name, "seconds": 90.0}]
+    assert replay_document([one], NOTHING_UNKNOWN, other=True)["entries"][0]["metEarlier"] == [
+        {"threshold": name, "seconds": 90.0}
+    ]
     calm = Replayed(entry=entry(step(4 * GI)), step=step(4 * GI))
-    assert replay_document([calm], NOTHING_UNKNOWN)["entries"][0]["metEarlier"] == []
+    assert replay_document([calm], NOTHING_UNKNOWN, other=True)["entries"][0]["metEarlier"] == []
 
 
 def test_words_that_are_replaced_are_shown_with_what_they_are() -> None:

@@ -210,8 +210,9 @@ def print_victims(replayed: Sequence[Replayed], unknown: Unknown, to: "Console",
     print_line(to, "", as_recorded if other else changed)
 
 
-def replay_document(replayed: Sequence[Replayed], unknown: Unknown) -> Document:
+def replay_document(replayed: Sequence[Replayed], unknown: Unknown, *, other: bool) -> Document:
     """Make the document of a replay: what was recorded and what is decided now, for every entry."""
+    end, readings = _end_of_course(replayed) if other else (None, "")
     return {
         "apiVersion": API_VERSION,
         "kind": "Replay",
@@ -224,6 +225,7 @@ def replay_document(replayed: Sequence[Replayed], unknown: Unknown) -> Document:
             {
                 "wall": one.entry.wall,
                 "same": one.same,
+                "readings": readings if end is not None and index > end else "",
                 "recorded": list(one.entry.decisions),
                 "decided": list(one.decided),
                 "metEarlier": [
@@ -231,6 +233,6 @@ def replay_document(replayed: Sequence[Replayed], unknown: Unknown) -> Document:
                     for each in met_earlier(one.entry, one.step.findings)
                 ],
             }
-            for one in replayed
+            for index, one in enumerate(replayed)
         ],
     }
