@@ -41,6 +41,22 @@ def test_a_complete_configuration_has_no_findings() -> None:
     assert found(COMPLETE) == []
 
 
+def test_thresholds_on_one_disk_are_compared_with_each_other() -> None:
+    """It warned that the kubelet acts at nodefs 10% first, where evictd's own imagefs threshold of 15% acts on that disk."""
+    kubelet = thresholds({"nodefs.available": "12%", "nodefs.inodesFree": "5%"})
+    own = {**COMPLETE, "nodefs.inodesFree": "6%"}
+    for disks, kinds in (
+        ((Filesystem.NODEFS,), [Lint.SOFT_NEVER_FIRST]),
+        ((Filesystem.NODEFS, Filesystem.IMAGEFS), [Lint.KUBELET_ACTS_FIRST]),
+    ):
+        around = Surroundings(filesystems=disks, kubelet=kubelet)
+        shown = lint(thresholds(own, {"nodefs.available": "13%"}), around)
+        disk = [each for each in shown if each.signal is Signal.NODEFS_AVAILABLE]
+        assert [each.lint for each in disk] == kinds
+        one = "the soft threshold 13% is not above the hard one imagefs.available on the same disk, 15%: it can never act first"
+        assert (disk[0].message == one) is (kinds == [Lint.SOFT_NEVER_FIRST])
+
+
 def test_every_finding_has_a_remedy() -> None:
     findings = lint((), Surroundings())
     assert len(findings) == 6

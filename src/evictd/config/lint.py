@@ -9,7 +9,7 @@ would evict pods of a healthy node: they are met already, met always, or have a 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on
+from evictd.config.lint_model import Lint, LintFinding, Surroundings, amount_on, at_most, limit_on, same_supply
 from evictd.config.little_left import little_left
 from evictd.config.much_kept import much_kept
 from evictd.config.never_met import kubelet_never_acts, memory_never_met
@@ -91,19 +91,20 @@ def _filesystems_without_threshold(thresholds: Sequence[Threshold], around: Surr
 
 def _soft_never_first(thresholds: Sequence[Threshold], around: Surroundings) -> Iterator[LintFinding]:
     for soft in thresholds:
-        hards = [
-            one for one in thresholds if one.hard and one.signal is soft.signal and one.origin is not Origin.DERIVED
-        ]
-        if soft.hard or not hards or soft.origin is Origin.DERIVED:
+        if soft.hard or soft.origin is Origin.DERIVED:
             continue
-        hard = hards[-1]
-        if at_most(soft, hard, around) and hard.grace_period <= soft.grace_period:
+        own = [one for one in thresholds if one.hard and one.origin is not Origin.DERIVED]
+        hards = [one for one in own if same_supply(one.signal, soft.signal, around)]
+        first = [one for one in hards if at_most(soft, one, around) and one.grace_period <= soft.grace_period]
+        if first:
+            hard = first[-1]
+            of = "" if hard.signal is soft.signal else f"{hard.signal.value} on the same disk, "
             more = "below" if soft.signal in STALLS else "above"
             yield LintFinding(
                 lint=Lint.SOFT_NEVER_FIRST,
                 signal=soft.signal,
                 message=(
-                    f"the soft threshold {soft.bound[1:]} is not {more} the hard one {hard.bound[1:]}: "
+                    f"the soft threshold {soft.bound[1:]} is not {more} the hard one {of}{hard.bound[1:]}: "
                     "it can never act first"
                 ),
                 remedy=f"{'lower' if soft.signal in STALLS else 'raise'} the soft one",
@@ -209,7 +210,7 @@ def _kubelet_acts_first(thresholds: Sequence[Threshold], around: Surroundings) -
     for theirs in around.kubelet or ():
         if theirs.origin is Origin.DERIVED:
             continue
-        ours = [one for one in thresholds if one.signal is theirs.signal]
+        ours = [one for one in thresholds if same_supply(one.signal, theirs.signal, around)]
         ours = [one for one in ours if one.grace_period <= theirs.grace_period] or ours
         later = [one for one in ours if at_most(one, theirs, around)]
         if ours and len(later) == len(ours) and not any(kubelet_never_acts(ours, replace(around, kubelet=(theirs,)))):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evictd.core.frozen import frozen
 from evictd.core.model.config import MemoryFormula
-from evictd.core.model.signal import SIGNALS, Filesystem, Resource, Signal
+from evictd.core.model.signal import DISK_SIGNALS, SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Threshold
 from evictd.core.units.approximate import bytes_text, count_text
 from evictd.core.units.quantity import Quantity
@@ -95,6 +95,9 @@ _SEVERITIES = {
     Lint.MUCH_MEMORY_KEPT: Severity.NOTE,
 }
 """Of the kinds that are no warning."""
+
+
+_NODEFS_AND_IMAGEFS = {*DISK_SIGNALS[Filesystem.NODEFS], *DISK_SIGNALS[Filesystem.IMAGEFS]}
 
 
 @frozen
@@ -185,6 +188,13 @@ def at_most(one: Threshold, other: Threshold, around: Surroundings) -> bool:
         return one.value.fraction <= other.value.fraction
     first, second = limit_on(one, around.capacities), limit_on(other, around.capacities)
     return first is not None and second is not None and first <= second
+
+
+def same_supply(one: Signal, other: Signal, around: Surroundings) -> bool:
+    """Whether two signals measure the same: without an imagefs of its own, images are on the disk of nodefs."""
+    if Filesystem.IMAGEFS in around.filesystems or not {one, other} <= _NODEFS_AND_IMAGEFS:
+        return one is other
+    return SIGNALS[one].resource is SIGNALS[other].resource
 
 
 def amount_on(quantity: Quantity, signal: Signal) -> str:
