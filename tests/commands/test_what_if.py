@@ -127,6 +127,7 @@ def test_a_growth_that_has_stopped_before_a_threshold_says_how_near_it_came(
     assert main(["simulate", *files, "--grow", "default/web+2Gi/30m"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "at the end no threshold comes nearer" in shown
+    assert "Assumed, not recorded, is the growth default/web+2Gi/30m." in shown, "the conclusion read like a finding"
     assert "memory.available<100Mi: 1Gi left (a reading at 31m" in shown
 
 

@@ -54,6 +54,7 @@ from evictd.render.simulation.worlds.world_warnings import (
     pids_limit_texts,
     policy_texts,
 )
+from evictd.render.text import clean
 from evictd.simulation import SimulatedCycle
 from evictd.world.account import account_of
 from evictd.world.expectation import expectations
@@ -118,10 +119,11 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     summary = scenario.steps[-1].summary
     measured = None if summary is None else summary[0]
     unusable = () if measured is None else unusable_texts(measured)
+    assumed = f"Assumed, not recorded, is the growth {clean(', '.join(args.grow))}."
     sides, cycles = [], []
     for name, each in configs.items():
         before, run = grown(scenario, each, growths)
-        continued = (*continued_texts(before, run, measured), *unusable)
+        continued = (*continued_texts(before, run, measured), assumed, *unusable)
         sides.append(replace(_played(name, run), from_reading=True, before=continued))
         cycles.append((*before, *cycles_to_draw(run)))
     drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]
