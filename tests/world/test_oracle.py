@@ -34,6 +34,20 @@ def test_of_one_that_suffices_and_a_culprit_that_suffices_the_culprit() -> None:
     assert ideal_ends(world(*pods), config(hard=HARD)).slots == {"default/hog"}
 
 
+def test_a_pod_of_higher_priority_within_its_request_stays_where_others_suffice() -> None:
+    """Its end alone was named as enough, and three that exceed their requests and went as not needed."""
+    database = holder("db", 3 * GI, priority=1000, memory="3Gi")
+    small = [holder(f"p{i}", GI, priority=5, memory="128Mi") for i in range(3)]
+    found = ideal_ends(world(database, *small, memory=6 * GI - 100 * MI), config(hard=HARD))
+    assert (found.slots == {"default/p0"}, found.spares) == (True, False)
+    found = ideal_ends(world(database, *small, memory=5 * GI), config(hard=HARD))
+    assert ("default/db" in found.slots, len(found.slots), found.spares) == (False, 2, True)
+    alike = (replace(each, pod=replace(each.pod, priority=1000)) for each in small)
+    assert ideal_ends(world(database, *alike, memory=5 * GI), config(hard=HARD)).slots == {"default/db"}
+    only = ideal_ends(world(database, *small[:1], memory=3 * GI + 100 * MI), config(hard=HARD))
+    assert "default/db" in only.slots
+
+
 def test_without_a_threshold_for_memory_the_end_of_memory_counts() -> None:
     found = ideal_ends(world(*quiet(3), hog()), config(hard={"nodefs.available": "10%"}))
     assert found.slots == {"default/hog"}

@@ -9,6 +9,9 @@ because a culprit that stays takes that too; else the first in documented order:
 puts the pods at that time. Where no set suffices, because the host or a protected pod is the cause, the observer ends nothing:
 the end of a pod would not help.
 
+A pod within its request that is no culprit stays where its priority is above that of all that exceed theirs, if the others
+suffice.
+
 Sets of one pod are all tried, sets of two of the pods that hold most. Larger ones are made by adding the largest holders until
 the node is relieved, and dropping again each one that was not needed: the smallest set up to pods that are almost as large as
 others.
@@ -23,6 +26,7 @@ from evictd.core.eviction.rank import rank
 from evictd.core.eviction.reclaim import layout_of
 from evictd.core.frozen import frozen
 from evictd.core.model.config import EvictionConfig
+from evictd.core.model.finding import RankedPod, Standing
 from evictd.core.model.observation import Outcomes, signal_observations
 from evictd.core.model.signal import DISK_SIGNALS, SIGNALS, Filesystem, Resource, Signal
 from evictd.core.model.threshold import Threshold, ThresholdValue, thresholds_met
@@ -68,6 +72,8 @@ class IdealEnds:
     """Time at which a threshold is met although everything unused was collected, or the kernel kills; `None`: never."""
     memory_ended: bool = False
     """Whether no threshold is met then, and the kernel kills."""
+    spares: bool = False
+    """Whether pods of higher priority within their requests were left out: fewer with one of them may suffice too."""
     relieves: bool = True
     """Whether that relieves the node until the world ends; where not, no set of evictable pods would."""
 
@@ -85,15 +91,20 @@ def ideal_ends(world: World, config: EvictionConfig, signals: Collection[Signal]
     if crossing is None:
         return IdealEnds()
     crossed_at, node, due = crossing
-    order = [*_documented_order(node, due[0], config, crossed_at), *_later_pods(world, config, crossed_at)]
+    ranking = _ranking(node, due[0], config, crossed_at)
+    order = [*(row.pod.full_name for row in ranking), *_later_pods(world, config, crossed_at)]
     relieves, memory_ended = relief(world, config, crossed_at, signals), due == (_END_OF_MEMORY,)
     if not relieves(order):
         return IdealEnds(crossed_at=crossed_at, memory_ended=memory_ended, relieves=False)
     culprits = {each.pod.full_name for each in world.pods if each.is_culprit}
+    spared = {row.pod.full_name for row in _above_all_that_exceed(ranking)} - culprits
+    rest = [each for each in order if each not in spared]
+    spares = bool(spared) and relieves(rest)
+    order = rest if spares else order
     causes_first = sorted(order, key=lambda each: each not in culprits)
     largest = _largest(world, order, due[0])
     slots = _smallest(causes_first, largest, relieves)
-    return IdealEnds(slots=slots, crossed_at=crossed_at, memory_ended=memory_ended)
+    return IdealEnds(slots=slots, crossed_at=crossed_at, memory_ended=memory_ended, spares=spares and len(slots) > 1)
 
 
 def on_its_disk(signal: Signal, world: World) -> Signal:
@@ -218,13 +229,22 @@ def _largest(world: World, order: Iterable[str], threshold: Threshold) -> list[s
     return sorted(order, key=most, reverse=True)
 
 
-def _documented_order(node: SimulatedNode, threshold: Threshold, config: EvictionConfig, now: int) -> list[str]:
-    """Return the full names of the pods that may be evicted, in the order of their ranking."""
+def _ranking(node: SimulatedNode, threshold: Threshold, config: EvictionConfig, now: int) -> list[RankedPod]:
+    """Return the pods that may be evicted, in documented order."""
     observation = WorldObserver(node, config).observe(now, Outcomes(), None)
     layout = layout_of(observation.filesystems)
     rows = rank(threshold.signal, observation.pods, observation.pod_stats, layout, config.policy)
     protected = protected_pods(node.world, config)
-    return [row.pod.full_name for row in rows if row.pod.full_name not in protected]
+    return [row for row in rows if row.pod.full_name not in protected]
+
+
+def _above_all_that_exceed(ranking: Iterable[RankedPod]) -> Iterator[RankedPod]:
+    """Yield the pods within their requests whose priority is above that of each pod that exceeds its own."""
+    rows = list(ranking)
+    highest = max((row.priority for row in rows if row.standing is Standing.EXCEEDS), default=None)
+    yield from (
+        row for row in rows if highest is not None and row.standing is Standing.WITHIN and row.priority > highest
+    )
 
 
 def _later_pods(world: World, config: EvictionConfig, after: int) -> list[str]:

@@ -50,19 +50,20 @@ def relief_texts(run: Run, account: Account) -> Iterator[str]:
 def _least_pods_texts(world: World, account: Account) -> Iterator[str]:
     lost = {loss.slot for loss in account.losses if loss.verdict is not Verdict.LEAVING}
     slots, last = sorted(account.ideal.slots), to_the_end(world)
+    proven = 1 if account.ideal.spares else _PROVEN
     if not account.losses and account.relieved_at is not None:
         return  # a shortage that ended between the grace period and the next cycle needed no pod
     if not account.ideal.relieves:
         yield f"No set of evictable pods would have relieved the node {last}."
     elif lost == set(slots):
-        yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) == _PROVEN else []
+        yield from [f"No smaller set of pods would have sufficed {last}."] if len(slots) == _PROVEN == proven else []
     elif slots:
         owners = {each.pod.owner for each in world.pods if each.pod.full_name in slots}
         again = any(each.here > 0 and each.name in owners for each in world.owners)
         names = slot_names(slots) + (", without a successor here" if again else "")
         at = "" if account.ideal.crossed_at is None else f" at {clock(account.ideal.crossed_at)}"
         end = f"the end of {counted(len(slots), 'pod')}{at}"
-        if len(slots) <= _PROVEN:
+        if len(slots) <= proven:
             yield f"The least that would have sufficed {last} is {end}: {names}."
         else:
             yield f"T{end[1:]} would have sufficed {last}: {names}."
