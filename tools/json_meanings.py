@@ -198,7 +198,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "signals[].minimumReclaim": "the amount; `null`: not enough evidence",
         "signals[].reserve": "what should be left after an eviction",
         "signals[].enough": "evictions for which `hard` would have been enough",
-        "signals[].hardWithoutWorst": "`hard` without the `worst` eviction",
+        "signals[].hardWithoutWorst": "`hard` without the node of the `worst` eviction, of one node without that eviction",
         "signals[].earlierSeconds": "by how much an eviction would have begun earlier at most",
         "signals[].limitedBy": "the node of which half of the capacity limits `hard`; else empty",
         "signals[].worst": "the eviction that needed the most",

@@ -98,7 +98,7 @@ class SignalAdvice:
     enough: int
     """Evictions after which this hard threshold would have left the reserve, of those whose use was measured."""
     without_worst: int
-    """The hard threshold that would be advised without the eviction that needed the most."""
+    """The hard threshold that would be advised without the node of the worst eviction; of one node without that eviction."""
     earlier: int
     """The most nanoseconds by which an eviction would have begun earlier at its measured rate; 0 if none would have."""
     limited_by: str
@@ -259,8 +259,9 @@ def _floor(signal: Signal, nodes: Iterable[NodeEvidence], cover: int) -> tuple[i
 
 
 def _least_without(worst: Episode, known: Sequence[Sequence[Episode]], cover: int, floor: int) -> int:
-    """Return the least hard threshold that is enough without one of the evictions."""
-    rest = [[each for each in episodes if each is not worst] for episodes in known]
+    """Return the least hard threshold that is enough without the node of an eviction, or of one node without the eviction."""
+    rest = [each for each in known if each[0].node != worst.node]
+    rest = rest or [[each for each in episodes if each is not worst] for episodes in known]
     return least_hard(rest, cover, max(floor, *map(_too_late_with, rest), 0))
 
 

@@ -238,14 +238,20 @@ def test_where_the_kernel_killed_without_a_threshold_of_memory_the_line_to_add_i
     ) in text
 
 
-def test_a_threshold_that_rests_on_one_eviction_says_so() -> None:
+def test_a_threshold_that_rests_on_one_eviction_or_node_says_so() -> None:
     calm = [node_evidence(f"c{i}", [reading(0, 480, evict="a", rate=1), reading(1, 4000, gone="a")]) for i in range(5)]
     fast = [
         node_evidence(f"f{i}", [reading(0, 480, evict="b", rate=900 * MI), reading(1, 4000, gone="b")]) for i in (1, 2)
     ]
-    text = "this rests on that one eviction: without it 500Mi would be proposed"
-    assert text in " ".join(shown(fast[0], *calm).split())
+    text = "this rests on {}: without it 500Mi would be proposed"
+    assert text.format("f1") in " ".join(shown(fast[0], *calm).split())
     assert "rests on" not in shown(*fast, *calm)
+    twice = replace(fast[0], episodes=fast[0].episodes * 2)
+    assert text.format("f1") in " ".join(shown(twice, *calm).split()), (
+        "one fast node set the value of all, and was not named"
+    )
+    one = replace(calm[0], episodes=(*fast[0].episodes, *(each.episodes[0] for each in calm)))
+    assert text.format("that one eviction") in " ".join(shown(one).split())
 
 
 def test_a_list_to_copy_says_which_signals_it_would_drop() -> None:

@@ -203,7 +203,8 @@ def _proposed_lines(each: SignalAdvice) -> Iterator[str]:
 def _bound_lines(each: SignalAdvice) -> Iterator[str]:
     """Say why the proposed threshold is no higher or no lower, and which evictions it would not have been enough for."""
     if each.without_worst * _ONE_RAISES <= each.hard:
-        yield f"this rests on that one eviction: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
+        one = "that one eviction" if len(each.needs) == 1 else clean(each.worst.node)
+        yield f"this rests on {one}: without it {signal_amount(each.without_worst, each.signal)} would be proposed"
     if each.limited_by:
         yield f"it is half of the capacity of {clean(each.limited_by)}; more would be met there always"
     if each.kept:
