@@ -38,10 +38,10 @@ def incident_texts(name: str, policy: Policy = Policy.STANDARD) -> list[str]:
     return outcome_text(run, account_of(run), play(run.world, replace(run.config, thresholds=())))
 
 
-def unread_leak_run(since: int) -> Run:
+def unread_leak_run(since: int, *, alone: bool = False) -> Run:
     """A leak of 20Mi a second beside eight pods, whose statistics end after `since` seconds.
 
-    Another pod is never measured, so the rest of the pods' cgroup is not the leak's alone.
+    Unless it is alone another pod is never measured, so the rest of the pods' cgroup is not the leak's alone.
     """
     leak = hog(Unreadable(start=since * SECOND), rate=20 * MI, name="leak", memory="256Mi")
     unread = WorldPod(
@@ -49,7 +49,8 @@ def unread_leak_run(since: int) -> Run:
     )
     web = [holder(f"web-{i}", 250 * MI, memory="300Mi") for i in range(8)]
     return play(
-        world(leak, unread, *web, memory=8 * GI, duration=10 * MINUTE), config(hard={"memory.available": "500Mi"})
+        world(leak, *(() if alone else (unread,)), *web, memory=8 * GI, duration=10 * MINUTE),
+        config(hard={"memory.available": "500Mi"}),
     )
 
 

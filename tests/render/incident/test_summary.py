@@ -93,6 +93,15 @@ def test_the_cause_comes_first(found: Incident, cause: str) -> None:
     assert summary_text(found).split("; ")[0] == cause
 
 
+def test_since_when_a_pod_was_not_measured_is_said() -> None:
+    """It said that nothing is known of how much it took, below `it used 2.05Gi 30s before`."""
+    event = incident().event
+    evidence = {**event.evidence, "because": {**event.because, "usageAgeNanoseconds": 30 * SECOND}}
+    found = replace(incident(), event=replace(event, evidence=evidence), measured=False)
+    not_known = "default/hog-old was not measured in the 30s before, so how much it took of memory then is not known"
+    assert summary_text(found).startswith(not_known)
+
+
 @pytest.mark.parametrize(
     ("found", "cause"),
     [

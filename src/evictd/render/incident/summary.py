@@ -20,7 +20,7 @@ from evictd.render.incident.relief.relief import killed_at_end_text, reclaim_sho
 from evictd.render.incident.remedy.held_back import held_back_text
 from evictd.render.incident.remedy.large_excess import excess_limit, protected_excess_text
 from evictd.render.status.owners import AGAIN, TWICE
-from evictd.render.text import amount_text, counted, first_of, seconds_text, usage_text
+from evictd.render.text import amount_text, counted, duration_text, first_of, seconds_text, usage_text
 
 _A_WHILE = 10
 """From how many seconds on it is said how long nothing was left."""
@@ -200,9 +200,12 @@ def _went_text(found: Incident) -> str:
 
 def _unmeasured_text(found: Incident, resource: Resource) -> str:
     """Write that its end showed what a pod held that was not measured; otherwise that this is not known."""
+    age = found.event.because.get("usageAgeNanoseconds")
+    over = f" in the {duration_text(age)} before" if isinstance(age, int) else ""
+    unmeasured = f"{found.event.pod} was not measured{over}"
     if found.held_unmeasured:
-        return f"{found.event.pod} was not measured, and its end showed that it held what was missing"
-    return f"{found.event.pod} was not measured, so how much it took of {filled_name(resource)} is not known"
+        return f"{unmeasured}, and its end showed that it held what was missing"
+    return f"{unmeasured}, so how much it took of {filled_name(resource)}{' then' if over else ''} is not known"
 
 
 def _full_text(found: Incident) -> str:

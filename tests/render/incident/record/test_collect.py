@@ -23,7 +23,7 @@ from evictd.render.incident.relief.relief import relief_lines
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.avoided import Avoidance
 from tests.daemon.world import GI
-from tests.render.played_worlds import incident_run
+from tests.render.played_worlds import incident_run, unread_leak_run
 from tests.render.recorded_incident import incident, recorded
 
 
@@ -201,3 +201,13 @@ def test_a_pod_leaves_until_the_journal_has_its_end() -> None:
         assert incident_of(records[:last], evictions_of(records), "last").leaves is leaves
     dry = recorded(dry_run=True)[:cut]
     assert not incident_of(dry, evictions_of(dry), "last").leaves, "a dry run evicts no pod"
+
+
+@pytest.mark.parametrize(("since", "alone"), [(180, True), (240, False)])
+def test_one_pod_alone_that_was_not_read_is_measured_by_the_rest_of_the_pods_cgroup(since: int, alone: bool) -> None:
+    """It said that how much the pod took is not known, beside `it uses 2.63Gi` and `all of it default/leak`."""
+    lines = journal_lines_of(unread_leak_run(since, alone=alone), end=1_800_000_000 * SECOND)
+    records = [decode_record(line) for line in lines]
+    found = incident_of(records, evictions_of(records), "last")
+    assert found.event.pod == "default/leak"
+    assert found.measured is alone

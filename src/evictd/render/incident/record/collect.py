@@ -96,7 +96,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
         stalled=record.observation.stalled,
         allocatable_met=allocatable_met(record),
-        measured=not _is_missing(record, event.uid),
+        measured=_is_measured(record, event),
         siblings=siblings_of(record, event),
         owners={clean(each.full_name): clean(each.owner) for each in record.observation.pods if each.owner},
         of_owner=_of_owner(evictions, event),
@@ -162,9 +162,12 @@ def _evicts(record: JournalRecord, uid: str) -> bool:
     return any(uid_of(each) == uid for each in record.decisions if each.get("kind") == "EvictPod")
 
 
-def _is_missing(record: JournalRecord, uid: str) -> bool:
+def _is_measured(record: JournalRecord, event: HistoryEvent) -> bool:
+    """Whether the usage of the evicted pod is of this cycle: its own, or the rest of the pods' cgroup, which has no age."""
     missing = (each for each in record.findings if each.get("kind") == "StatsMissing")
-    return any(uid_of({"pod": pod}) == uid for each in missing for pod in each.get("pods", ()))
+    if not any(uid_of({"pod": pod}) == event.uid for each in missing for pod in each.get("pods", ())):
+        return True
+    return event.because.get("usage") is not None and event.because.get("usageAgeNanoseconds") is None
 
 
 def _of_owner(evictions: Iterable[HistoryEvent], event: HistoryEvent) -> int:
