@@ -181,6 +181,35 @@ def test_a_pod_that_was_ranked_and_not_evicted_has_a_place_and_a_reason(pod: str
     assert place_then({}, [ranking], pod, dry_run=True) is None
 
 
+@pytest.mark.parametrize(
+    ("reason", "why"),
+    [
+        ("InFlight", "it was ending already"),
+        ("NotMeasured", "its usage of what was short was not known"),
+        ("UsesNothing", "as far as it was measured it used none of what was short (hostPath volumes are not measured)"),
+        ("OwnerBackoff", "its owner had recreated it here after each eviction"),
+    ],
+)
+def test_a_past_place_has_a_past_reason(reason: str, why: str) -> None:
+    """`this pod was at place 1 of 2` stood above `it ends already`."""
+    rows = [row("a/held", 0), row("a/hog", 90 * MI)]
+    ranking = {
+        "kind": "Ranking",
+        "signal": "nodefs.available",
+        "resource": "ephemeral-storage",
+        "rows": rows,
+        "pods": 2,
+    }
+    decision = {
+        "pod": {"uid": "a/hog", "namespace": "a"}, "shortens": False,
+        "because": {"reason": "pressure", "signal": "nodefs.available"},
+    }  # fmt: skip
+    skipped = {"kind": "PodSkipped", "pod": {"uid": "a/held"}, "reason": reason}
+    place = place_then(decision, [ranking, skipped], "a/held", dry_run=False)
+    assert place is not None
+    assert place.why == f"passed over: {why}"
+
+
 def test_of_a_pod_that_was_not_the_next_it_is_not_said() -> None:
     rows = [row("a/hog", 90 * MI), row("a/db", 50 * MI), row("a/web", 10 * MI)]
     ranking = {"kind": "Ranking", "signal": "memory.available", "resource": "memory", "rows": rows, "pods": 3}

@@ -38,6 +38,16 @@ _OF_MANY = {
     SkipReason.EVICTIONS_PAUSED: "the last evictions did not help, and they hold too little to help now",
 }
 """The same of several pods, where that differs."""
+_THEN = {
+    SkipReason.IN_FLIGHT: "it was ending already",
+    SkipReason.NOT_MEASURED: "its usage of what was short was not known",
+    SkipReason.USES_NOTHING: "as far as it was measured it used none of what was short",
+    SkipReason.OWNER: "its owner had recreated it here after each eviction",
+    SkipReason.UNNECESSARY: "its end would have freed too little, or not for long",
+    SkipReason.STALLS_LITTLE: "no pod stalled as much as the node did, so no end of one would have helped",
+    SkipReason.EVICTIONS_PAUSED: "the last evictions had not helped, and it held too little to help",
+}
+"""The same of one pod at an earlier time, where that differs."""
 _NOT_COUNTED = {
     SkipReason.USES_NOTHING: HOST_PATHS_APART,
     SkipReason.UNNECESSARY: "; an image that it alone uses, which can be deleted after its end, does not count",
@@ -140,7 +150,8 @@ def _not_chosen(ranked: "_Ranked", index: int, skipped: Mapping[str, SkipReason]
     if row.protected:
         return "it is never evicted"
     if reason := skipped.get(row.uid):
-        return f"passed over: {passed_over_because(reason, ranked.resource)}"
+        not_counted = _NOT_COUNTED.get(reason, "") if ranked.resource in DISKS else ""
+        return f"passed over: {_THEN.get(reason, PASSED_OVER[reason])}{not_counted}"
     nearest = row is _rival(ranked.rows, ranked.index, skipped)
     why = against(victim, row, ranked.resource, nearest=nearest)
     return f"{_verb(dry_run=dry_run)} {victim.named(ranked.resource, ranked.age)}: {why}."

@@ -64,10 +64,11 @@ def _lines(entry: JournalEntry, pod: str, gone_by: str) -> Iterator[str]:
         if place.row["usage"] is None or not own:
             continue  # a derived threshold repeats another one
         signals = ", ".join(dict.fromkeys(each.threshold.signal.value for each in own))
-        stands = f"{'was' if gone_by else 'is'} at place {place.number} of {place.pods}"
-        yield f"{at} it {stands} for {signals}: {clean(place.row['why'])}"
+        place_text = f"at place {place.number} of {place.pods} for {signals}"
         if gone_by:
+            yield f"{at} it was {place_text}"
             continue
+        yield f"{at} it is {place_text}: {clean(place.row['why'])}"
         if place.row.get("passedOver"):
             yield f"  passed over: {clean(place.row['passedOver'])}"
         yield f"  to be evicted: {', and '.join(_needed(place, own))}"
