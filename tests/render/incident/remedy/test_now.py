@@ -297,14 +297,23 @@ def test_of_a_relieved_node_it_is_said_that_nothing_is_to_do_and_where_to_look_i
     """A burst of the host ended, and nothing said which service to look for, or that there was nothing to do."""
     found = replace(incident(), host_filled=False, verdict=None)
     assert found.relieved
-    assert now_text(replace(found, ranking=())) == "the node is relieved: nothing to do, unless it is short again"
-    avoided = "the node is relieved: nothing to do now; to avoid the next one, see what would have avoided it"
+    assert now_text(replace(found, ranking=())) == "the node is relieved; nothing to do, unless it is short again"
+    avoided = "the node is relieved; nothing to do now; to avoid the next one, see what would have avoided it"
     assert now_text(found) == avoided, "a request that was too small was listed below"
     assert now_text(replace(found, host_filled=True)).startswith(
         "the node is relieved; if it is short again, look at the host: `systemd-cgtop -m` shows"
     )
     assert now_text(replace(found, known_for=10)) == "", "too short a time to say so"
     assert now_text(incident(dry_run=True)) == ""
+
+
+def test_that_the_node_is_relieved_is_said_once() -> None:
+    """`no threshold of memory.available was met from 03:56:46 to the last record; the node is relieved: nothing to do`."""
+    clear = "no threshold of memory.available was met from 00:00:33 to the last record, 00:05:33"
+    found = replace(incident(), host_filled=False, verdict=None, ranking=(), clear_text=clear)
+    assert now_text(found) == f"{clear}; nothing to do, unless it is short again"
+    assert "relieved" not in now_text(replace(found, host_filled=True))
+    assert now_text(own_growth(clear_text=clear)) == f"{clear}; mend or limit default/hog-old before it runs again"
 
 
 def own_growth(**changes: object) -> Incident:
@@ -335,7 +344,7 @@ def test_a_pod_that_filled_the_node_is_to_be_mended_where_it_runs_next() -> None
         in_memory
     )
     within = tuple(replace(row, request=1 << 40) for row in replaced.ranking)
-    assert now_text(replace(replaced, ranking=within)).startswith("the node is relieved: nothing to do")
+    assert now_text(replace(replaced, ranking=within)).startswith("the node is relieved; nothing to do")
     assert now_text(replace(replaced, event=replace(replaced.event, dry_run=True))) == ""
 
 

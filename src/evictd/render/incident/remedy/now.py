@@ -160,11 +160,10 @@ def _relieved_text(found: Incident) -> str:
         return ""
     if found.also_short:
         return "; ".join((found.also_short, *_of_pod(found)))
+    state = "" if found.clear_text else "the node is relieved"
     if again := _host_again(found):
-        return "; ".join(filter(None, ("the node is relieved", again, reserve_text(found))))
-    if of_pod := _of_pod(found):
-        return f"the node is relieved; {'; '.join(of_pod)}"
-    return f"the node is relieved: {_nothing_to_do(found)}"
+        return "; ".join(filter(None, (state, again, reserve_text(found))))
+    return "; ".join(filter(None, (state, *(_of_pod(found) or [_nothing_to_do(found)]))))
 
 
 def _host_again(found: Incident) -> str:
