@@ -16,7 +16,7 @@ from evictd.render.history.evictions import evictions_of
 from evictd.render.incident.record.collect import incident_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
-from evictd.world.behaviours import Grow, Usage
+from evictd.world.behaviours import Grow, LeakAndRelease, Usage
 from evictd.world.loop import play
 from evictd.world.model import HostUse, WorldPod
 from tests.playbook import config
@@ -86,6 +86,24 @@ def test_a_pod_that_makes_the_node_short_in_hours_is_found_too() -> None:
     assert grows is not None
     assert grows.pods == ("default/slow",)
     assert MI * grows_for(last.wall, grows.short_at) > 6 * GI
+
+
+def test_the_time_is_that_of_the_growth_that_is_named() -> None:
+    """`grows by 3Mi a second, and the node is short again at` half a minute later: at the fall of the last reading."""
+    saw = LeakAndRelease(of=Usage.MEMORY, rate=20 * MI, low=100 * MI, peak=900 * MI)
+    beside = replace(hog(name="saw"), behaviours=(saw,))
+    last, found = last_incident(
+        hog(name="fast", rate=25 * MI), hog(name="slow", rate=6 * MI), beside, grew=["default/slow"]
+    )
+    grows = growth_on(last, found)
+    assert grows is not None
+    assert grows.pods == ("default/slow",)
+    assert last is not None
+    seen = last.observation.node
+    assert seen is not None
+    assert seen.memory is not None
+    left = (seen.memory.available_bytes or 0) - 500 * MI
+    assert 6 * MI * grows_for(last.wall, grows.short_at) == pytest.approx(left, abs=12 * MI)
 
 
 def grows_for(wall: str, short_at: str) -> int:

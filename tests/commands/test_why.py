@@ -250,7 +250,7 @@ def test_a_pod_that_goes_on_leaking_is_told_to_be_ended(tmp_path: Path, capsys: 
     journal = tmp_path / "journal"
     shown = told("30-control-many-hogs", "default/leak-4", journal, capsys)
     assert "now: no threshold of memory.available was met " in shown
-    assert "; default/leak-4 still grows by 3Mi a second, and the node is short again at about " in shown
+    assert "; default/leak-4 still grows by 3Mi a second, and at that rate the node is short again at about " in shown
     assert shown.endswith(": limit or end it only the journal was read (--address HOST:PORT asks a daemon too)")
     assert "now: " not in told("30-control-many-hogs", "default/web-0", journal, capsys)
 

@@ -81,9 +81,10 @@ def _growth_on(entry: JournalEntry, found: Incident) -> GrowsOn | None:
         if rate * _LITTLE >= max(each.rate, fall)
         and (each.pod in found.running if each.pod else left <= fall * FORESEEN_SECONDS)
     ]
-    if not growing or not 0 < left <= fall * _OF_PODS:
+    grown = sum(each.rate for each in growing)
+    if not growing or not 0 < left <= grown * _OF_PODS:
         return None
-    short_at = clock_text(rfc3339(parse_time(entry.wall) + left * SECOND // fall))
+    short_at = clock_text(rfc3339(parse_time(entry.wall) + left * SECOND // grown))
     return GrowsOn(growers=tuple(sorted(growing, key=lambda each: -each.rate)), short_at=short_at)
 
 

@@ -17,7 +17,7 @@ class GrowsOn:
     growers: Sequence[Grower]
     """Each with its growth at that time; the fastest first."""
     short_at: str
-    """The time of the day at which a threshold is met at that rate."""
+    """The time of the day at which a threshold is met at these rates."""
 
     @property
     def pods(self) -> tuple[str, ...]:
@@ -32,4 +32,5 @@ class GrowsOn:
     def text(self, resource: Resource) -> str:
         """Write what grows, and when the node is short at that rate."""
         grow = [f"{each.name} still grows by {usage_text(each.rate, resource)} a second" for each in self.growers]
-        return f"{first_of(grow, _NAMED)}, and the node is short again at about {self.short_at}"
+        rate = "that rate" if len(grow) == 1 else "these rates"
+        return f"{first_of(grow, _NAMED)}, and at {rate} the node is short again at about {self.short_at}"
