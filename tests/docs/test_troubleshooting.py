@@ -21,6 +21,12 @@ def test_requests_are_no_advice_for_inodes_and_pids() -> None:
     assert "for inodes and PIDs" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_why_no_pod_is_evicted_is_true_of_each_reason() -> None:
+    """`no other pod holds what is short` stood beside `NothingEvictable` too, where protected pods hold it."""
+    (row,) = re.findall(r"^\| `NoActivePods`, `NothingEvictable`.*$", PAGE, re.MULTILINE)
+    assert row.endswith("or move protected pods: no eviction helps now |")
+
+
 def test_a_full_disk_may_lack_inodes() -> None:
     """`df -h` shows free space there, and the page named no other command."""
     section = PAGE.partition("\n## No space left on device")[2].partition("\n## ")[0]
