@@ -2,6 +2,9 @@
 
 from evictd.render.text import clean
 
+NOT_RECORDED = "kills by the kernel at a pod's own limit, and on cgroup v1 all, are only in `dmesg`"
+"""Which kills no journal has."""
+
 
 def kill_text(where: str, uid: str, count: int) -> str:
     """Write who lost how many processes; `where` is a pod if it has a uid, else a cgroup directly below the root."""

@@ -328,6 +328,13 @@ def test_a_pod_that_nothing_concerned_is_told_of_the_kills_of_others() -> None:
     assert grew not in text(replace(why, causes=("it grew most",))), "it was told its own"
 
 
+def test_of_a_pod_without_an_event_it_is_said_which_kills_no_journal_has() -> None:
+    """Of a pod that was OOMKilled on cgroup v1 it said no more than that no eviction concerned it."""
+    why = PodWhy(pod="a/x", pods=frozenset({"a/x"}), asked=False)
+    assert text(why).endswith("; kills by the kernel at a pod's own limit, and on cgroup v1 all, are only in `dmesg`")
+    assert "dmesg" not in text(replace(why, kills=("a/y grew most before the kernel killed its processes",)))
+
+
 def test_what_to_do_about_kills_by_the_kernel_is_said_in_one_line() -> None:
     """Two lines began with `now`, or none did, where the journal had evictions beside the kills."""
     kill = HistoryEvent(at="2026-01-01T00:03:00Z", kind=EventKind.KERNEL, pod="a/x", text="killed")

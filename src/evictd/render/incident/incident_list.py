@@ -11,9 +11,10 @@ from evictd.render.history.history import EventKind, HistoryEvent, event_line, k
 from evictd.render.history.pod.no_action import no_action_remedy
 from evictd.render.incident.cause.page_cache import listed_pages_text
 from evictd.render.incident.record.journal_end import clear_text
+from evictd.render.kernel_kills import NOT_RECORDED
 from evictd.render.text import first_of, incident_id
 
-_NOTHING = "the journal has no eviction; `evictd history` says what was decided"
+_NOTHING = f"the journal has no eviction; `evictd history` says what was decided; {NOT_RECORDED}"
 _SHOWN = 3
 """How many deletions are shown."""
 

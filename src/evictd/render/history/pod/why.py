@@ -15,6 +15,7 @@ from evictd.render.history.pod.all_refused import AllRefused
 from evictd.render.history.pod.no_action import no_action_remedy
 from evictd.render.history.pod.standing import Place, guarded_lines, place_in, standing_lines
 from evictd.render.history.pods_meant import pods_meant
+from evictd.render.kernel_kills import NOT_RECORDED
 from evictd.render.status.page.page_leaving import leaving_rows
 from evictd.render.status.remedy.own_limits_text import own_limits_text
 from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
@@ -221,7 +222,9 @@ def _unnamed(why: PodWhy) -> str:
     if why.pod in why.pods and why.unrecorded:
         return why.unrecorded
     if why.pod in why.pods:
-        return f"{why.pod} was active, and no eviction of the journal concerned it; `evictd history` says what else was decided"
+        decided = "`evictd history` says what else was decided"
+        not_recorded = () if why.kills else (NOT_RECORDED,)
+        return "; ".join((f"{why.pod} was active, and no eviction of the journal concerned it", decided, *not_recorded))
     evicted = f"it has evictions of {first_of(pods, 3)}" if pods else "it has no eviction"
     away = "no daemon answers, and the" if why.asked else "the"
     return f"{away} journal has no event of {why.pod}{_meant(why)}; {evicted}"
