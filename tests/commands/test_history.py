@@ -79,6 +79,14 @@ def test_one_pod_and_the_last_part_can_be_asked_for(directory: Path, capsys: pyt
     assert "2026-01-01T00:01:00Z" in shown
 
 
+def test_the_last_part_of_the_journal_is_that_of_a_pod_too(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--since 30s --pod` had the last 30s before the last event of the pod, however long ago that was."""
+    with (directory / "journal.jsonl").open("ab") as journal:
+        journal.write(b"\n" + line(NOW + 9 * MINUTE, "2026-01-01T00:09:00Z", pods=(WEB,)))
+    history.run(command("--directory", str(directory), "--since", "30s", "--pod", "default/hog"))
+    assert "evict default/hog" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("pod", "said"),
     [

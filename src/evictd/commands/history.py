@@ -11,8 +11,8 @@ import sys
 from evictd.codec.records.journal_record import decode_record
 from evictd.codec.times import parse_time
 from evictd.commands.inputs.journals import add_journal_argument, add_journal_options, journals_of, read_journals
-from evictd.core.units.duration import parse_duration
-from evictd.errors import ExitCode, InputError, InvalidValueError
+from evictd.commands.inputs.last_part import add_since_argument, begin_of
+from evictd.errors import ExitCode, InputError
 from evictd.render.console import make_console
 from evictd.render.history.condition_spans import condition_spans
 from evictd.render.history.document import history_document
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_journal_argument(parser)
     add_journal_options(parser)
     parser.add_argument("--pod", metavar="NAMESPACE/POD", default="", help="only the events of this pod")
-    parser.add_argument("--since", metavar="DURATION", help="only the last part of the journal, such as 24h")
+    add_since_argument(parser)
     parser.add_argument(
         "--compare-kubelet",
         action="store_true",
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Read the journal and show its events."""
     records = read_journals(journals_of(args), decode_record)
-    events = list(history(records))
+    events = every = list(history(records))
     if args.compare_kubelet:
         return _compare(args, events)
     spans = condition_spans(events)
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> ExitCode:
             meant = pods_meant(pod, pods_of(records) - {pod})
             sys.stderr.write(f"evictd: the journal has no event of {pod}{f'; {meant}' if meant else ''}\n")
     if args.since is not None:
-        begin = _begin(events, args.since)
+        begin = begin_of(every, args.since)
         events = [event for event in events if parse_time(event.at) >= begin]
     if args.output == PARQUET:
         if sys.stdout.isatty():
@@ -89,19 +89,10 @@ def _compare(args: argparse.Namespace, events: list[HistoryEvent]) -> ExitCode:
     if args.pod:
         rows = tuple(row for row in rows if row.pod == clean(args.pod))
     if args.since is not None:
-        begin = _begin(events, args.since)
+        begin = begin_of(events, args.since)
         rows = tuple(row for row in rows if parse_time(row.at) >= begin)
     if args.output == TABLE:
         print_kubelet_comparison(rows, make_console(sys.stdout))
     else:
         write_document(kubelet_comparison_document(rows), args.output, sys.stdout)
     return ExitCode.DONE
-
-
-def _begin(events: list[HistoryEvent], text: str) -> int:
-    """Return when the last `text`, a duration, before the last event began, in nanoseconds; 0 without an event."""
-    try:
-        length = parse_duration(text)
-    except InvalidValueError as error:
-        raise InputError(f"--since: {text}: {error}; a duration looks like 90s or 24h") from error
-    return parse_time(events[-1].at) - length if events else 0
