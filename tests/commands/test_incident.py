@@ -60,6 +60,22 @@ def test_all_are_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> 
         incident.run(command("--list", "--directory", str(directory), "--output", "html"))
 
 
+def test_the_last_part_is_listed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`history` had `--since`, and the list of incidents always began years before."""
+    one = (directory / "journal.1.jsonl").read_bytes().splitlines(keepends=True)[-1]
+    with (directory / "journal.jsonl").open("ab") as journal:
+        journal.write(
+            one.replace(b"2026-01-01T00:00:30Z", b"2026-01-02T00:00:30Z").replace(b"uid-hog-old", b"1-uid-hog")
+        )
+    listed = ("--list", "--directory", str(directory))
+    assert incident.run(command(*listed, "--since", "1h")) is ExitCode.DONE
+    assert capsys.readouterr().out.startswith("1-uid-ho  2026-01-02T00:00:30Z  ")
+    assert incident.run(command(*listed, "--since", "25h", "--output", "json")) is ExitCode.DONE
+    assert len(json.loads(capsys.readouterr().out)["incidents"]) == 2
+    with pytest.raises(InputError, match="--since: is for --list"):
+        incident.run(command("--directory", str(directory), "--since", "1h"))
+
+
 def test_incidents_that_one_owner_repeats_are_folded_in_the_list(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

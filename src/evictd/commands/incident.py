@@ -9,7 +9,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from evictd.codec.records.journal_record import decode_record
+from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.codec.times import parse_time
 from evictd.commands.decided.incident_decided import evictions_or_reason, read_incident
 from evictd.commands.inputs.journals import (
     add_journal_options,
@@ -19,11 +20,12 @@ from evictd.commands.inputs.journals import (
     named_beside_journals,
     read_journals,
 )
+from evictd.commands.inputs.last_part import add_since_argument, begin_of
 from evictd.errors import ExitCode, InputError, NoEvictionError
 from evictd.render.console import make_console, print_line
 from evictd.render.history.evictions import last_of_each
 from evictd.render.history.folded_events import folded_events
-from evictd.render.history.history import HistoryEvent, history
+from evictd.render.history.history import history
 from evictd.render.incident.incident_list import incident_list_document, kills_text, listed_lines
 from evictd.render.incident.view import incident_document, incident_page, print_incident
 from evictd.render.output import TABLE, add_output_argument, write_document
@@ -49,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="list also what repeats the incidents before it, in the table"
     )
+    add_since_argument(parser)
     add_journal_options(parser)
     add_output_argument(parser, HTML)
 
@@ -58,12 +61,12 @@ def run(args: argparse.Namespace) -> ExitCode:
     wanted = named_beside_journals(args, args.incident, "ID") or LAST
     if wanted == LAST:
         wanted = named_behind_journals(args) or LAST
+    if args.since is not None and not args.list:
+        raise InputError("--since: is for --list")
     paths = journals_of(args)
     try:
         if args.list:
-            records = read_journals(paths, decode_record)
-            evictions = last_of_each(evictions_or_reason(records))
-            return _list(evictions, args.output, everything=args.all, kills=kills_text(history(records)))
+            return _list(args, read_journals(paths, decode_record))
         found = read_incident(paths, wanted)
     except NoEvictionError as error:
         answers = error.kernel_killed and wanted == LAST
@@ -90,14 +93,20 @@ def _print_lines(text: str) -> None:
         print_line(console, "", capital(line))
 
 
-def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool, kills: str) -> ExitCode:
-    if form == HTML:
+def _list(args: argparse.Namespace, records: Sequence[JournalRecord]) -> ExitCode:
+    evictions, events = evictions_or_reason(records), list(history(records))
+    if args.output == HTML:
         raise InputError("--list: is a table, json or yaml; `evictd history --output html` writes all events")
-    if form != TABLE:
-        write_document(incident_list_document(evictions), form, sys.stdout)
+    if args.since is not None:
+        begin = begin_of(events, args.since)
+        evictions = [each for each in evictions if parse_time(each.at) >= begin]
+        events = [each for each in events if parse_time(each.at) >= begin]
+    evictions = last_of_each(evictions)
+    if args.output != TABLE:
+        write_document(incident_list_document(evictions), args.output, sys.stdout)
         return ExitCode.DONE
     console = make_console(sys.stdout)
-    for each in evictions if everything else folded_events(evictions, "--all"):
+    for each in evictions if args.all else folded_events(evictions, "--all"):
         if isinstance(each, str):
             print_line(console, "", each)
             continue
@@ -105,6 +114,6 @@ def _list(evictions: Sequence[HistoryEvent], form: str, *, everything: bool, kil
         print_line(console, f"{incident_id(each.uid)}  {clean(each.at)}  ", first)
         for line in others:
             print_line(console, "  ", line)
-    if kills:
+    if kills := kills_text(events):
         print_line(console, "", kills)
     return ExitCode.DONE
