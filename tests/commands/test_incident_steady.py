@@ -135,6 +135,8 @@ def test_after_the_end_of_what_grew_the_node_is_quiet() -> None:
     assert not is_quiet(last_entry(b"{}"), found)
     evicted_now = replace(found, event=replace(found.event, at=last.wall))
     assert not is_quiet(last, evicted_now), "its end is not a minute ago"
+    later = replace(found.event, pod="default/next", at=last.wall)
+    assert not is_quiet(last, replace(found, evicted_later=(later,))), "the growth of its next pod ended with that"
     last, found = last_incident(hog(name="fast", rate=25 * MI), hog(name="slow", rate=6 * MI), grew=["default/fast"])
     assert not is_quiet(last, found), "another pod grows"
     slow = HostUse(name="agent", behaviours=(Grow(of=Usage.MEMORY, rate=4 * MI),))

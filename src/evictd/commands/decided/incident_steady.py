@@ -11,6 +11,7 @@ from evictd.core.eviction.accounts.holdings import WINDOW
 from evictd.core.model.observation import signal_observation
 from evictd.core.units.duration import HOUR, SECOND
 from evictd.render.attribution import clock_text
+from evictd.render.history.history import EventKind
 from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.incident import Incident
@@ -51,7 +52,10 @@ def growth_on(last: JournalEntry | None, found: Incident) -> GrowsOn | None:
 
 
 def is_quiet(last: JournalEntry | None, found: Incident) -> bool:
-    """Whether nothing of what was short had grown for a minute or more at its end, or so little that an hour of it fits."""
+    """Whether nothing of what was short had grown for a minute at its end, or so little that an hour of it fits.
+
+    Unless the last eviction was in that minute: what the pod took ended with it.
+    """
     try:
         return last is not None and _is_quiet(last, found)
     except DAMAGED:
@@ -61,7 +65,9 @@ def is_quiet(last: JournalEntry | None, found: Incident) -> bool:
 def _is_quiet(entry: JournalEntry, found: Incident) -> bool:
     node, held = entry.observation.node, None if found.signal is None else holdings_of(entry.state, found.signal)
     seen = None if node is None or found.signal is None else signal_observation(node, found.signal)
-    if seen is None or held is None or time_of(entry.wall) - time_of(found.event.at) < WINDOW + entry.now - held.at:
+    evicted = (each for each in (found.event, *found.after, *found.evicted_later) if each.kind is EventKind.EVICTED)
+    since = time_of(entry.wall) - max(time_of(each.at) for each in evicted)
+    if seen is None or held is None or since < WINDOW + entry.now - held.at:
         return False
     rest = growth_outside(held)
     grows = sum(each.rate for each in (*held.growing.values(), *(() if rest is None else (rest,))) if each.rate > 0)
