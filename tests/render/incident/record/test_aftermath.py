@@ -25,7 +25,7 @@ from tests.render.recorded_incident import recorded
 def test_new_pods_of_the_owner_are_found_with_their_times() -> None:
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
-    assert successors_of(records[1], records[2:], event, time_of(event.at)) == (("default/hog-new", 12.0),)
+    assert successors_of(records[1], records[2:], event) == (("default/hog-new", 12.0),)
 
 
 def test_a_new_pod_counts_however_late_it_is_first_recorded() -> None:
@@ -33,9 +33,17 @@ def test_a_new_pod_counts_however_late_it_is_first_recorded() -> None:
     records = recorded()
     event = find_eviction(evictions_of(records), "last")
     late = [msgspec.structs.replace(each, wall="2026-01-01T01:00:30Z") for each in records[2:]]
-    (found,) = successors_of(records[1], late, event, time_of(event.at))
+    (found,) = successors_of(records[1], late, event)
     assert found[0] == "default/hog-new"
     assert found[1] > AFTER / SECOND
+
+
+def test_a_new_pod_has_the_time_at_which_its_record_met_a_threshold_again() -> None:
+    """`2m16s later a threshold was met again` stood above `first recorded 2m15s later`, both of one record."""
+    first, *later = recorded()[1:]
+    event = find_eviction(evictions_of(recorded()), "last")
+    exact = [msgspec.structs.replace(each, now=each.now - SECOND * 2 // 5) for each in later]
+    assert [round(after, 1) for _, after in successors_of(first, exact, event)] == [11.6]
 
 
 def test_the_clock_of_one_boot_tells_the_time_between_two_records_of_one_second() -> None:

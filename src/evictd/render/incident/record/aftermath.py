@@ -116,7 +116,7 @@ def siblings_of(record: JournalRecord, event: HistoryEvent) -> frozenset[str]:
 
 
 def successors_of(
-    record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent, at: int
+    record: JournalRecord, later: Iterable[JournalRecord], event: HistoryEvent
 ) -> tuple[tuple[str, float], ...]:
     """Return the pods of the same owner and namespace that were not here at the eviction, as they first appear.
 
@@ -131,5 +131,5 @@ def successors_of(
             kin = clean(pod.owner) == event.owner and pod.metadata.namespace == event.pod.partition("/")[0]
             if kin and pod.metadata.uid not in known:
                 known.add(pod.metadata.uid)
-                found.append((clean(pod.full_name), (time_of(each.wall) - at) / SECOND))
+                found.append((clean(pod.full_name), seconds_between(record, each)))
     return tuple(found)

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from evictd.codec.records.journal_record import JournalRecord, uid_of
 from evictd.core.model.attribution import Attribution
 from evictd.core.model.signal import SIGNALS, Signal
-from evictd.core.units.duration import SECOND
 from evictd.render.history.cause.recorded import ranked_pods, ranking_rows
 from evictd.render.history.cause.suspects import suspects_of
 from evictd.render.history.evictions import find_eviction, signal_of
@@ -85,7 +84,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         evicted_later=_evicted_later(evictions, event),
         gone_after=_gone_after(record, (records[n] for n in around if n >= number), event.uid),
         leaves=not event.dry_run and _leaves(records[number:], event.uid),
-        successors=successors_of(record, later, event, at),
+        successors=successors_of(record, later, event),
         events=tuple(events_written(record, event)),
         node=clean(record.observation.node_name),
         clear=(clear := clear_after(record, later, signal)),
@@ -93,7 +92,7 @@ def incident_of(records: Sequence[JournalRecord], evictions: Sequence[HistoryEve
         freed=freed_after(later, signal, event.uid),
         next_eviction=together.next_eviction,
         beside=together.beside,
-        known_for=max(((time_of(each.wall) - at) / SECOND for each in later), default=0),
+        known_for=max((seconds_between(record, each) for each in later), default=0),
         stalled=record.observation.stalled,
         allocatable_met=allocatable_met(record),
         measured=_is_measured(record, event),
