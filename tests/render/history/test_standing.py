@@ -189,3 +189,16 @@ def test_no_priority_is_proposed_to_a_pod_that_is_passed_over_at_each_place() ->
     assert "passed over: its end would free too little, or not for long" in few
     assert "move back" not in few
     assert "to move back in the order: " in held
+
+
+def test_less_usage_is_no_advice_to_a_pod_that_uses_nothing() -> None:
+    """`to move back in the order: a priority above 0, or less usage` stood below `pods hold nothing`."""
+    seen = incident_snapshot("02-host-path-writer", 500)
+    place = PodWhy(pod="default/writer", explained=explanation_document(snapshot_view(seen), rows=None)).places[0]
+    status = status_of(seen, seen.at)
+    some, none = (
+        "\n".join(standing_lines((replace(place, row={**place.row, "usage": usage, "passedOver": ""}),), status))
+        for usage in (GI, 0)
+    )
+    assert "move back" in some
+    assert "move back" not in none

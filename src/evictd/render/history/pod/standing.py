@@ -254,9 +254,9 @@ def crossing_text(signal: Signal, kind: str, limit: int, available: int) -> str:
 
 
 def _to_move_back(place: Place) -> str:
-    """Return which change of the pod would put it later in the order; empty for the last, or where its usage is not known."""
+    """Return which change of the pod would put it later in the order; empty for the last, or of which no usage is known."""
     row, resource = place.row, Resource(place.queue["resource"])
-    if row["usage"] is None or not place.later:
+    if not row["usage"] or not place.later:
         return ""
     nearest = next((each for each in place.later if each["exceedsRequest"] == row["exceedsRequest"]), None)
     priority = f"a priority above {max(row['priority'], nearest['priority'])}" if nearest is not None else ""
