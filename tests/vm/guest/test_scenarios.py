@@ -114,6 +114,42 @@ def pod(
     return node.run_pod(PodRecipe(name=name, containers=(container,), volumes=volumes))
 
 
+@pytest.mark.debian12
+def test_page_cache_is_dropped(node: Node, story: Story, without_mglru: None) -> None:
+    """A pod that has read a file and rests stays with `reclaim.pageCache`, where `MemAvailable` alone would not keep it."""
+    reader = pod(node, "reader", hogs.reads("/data", 250, times=3), volume="data")
+    idle = shell.memory_available()
+    cgroup = pod_cgroup(reader)
+    wait_for((reader.volumes["data"] / "done").exists, PATIENCE, "the file to be read")
+    pressure = Path("/proc/pressure/memory")
+    wait_for(lambda: stalled("some", pressure) == 0, PATIENCE, "the stalls of the test before to be over")
+    held, stalls = shell.working_set(cgroup), shell.stalled_microseconds(PODS_CGROUP)
+    assert held > 230 * MIB
+    service.configure(
+        {
+            "evictionPressureTransitionPeriod": f"{TRANSITION_SECONDS}s",
+            "evictionHard": {"memory.available": "100Mi"},
+            "evictionSoft": {"memory.available": str(idle - 50 * MIB)},
+            "evictionSoftGracePeriod": {"memory.available": "1s"},
+        },
+        {"reclaim": {"pageCache": True}},
+    )
+    service.systemctl("reload", service.NAME)
+    wait_for(lambda: story.times("ReclaimNode") or story.victims(), PATIENCE, "page cache to be dropped")
+    wait_for(lambda: service.conditions()["MemoryPressure"] == "False", PATIENCE, "MemoryPressure to be over")
+    assert story.victims() == []
+    assert node.running(reader)
+    [(_, decision)] = story.times("ReclaimNode")
+    assert decision["actions"] == ["pageCache"]
+    freed = service.metric("evictd_reclaimed_bytes_total", kind="pageCache")
+    assert freed > 100 * MIB
+    stalled_ms = (shell.stalled_microseconds(PODS_CGROUP) - stalls) / 1000
+    figure(
+        f"page cache dropped: {int(freed) >> 20} MiB of a working set of {held >> 20}, wanted {decision['wantedBytes'] >> 20}; "
+        f"tasks of pods stalled {stalled_ms:.1f} ms until the condition had ended"
+    )
+
+
 def test_memory_hard(node: Node, story: Story) -> None:
     """A pod without requests fills the node; it goes before the two that keep to theirs, and before the OOM killer comes."""
     # A cycle takes seconds in an emulated machine: one that its time begins may see the crossing before the watch does.
@@ -131,6 +167,7 @@ def test_memory_hard(node: Node, story: Story) -> None:
     )
 
 
+@pytest.mark.debian12
 def test_memory_soft(node: Node, story: Story) -> None:
     """A pod holds more than its request; it is given the grace period of the threshold, then its own, capped."""
     grace = 8
@@ -154,6 +191,7 @@ def test_memory_soft(node: Node, story: Story) -> None:
     figure(f"memory soft: evicted {waited / SECOND:.1f} s after the condition, grace period {grace} s")
 
 
+@pytest.mark.debian14
 def test_page_cache(node: Node, story: Story, without_mglru: None) -> None:
     """A pod that reads a file again and again stays, though its pages alone hold a soft threshold met; once it thrashes, it goes.
 
@@ -190,46 +228,12 @@ def test_page_cache(node: Node, story: Story, without_mglru: None) -> None:
     )
 
 
-def test_page_cache_is_dropped(node: Node, story: Story, without_mglru: None) -> None:
-    """A pod that has read a file and rests stays with `reclaim.pageCache`, where `MemAvailable` alone would not keep it."""
-    reader = pod(node, "reader", hogs.reads("/data", 250, times=3), volume="data")
-    idle = shell.memory_available()
-    cgroup = pod_cgroup(reader)
-    wait_for((reader.volumes["data"] / "done").exists, PATIENCE, "the file to be read")
-    pressure = Path("/proc/pressure/memory")
-    wait_for(lambda: stalled("some", pressure) == 0, PATIENCE, "the stalls of the test before to be over")
-    held, stalls = shell.working_set(cgroup), shell.stalled_microseconds(PODS_CGROUP)
-    assert held > 230 * MIB
-    service.configure(
-        {
-            "evictionPressureTransitionPeriod": f"{TRANSITION_SECONDS}s",
-            "evictionHard": {"memory.available": "100Mi"},
-            "evictionSoft": {"memory.available": str(idle - 50 * MIB)},
-            "evictionSoftGracePeriod": {"memory.available": "1s"},
-        },
-        {"reclaim": {"pageCache": True}},
-    )
-    service.systemctl("reload", service.NAME)
-    wait_for(lambda: story.times("ReclaimNode") or story.victims(), PATIENCE, "page cache to be dropped")
-    wait_for(lambda: service.conditions()["MemoryPressure"] == "False", PATIENCE, "MemoryPressure to be over")
-    assert story.victims() == []
-    assert node.running(reader)
-    [(_, decision)] = story.times("ReclaimNode")
-    assert decision["actions"] == ["pageCache"]
-    freed = service.metric("evictd_reclaimed_bytes_total", kind="pageCache")
-    assert freed > 100 * MIB
-    stalled_ms = (shell.stalled_microseconds(PODS_CGROUP) - stalls) / 1000
-    figure(
-        f"page cache dropped: {int(freed) >> 20} MiB of a working set of {held >> 20}, wanted {decision['wantedBytes'] >> 20}; "
-        f"tasks of pods stalled {stalled_ms:.1f} ms until the condition had ended"
-    )
-
-
 def stalled(tasks: str = "full", path: Path = PODS_CGROUP / "memory.pressure") -> float:
     """The percentage of the last ten seconds that all tasks together, or `some`, stalled for memory: those of pods."""
     return parse_pressure(path.read_bytes(), str(path))[tasks].avg10
 
 
+@pytest.mark.debian14
 def test_thrashing(node: Node, story: Story, without_mglru: None) -> None:
     """A pod reads again and again what its limit does not hold, with most of the node's memory available.
 
@@ -260,6 +264,7 @@ def test_thrashing(node: Node, story: Story, without_mglru: None) -> None:
     )
 
 
+@pytest.mark.debian14
 def test_disk_pressure(node: Node, story: Story) -> None:
     """A pod fills its emptyDir; dead containers and their logs are collected first, and as that is not enough it goes."""
     dead = pod(node, "finished", "echo done")
@@ -317,6 +322,7 @@ def test_pids_used_up(node: Node, story: Story, few_pids: Callable[[], object]) 
     figure(f"PIDs used up: decided with {eviction['because']['available']} of {FEW_PIDS} left")
 
 
+@pytest.mark.debian12
 def test_memory_in_a_volume(node: Node, story: Story) -> None:
     """A pod fills a volume in memory, which the service sees at two mounts; its memory comes back, and no other pod goes.
 
