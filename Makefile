@@ -21,6 +21,11 @@ DIST   ?= bookworm
 ANYWHERE     := not (root or containerd or cluster or vm or slow)
 SLOW         := slow and not (root or containerd or cluster or vm)
 SLOW_FILES    = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
+# These take half of the level: begun last, one of them would keep it waiting.
+NODE_LONGEST := $(addprefix tests/,tools/test_image.py e2e/test_disk.py crio/test_stories.py e2e/test_memory_and_pids.py e2e/test_daemon.py e2e/test_hostile_pods.py)
+NODE_FILES    = $(NODE_LONGEST) $(filter-out $(NODE_LONGEST),$(shell grep -rlE --include='test_*.py' 'mark\.(root|containerd|crio)' tests))
+# tests/conftest.py refuses a test whose file these do not find.
+CLUSTER_FILES = $(shell grep -rlE --include='test_*.py' 'mark\.cluster|tests\.kube\.api' tests)
 NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if $(RUNTIME), and $(if $(filter $(RUNTIME),$(RUNTIMES)),containerd and $(if $(filter crio,$(RUNTIME)),crio,not crio),$(error RUNTIME=$(RUNTIME): none of $(RUNTIMES))))
 
 # Each of the many processes of the tests would compile all that it imports.
@@ -94,7 +99,7 @@ adversary: setup
 # Needs root and containerd, which it downloads if it is missing. The tests of a file share a node, so one worker runs them.
 # Those of a real CRI-O need $EVICTD_CRIO (docs/development.md); RUNTIME=crio runs them alone. containerd 2 is Debian 14's.
 test-node: setup
-	EVICTD_RUNTIME=$(RUNTIME) $(BIN)/pytest -n $(NODE_JOBS) --dist loadfile -m '$(NEEDS_NODE)' $(ARGS)
+	EVICTD_RUNTIME=$(RUNTIME) $(BIN)/pytest -n $(NODE_JOBS) --dist loadfile --no-loadscope-reorder -m '$(NEEDS_NODE)' $(NODE_FILES) $(ARGS)
 
 # test-node on each runtime, one after the other, with the table in docs/compatibility.md; ARGS=containerd2 for one.
 node-matrix: setup
@@ -103,7 +108,7 @@ node-matrix: setup
 # Needs the programs of a real Kubernetes in $KUBEBUILDER_ASSETS; without them the tests are skipped with instructions.
 # A cluster and a node for each worker. The files stay in their order: the longest one, the DaemonSet's, is among the first.
 test-cluster: setup
-	$(BIN)/pytest -n $(CLUSTER_JOBS) --dist loadfile --no-loadscope-reorder -m 'cluster and not side_by_side' $(ARGS)
+	$(BIN)/pytest -n $(CLUSTER_JOBS) --dist loadfile --no-loadscope-reorder -m 'cluster and not side_by_side' $(CLUSTER_FILES) $(ARGS)
 
 # `make test` under the Python of Debian 12, 13 and 14, one after the other (ARGS='forky' for one), and the table in
 # docs/compatibility.md. Needs root and Debian's mmdebstrap; some minutes each, and as many once to install the release.

@@ -8,6 +8,7 @@ killed, and each session starts by removing those of earlier ones.
 import gc
 import os
 import random
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -36,6 +37,12 @@ NodeFactory = Callable[..., "DisposableNode"]
 
 NODE_FIXTURES = frozenset({"binaries", "make_node", "make_module_node"})
 """A test that uses one of these, directly or through another fixture, runs a containerd."""
+
+LEVELS = {
+    "root": re.compile(r"mark\.(root|containerd|crio)"),
+    "cluster": re.compile(r"mark\.cluster|tests\.kube\.api"),
+}
+"""By which text `make test-node` and `make test-cluster` find the files that they collect."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,6 +76,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.containerd)
         if os.geteuid() != 0 and item.get_closest_marker("root") is not None:
             item.add_marker(pytest.mark.skip(reason="needs root"))
+    for level, text in LEVELS.items():
+        marked = {item.path for item in items if item.get_closest_marker(level) is not None}
+        if missing := sorted(str(path) for path in marked if not text.search(path.read_text())):
+            raise pytest.UsageError(
+                f"the Makefile finds the files of the tests marked {level} by their text, not {missing}"
+            )
 
 
 def pytest_configure(config: pytest.Config) -> None:
