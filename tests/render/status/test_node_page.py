@@ -6,15 +6,11 @@ from dataclasses import replace
 from evictd.core.model.finding import SignalUnobserved
 from evictd.core.model.observation import Problem
 from evictd.core.units.duration import HOUR, MINUTE
-from evictd.daemon.telemetry.statusz.status_page import snapshot_view
 from evictd.errors import CREDENTIALS_SOURCE
-from evictd.render.node_view import explanation_document
-from evictd.render.status.page.node_page import asset, node_page
-from tests.daemon.status import status_of
+from evictd.render.status.page.node_page import asset
 from tests.daemon.world import GI, STATIC, WEB, pod
 from tests.render.shown_nodes import (
     HOSTILE,
-    REASON,
     approaching,
     blind,
     blocked,
@@ -269,39 +265,6 @@ def test_a_daemon_that_stands_still_names_no_next_pod() -> None:
     assert '<small>(as read <span data-age="600.0">10m0s</span> ago)</small>' in page(calm(), later=10 * MINUTE)
     assert "as read" not in page(calm())
     assert '<main class="stale">' in page(calm(), later=10 * MINUTE), "its bars are grey"
-
-
-def test_who_would_go_first_and_when_stands_at_the_top() -> None:
-    head = page(approaching()).partition("</header>")[0]
-    acts = "default/hog would be evicted in about 3m58s (grace period 1m30s)."
-    assert f"in 2m28s at the present rate. {acts}</h1>" in head
-    assert f"<li>Why that pod is first: {REASON}.</li>" in head
-    assert "would be evicted first" not in head
-    head = page(calm()).partition("</header>")[0]
-    assert f"memory.available: default/hog would be evicted first: {REASON}." in head
-    assert "pid.available" not in head, "31568 of 32768 are left"
-
-
-def test_why_a_pod_is_first_for_two_signals_names_each() -> None:
-    """`Why that pod is first` stood twice with two reasons."""
-    near = approaching()
-    status, explained = status_of(near, near.at), explanation_document(snapshot_view(near), rows=None)
-    (queue,) = [each for each in explained["queues"] if "memory.available" in each["signals"]]
-    other = {**queue, "signals": ["nodefs.available", "memory.available"], "nextWhy": "it is large"}
-    queues = [{**queue, "signals": ["memory.available"]}, other]
-    text = node_page(status, {**explained, "queues": queues}, {}, faults=()).decode()
-    assert f"<li>Why that pod is first for memory.available: {REASON}.</li>" in text
-    assert "<li>Why that pod is first for nodefs.available: it is large.</li>" in text
-
-
-def test_while_something_is_short_no_first_pod_is_named_for_what_is_not() -> None:
-    """Of PIDs nobody could go, and the header named the pod that would go first for memory, of which much was left."""
-    text = page(play([6 * GI] * 5, processes=17_000))
-    head = text.partition("</header>")[0]
-    assert "pid.available is below its hard threshold" in head
-    assert "memory.available" not in head
-    assert "<strong>What you can do:</strong> look why default/hog does not end" in head
-    assert "; end processes outside pods" in head
 
 
 def test_what_is_not_measured_takes_one_line_and_what_cannot_be_here_no_box() -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evictd.codec.times import parse_time, rfc3339
-from evictd.core.model.signal import Resource
 from evictd.core.model.state import PhaseName
 from evictd.core.units.duration import SECOND
 from evictd.errors import SourceKind
@@ -28,20 +27,18 @@ from evictd.render.status.headline import (
     headline,
     look_back,
 )
-from evictd.render.status.holders import filled, full_name, growers, held_by, measured_before
+from evictd.render.status.holders import filled, growers, held_by
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import last_eviction, last_eviction_text
-from evictd.render.status.leaving_pods import only_if, refused
-from evictd.render.status.next_pod import first_if_it_grows
+from evictd.render.status.leaving_pods import refused
 from evictd.render.status.own_faults import OwnFaultKind, tests_thresholds
-from evictd.render.status.owners import new_pods
 from evictd.render.status.page.page_decisions import folded_decisions, page_decisions
 from evictd.render.status.page.page_leaving import about_leaving, leaving_rows
+from evictd.render.status.page.page_next import next_lines
 from evictd.render.status.page.page_notes import folded_notes
 from evictd.render.status.page.page_order import queue_view
 from evictd.render.status.page.signal_card import Trend, one_entry, signal_card
 from evictd.render.status.page_chart import eviction_marks
-from evictd.render.status.proposed import unread_budgets
 from evictd.render.status.remedy.remedies import to_do
 from evictd.render.status.signal_entry import by_disk, is_due, shown_entries
 from evictd.render.status.stopped import name_last, stop_text
@@ -56,7 +53,6 @@ from evictd.render.text import (
     counted,
     pods_text,
     seconds_text,
-    usage_text,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +66,6 @@ CONTENT_SECURITY_POLICY = (
     "form-action 'none'; frame-ancestors 'none'"
 )
 _FOLDER = Path(__file__).parent / "node_page_files"
-_SHOWN_NEXT = 3
 _COMMAND = re.compile("`([^`]+)`")
 _OLD_SECONDS = 60
 """Age of a reading, in seconds, from which it is said beside the numbers: a calm node is read every ten seconds."""
@@ -96,7 +91,7 @@ def node_page(
         "first": (first := _first(status, head, falls, faults)),
         "lines": (
             *(beside := tuple(_beside(status, faults, head))),
-            *(_next(status, explained, head, faults) if tested else ()),
+            *(next_lines(status, explained, head, faults) if tested else ()),
         ),
         "users": (users := tuple(chain(growers(status), held_by(status, explained))) if tested else ()),
         "to_do": to_do({**status, "faults": [each.kind.value for each in faults]})
@@ -253,64 +248,6 @@ def causes(status: Document, signals: Sequence[str]) -> str:
 
 def _reported(problems: Sequence[Document]) -> str:
     return "; ".join(f"{each['source']}: {each['detail']}" for each in problems)
-
-
-def _next(status: Document, explained: Document, head: Headline, faults: Sequence[OwnFault]) -> list[str]:
-    """Return the pods that would be evicted first for the nearest kinds of shortage, and why; at most `_SHOWN_NEXT` of them.
-
-    Beside them stand the new pods of owners whose last pod filled the node.
-    """
-    said = " ".join((head.text, *beside_faults(status, faults)))
-    firsts, others = list(_firsts(status, explained, said))[:_SHOWN_NEXT], filter(None, (unread_budgets(status),))
-    return [*firsts, *(f"{each}." for each in (*others, *new_pods(status)))]
-
-
-_FIRST = "would be evicted first"
-
-
-def _would_go(status: Document) -> str:
-    """Write of the next pod when it would go: after which others, if any."""
-    if not (only := only_if(status)):
-        return _FIRST
-    asked = status["asked"] and all(row["gone"] for row in status["leaving"])
-    return f"{'is asked for' if asked else 'would be evicted'} next, {only}"
-
-
-def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
-    """Yield the pod that would be evicted first for each kind of shortage, and why; only why where `said` names it.
-
-    Where `said` or the nearest threshold names signals, or one is short, the others are far from it: their pods stand in the
-    order of eviction.
-    """
-    named = f"{said} {nearest(status)}"
-    would, leaves = _would_go(status), any(not row["gone"] for row in status["leaving"])
-    queues = [queue for queue in explained["queues"] if queue["next"]]
-    near = [each for each in queues if any(signal in named for signal in each["signals"])]
-    told = near if near or _is_short(status) else queues
-    several = sum(each["next"] in said and bool(each["nextWhy"]) for each in told) > 1
-    for queue in told:
-        row = next((row for row in queue["rows"] if full_name(row) == queue["next"]), None)
-        measured = row is not None and row["usage"] is not None
-        before = "" if row is None else measured_before(row)
-        why = f": {queue['nextWhy']}{f' ({before})' if before else ''}" if queue["nextWhy"] else ""
-        then = first_if_it_grows(status, queue)
-        if queue["next"] not in said:
-            used = usage_text(row["usage"], Resource(queue["resource"])) if row is not None and measured else ""
-            pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
-            now = " now" if then and would == _FIRST else ""
-            yield f"{', '.join(queue['signals'])}: {pod} {would}{now}{why}{then}."
-        elif why:
-            alone = {each["next"] for each in queues if each["next"] in said}
-            culprit = any(each.get("stopIfItGrows") for each in status["signals"])  # it is named as well
-            pod = "that pod" if len(alone) == 1 and not culprit else queue["next"]  # a name may be long
-            of_signal = f" for {queue['signals'][0]}" if several else ""
-            yield f"Why {pod} is {'next' if leaves else 'first'}{of_signal}{why}."
-
-
-def _is_short(status: Document) -> bool:
-    """Whether a threshold is met, or will be soon."""
-    met = any(threshold["met"] for entry in status["signals"] for threshold in entry["thresholds"])
-    return met or bool(approaches(status))
 
 
 def why_nothing(status: Document, explained: Document, head: Headline) -> Iterator[str]:
