@@ -11,6 +11,7 @@ from evictd.render.status.next_pod import (
 from evictd.render.status.own_faults import OwnFaultKind
 from evictd.render.status.remedy.remedies import remedies
 from tests.daemon.status import status_of
+from tests.render.history.test_standing import of_snapshot
 from tests.render.partial_status import entry_with
 from tests.render.shown_nodes import page
 from tests.render.snapshots import incident_snapshot
@@ -105,3 +106,14 @@ def test_the_grace_periods_of_deleted_pods_are_shortened_first() -> None:
     assert not any("default/new" in each for each in remedies(status)), "its end would be of no use"
     both = steps_before(status, {"leavesFirst": list("abcd"), "reclaimsFirst": True})
     assert both == "shorten the grace period of a, b, c and 1 more, remove what no pod needs"
+
+
+def test_page_status_and_why_say_what_evictd_removes_before_the_first_pod_goes() -> None:
+    """The page said that a pod would be evicted first, and evictd would collect images before."""
+    calm = incident_snapshot("06-collection-frees-nothing", 10)
+    text, first = page(calm, 0), "; before that evictd would remove what no pod needs"
+    assert f"default/web-0 (300Mi) would be evicted first{first}." in text
+    assert f"First: <strong>default/web-0</strong>{first}." in text
+    assert first in " ".join(shown(status_of(calm, calm.at), 200).split())
+    for pod in ("default/web-0", "default/web-1"):
+        assert first in of_snapshot(calm, pod)

@@ -57,12 +57,24 @@ def goes_at_threshold(entry: Document) -> Document | None:
 
 def first_if_it_grows(status: Document, queue: Document) -> str:
     """Return the same of the first pod of a queue of `/explainz`, for the first of its signals of which it is known."""
-    found = (
-        goes_if_it_grows(entry)
-        for entry in status["signals"]
-        if entry["signal"] in queue["signals"] and entry["next"] and entry["next"]["pod"] == queue["next"]
-    )
-    return next(filter(None, found), "")
+    return next(filter(None, map(goes_if_it_grows, _entries_of(status, queue))), "")
+
+
+def _entries_of(status: Document, queue: Document) -> Iterator[Document]:
+    """Yield the signals of a queue of `/explainz` whose next pod is that of the queue."""
+    for entry in status["signals"]:
+        if entry["signal"] in queue["signals"] and entry["next"] and entry["next"]["pod"] == queue["next"]:
+            yield entry
+
+
+def before_first(status: Document, queue: Document) -> str:
+    """Return after a semicolon what evictd does before the first pod of a queue of `/explainz` goes; empty for nothing."""
+    return next(filter(None, (before_text(status, entry) for entry in _entries_of(status, queue))), "")
+
+
+def before_text(status: Document, entry: Document) -> str:
+    """Return `steps_before` as a sentence after a semicolon; empty for nothing."""
+    return f"; before that evictd would {before}" if (before := steps_before(status, entry)) else ""
 
 
 def steps_before(status: Document, entry: Document) -> str:

@@ -17,7 +17,7 @@ from evictd.render.status.holders import filled_clause, short_of
 from evictd.render.status.kernel_killed import kernel_killed_text
 from evictd.render.status.last_action import avoided_text, freed_text, last_eviction, last_eviction_text
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
-from evictd.render.status.next_pod import goes_if_it_grows, steps_before
+from evictd.render.status.next_pod import before_text, goes_if_it_grows
 from evictd.render.status.older_daemon import completed
 from evictd.render.status.own_faults import faults_of, tests_thresholds
 from evictd.render.status.owners import new_pods
@@ -253,7 +253,7 @@ def _next_to_go(document: Document) -> Iterator[Text]:
             (_why_next(row, said) if entry["signal"] in acts or row["priority"] > 0 else "", "dim"),
             (f"; it goes only {only}" if is_due(entry) and (only := only_if(document)) else "", "yellow"),
             (goes_if_it_grows(entry), "yellow"),
-            (f"; before that evictd would {before}" if (before := steps_before(document, entry)) else "", "dim"),
+            (before_text(document, entry), "dim"),
         )
     yield from (
         Text(f"{each['signal']}: {text}", style="yellow") for each in shown if (text := decides_once_measured(each))

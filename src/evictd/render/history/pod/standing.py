@@ -9,7 +9,7 @@ from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource, Signal
 from evictd.core.model.state import PhaseName
 from evictd.render.deciding import PASSED_OVER
 from evictd.render.status.leaving_pods import decides_once_measured, only_if
-from evictd.render.status.next_pod import goes_if_it_grows
+from evictd.render.status.next_pod import before_text, goes_if_it_grows
 from evictd.render.status.page.page_leaving import eviction_text, leaving_rows
 from evictd.render.status.remedy.remedies import suspected_pods, to_do
 from evictd.render.status.remedy_texts import host_path_remedy
@@ -120,6 +120,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         own = shown if shown.keys() & {*place.queue["signals"]} else entries  # a derived signal repeats another one
         entries_here = [own[name] for name in place.queue["signals"] if name in own]
         instead = next(filter(None, map(goes_if_it_grows, entries_here)), "")
+        before = next(filter(None, (before_text(status, each) for each in entries_here if each["next"])), "")
         if place.queue["stop"]:
             entry = entries.get(place.queue["signals"][0])
             until = "" if entry is None else paused_until(status, entry)
@@ -131,7 +132,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
         short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
         yield from (f"  {text}" for text in leaving if short)
         if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
-            yield f"  to be evicted: {needed}{'' if place.queue['stop'] else instead}"
+            yield f"  to be evicted: {needed}{'' if place.queue['stop'] else instead + before}"
         if decides := next(filter(None, map(decides_once_measured, entries_here)), "") or _reclaims(
             place, status, short
         ):

@@ -117,7 +117,7 @@ def node_page(
         "nothing": folded_notes(nothing := tuple(why_nothing(status, explained, head)), status),
         "queues": sorted(
             (
-                queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards), asked=status["asked"])
+                queue_view(each, (*first, *beside, *users), nothing, far=_is_far(each, cards), status=status)
                 for each in (() if status["pods"] is None else explained["queues"])
             ),
             key=itemgetter("unmeasured"),

@@ -7,7 +7,7 @@ from evictd.core.model.signal import Resource
 from evictd.render.status.headline import Headline, OwnFault, beside_faults
 from evictd.render.status.holders import full_name, measured_before
 from evictd.render.status.leaving_pods import only_if
-from evictd.render.status.next_pod import first_if_it_grows
+from evictd.render.status.next_pod import before_first, first_if_it_grows
 from evictd.render.status.owners import new_pods
 from evictd.render.status.proposed import unread_budgets
 from evictd.render.status.times.nearest import nearest
@@ -60,7 +60,7 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
             used = usage_text(row["usage"], Resource(queue["resource"])) if row is not None and measured else ""
             pod = f"{queue['next']} ({used})" if used and f"uses {used}" not in why else queue["next"]
             now = " now" if then and would == _FIRST else ""
-            yield f"{', '.join(queue['signals'])}: {pod} {would}{now}{why}{then}."
+            yield f"{', '.join(queue['signals'])}: {pod} {would}{now}{why}{then}{before_first(status, queue)}."
         elif why:
             alone = {each["next"] for each in queues if each["next"] in said}
             culprit = any(each.get("stopIfItGrows") for each in status["signals"])  # it is named as well

@@ -6,6 +6,7 @@ from typing import Any
 
 from evictd.core.model.signal import DISKS, WITH_REQUEST, Resource
 from evictd.render.status.holders import full_name, measured_before, row_numbers
+from evictd.render.status.next_pod import before_first
 from evictd.render.status.stopped import name_last
 from evictd.render.text import (
     MEASURED_LATER,
@@ -30,12 +31,12 @@ def queue_view(
     nothing: Collection[str],
     *,
     far: bool,
-    asked: Sequence[Document],
+    status: Document,
 ) -> dict[str, Any]:
     """Return the order of eviction for some signals, without the sentences about its supply that stand at the top.
 
     `nothing` are the reasons for no eviction that stand above the order. `far`: every pod is folded, because another signal
-    is short or will be soon. `asked` are the pods that the API server is asked to evict: none goes before it has answered.
+    is short or will be soon. A pod that the API server is asked to evict stands in `asked`: none goes before it has answered.
     """
     held = [f"{capital(text)}." for text in (queue.get("attribution") or {"text": ()})["text"]]
     resource = Resource(queue["resource"])
@@ -47,7 +48,8 @@ def queue_view(
         "signals": ", ".join(queue["signals"]),
         "resource": resource.value,
         "next": queue["next"],
-        "asked": first_of([clean(row["pod"]) for row in asked if row["signal"] in queue["signals"]]),
+        "before": before_first(status, queue),
+        "asked": first_of([clean(row["pod"]) for row in status["asked"] if row["signal"] in queue["signals"]]),
         "stop_above": bool(stop) and any(stop.partition("; ")[0] in text for text in nothing),
         "stop": capital(name_last(stop)),
         "not_of_pods": not_of_pods_text(queue["notOfPods"], resource) if queue["notOfPods"] and not held else "",
