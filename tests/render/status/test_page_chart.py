@@ -60,9 +60,10 @@ def test_labels_do_not_cover_each_other() -> None:
 
     assert labels() == (("100", 0), ("0", 100))
     assert labels(50) == (("100", 0), ("50", 50), ("0", 100))
-    assert labels(5) == (("100", 0), ("5", 86), ("0", 100)), "0 had no place below it"
-    assert labels(40, 41, 41) == (("100", 0), ("41", 46), ("40", 60), ("0", 100))
-    assert labels(91, 99) == (("99", 10.2), ("91", 24.2), ("0", 100)), "120 has no place above it"
+    assert labels(5) == (("100", 0), ("5", 83), ("0", 100)), "0 had no place below it"
+    assert labels(15, 30) == (("100", 0), ("30", 66), ("15", 83), ("0", 100)), "they touched, 15 apart"
+    assert labels(40, 41, 41) == (("100", 0), ("41", 43), ("40", 60), ("0", 100))
+    assert labels(91, 99) == (("99", 7.2), ("91", 24.2), ("0", 100)), "120 has no place above it"
     assert labels(50, capacity=95) == (("95", 0), ("50", 47.4), ("0", 100))
     assert labels(50, capacity=80) == labels(50), "a capacity below what was seen is none"
 

@@ -23,8 +23,8 @@ _RECLAIM = "ReclaimNode"
 _LEAST_SECONDS = 1.0
 _UNREAD_SECONDS = 15
 """Time without a reading, in seconds, that is said in words: a calm node is read every ten seconds."""
-_LABEL = 14.0
-"""Height of a label in percent of the drawing's."""
+_LABEL = 17.0
+"""Height of a line of text in percent of the drawing: labels that are closer touch."""
 _MINUTES = 600
 """Least span, in seconds, whose time axis is in minutes."""
 
