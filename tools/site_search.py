@@ -2,7 +2,8 @@
 
 Decision records and tables of tests have the words of every symptom and would come before the pages for users. Words that people
 type and a page does not have are its tags, which the search weighs most: so none of them is a word of many pages, such as pod.
-The search completes what is typed: a tag that begins with a short word, such as `notify` with `no`, would be found by it.
+The search completes what is typed: a tag that begins with a short word, such as `notify` with `no`, would be found by it, so
+docs/hooks.md has that word itself.
 """
 
 import json
@@ -26,9 +27,9 @@ _WORDS = {
     "benchmarks.md": ("performance", "overhead", "how much it takes"),
     "charts.md": ("helm",),
     "cluster.md": ("server", "kube-apiserver", "outage"),
-    "concepts.md": ("belongs", "grace period", "soft", "order"),
+    "concepts.md": ("belongs", "grace period", "soft", "order", "mirror"),
     "formats.md": ("journal format", "statusz"),
-    "from-the-kubelet.md": ("risks", "drawbacks", "replace the kubelet"),
+    "from-the-kubelet.md": ("risks", "drawbacks", "replace the kubelet", "migrate", "migration"),
     "getting-started.md": ("uninstall", "dry run", "dry-run", "remove evictd"),
     "install.md": ("install", "go live", "switch on", "undo", "rollback", "systemd", "daemonset"),
     "metrics.md": ("Grafana", "operator", "scrape config", "ServiceMonitor", "prometheus"),
@@ -62,6 +63,7 @@ _WORDS = {
 }
 
 _SECTIONS = {
+    "concepts.html#glossary": {"mirror"},
     "from-the-kubelet.html#risks-and-limits": {"risks", "drawbacks"},
     "tuning.html#protect-a-pod": {
         "protect", "protected", "stop", "exclude", "ignore", "never evict", "whitelist", "priority", "static",

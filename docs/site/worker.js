@@ -1,11 +1,14 @@
 /* A page that is opened as a file may start no worker, and the search needs one: an empty frame runs its script instead.
-   The search completes each word: `a` of `exclude a pod` found `acts` and `API`. */
+   The search completes each word: `a` of `exclude a pod` found `acts` and `API`. It leaves out what a `-` precedes: `--eviction-hard`
+   found nothing. */
 "use strict";
 
 const QUERY = 2;
 
-function withoutArticles(message) {
-  return message.type === QUERY ? { ...message, data: message.data.replace(/\b(?:a|an|the|of|to|in|on|is|it)\s+/gi, "") } : message;
+function asMeant(message) {
+  if (message.type !== QUERY) return message;
+  const words = message.data.replace(/\b(?:a|an|the|of|to|in|on|is|it)\s+/gi, "");
+  return { ...message, data: words.replace(/(^|\s)--(?=\w)/g, "$1flag*^100 ") };
 }
 
 if (location.protocol === "file:") {
@@ -31,14 +34,14 @@ if (location.protocol === "file:") {
 
     postMessage(data) {
       this.#inside.then((inside) =>
-        inside.dispatchEvent(new inside.MessageEvent("message", { data: withoutArticles(data) })),
+        inside.dispatchEvent(new inside.MessageEvent("message", { data: asMeant(data) })),
       );
     }
   };
 } else {
   window.Worker = class extends Worker {
     postMessage(data) {
-      super.postMessage(withoutArticles(data));
+      super.postMessage(asMeant(data));
     }
   };
 }

@@ -170,6 +170,11 @@ def first_result(page: Any, words: str) -> Any:
         ("offline", "verify.html"),
         ("node of 512 MiB", "tuning.html"),
         ("replace kubelet eviction", "rollout.html"),
+        ("--eviction-hard", "reference/flags.html"),
+        ("--dry-run", "getting-started.html"),
+        ("migrate", "from-the-kubelet.html"),
+        ("notify", "hooks.html"),
+        ("mirror pod", "concepts.html"),
     ],
 )
 def test_the_words_that_people_type_find_their_page_first(search: Any, words: str, found: str) -> None:
@@ -186,6 +191,7 @@ def test_the_words_that_people_type_find_their_page_first(search: Any, words: st
         ("risks", "from-the-kubelet.html#risks-and-limits"),
         ("offline", "verify.html#without-a-network"),
         ("node of 512 MiB", "tuning.html#thresholds"),
+        ("mirror pod", "concepts.html#glossary"),
     ],
 )
 def test_the_section_that_has_the_answer_is_not_folded(search: Any, words: str, section: str) -> None:
