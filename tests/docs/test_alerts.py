@@ -153,3 +153,48 @@ def test_one_eviction_raises_the_rule_of_the_page_and_no_alert_of_the_chart(tmp_
     command = [str(program("promtool")), "test", "rules", "test.yaml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", ["alerts.md", "troubleshooting.md"])
+def test_each_check_names_the_file(page: str) -> None:
+    """Without one it checks the kubelet's defaults, and never finds that the node's own file has no threshold on memory."""
+    commands = re.findall(r"`(evictd check\b.*?)`|^ +(evictd check\b.*)$", joined(page), re.MULTILINE)
+    given = [(spans or block).removeprefix("evictd check").split() for spans, block in commands]
+    assert given
+    assert all(given)
+
+
+REPEATED = """
+kind: World
+name: repeated
+config: {evictionHard: {memory.available: 500Mi}}
+duration: 33m
+node: {memory: 8Gi}
+pods:
+- {name: web-6f9, owner: ReplicaSet/web, behaviours: [{grow: {of: memory, rate: 1Gi/30s}}]}
+owners: [{name: ReplicaSet/web, delay: 2s, here: 1}]
+"""
+
+
+def test_a_repeated_eviction_is_shown_with_its_owner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without an API server the run book led to `evictd history`, which need not name it."""
+    (world := tmp_path / "world.yaml").write_text(REPEATED)
+    main(["simulate", str(world), "--journal", str(journal := tmp_path / "journal")])
+    capsys.readouterr()
+    assert main(["history", str(journal)]) == ExitCode.DONE
+    assert "ReplicaSet/web" not in capsys.readouterr().out
+    assert main(["incident", "last", str(journal)]) == ExitCode.DONE
+    assert "3 pods of ReplicaSet/web were evicted here" in capsys.readouterr().out
+    assert "`evictd incident last` names the owner" in book("EvictdRepeatedEviction")
+
+
+def test_a_history_of_kills_need_not_say_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The run book promised it of each; of a static pod that filled the node the reason before the kill leads on."""
+    world = DOCS.parent / "config/incidents/15-static-culprit.yaml"
+    main(["simulate", str(world), "--journal", str(journal := tmp_path / "journal")])
+    capsys.readouterr()
+    assert main(["history", str(journal)]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    assert "grew most before the kernel killed" in shown
+    assert "\nnow: " not in shown
+    assert "Its last lines say what is known of the cause." in " ".join(book("EvictdKernelKills").split())
