@@ -11,6 +11,7 @@ from evictd.core.model.observation import Filesystems, signal_observations
 from evictd.core.model.state import State
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.kills import RecentKills
+from evictd.daemon.telemetry.memory_holdings import memory_followed
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import Snapshot
 from evictd.daemon.telemetry.statusz.own_limits import limits_recorded
@@ -57,6 +58,7 @@ def snapshots(run: Run) -> Iterator[Snapshot]:
                 layout_of(state.filesystems or Filesystems()),
             ),
             limits=limits_recorded(trends.limits, state, cycle.observation, config),
+            memory=memory_followed(trends.memory, state, cycle.observation, config, now=cycle.at),
         )
         for each in cycle.step.decisions:
             if kind_of(each) not in {"Wait", "RecordEvent"} and not changes_nothing(each, before.node_conditions):

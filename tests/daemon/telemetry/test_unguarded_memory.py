@@ -15,6 +15,11 @@ def test_the_amounts_the_time_and_the_largest_pod() -> None:
         "available": 220 << 20,
         "capacity": 6 << 30,
         "secondsToZero": 3.4,
+        "growth": {
+            "text": "of 2.44Gi that filled memory in the last 50s, pods took 2.44Gi (all of it default/hog); nothing else grew",
+            "pod": "default/hog",
+            "elsewhere": False,
+        },
         "largest": {"pod": "default/hog", "usage": 4000 << 20},
         "firstToGo": "default/api",
     }

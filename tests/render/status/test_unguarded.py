@@ -17,9 +17,14 @@ from evictd.render.status.unguarded import (
     unguarded_text,
 )
 from evictd.render.status.view import status_view
+from evictd.world.behaviours import Grow, Usage
+from evictd.world.loop import play
+from evictd.world.model import HostUse
 from tests.daemon.status import status_of
+from tests.playbook import config
 from tests.render.shown_nodes import calm, page
-from tests.render.snapshots import incident_snapshot
+from tests.render.snapshots import incident_snapshot, snapshot_at
+from tests.world.worlds import MI, quiet, world
 
 
 def at(seconds: float) -> dict[str, Any]:
@@ -33,12 +38,13 @@ def test_the_headline_says_when_nothing_is_left_of_memory_without_a_threshold() 
     status = at(80)
     text = (
         "memory.available reaches 0 in 4.4s at the present rate (220Mi of 6Gi left) and has no threshold, so evictd evicts no "
-        "pod then, and the kernel's OOM killer kills processes; default/hog uses the most, 3.91Gi"
+        "pod then, and the kernel's OOM killer kills processes; of 2.44Gi that filled memory in the last 50s, pods took 2.44Gi "
+        "(all of it default/hog); nothing else grew"
     )
     assert unguarded_text(status) == text
     assert (headline(status).level, headline(status).text) == ("hard", f"{text}.")
     assert to_do(status) == (
-        "end, move or limit default/hog, which uses the most memory; then give memory a threshold (`evictionHard: "
+        "end, move or limit default/hog, which took most of it; then give memory a threshold (`evictionHard: "
         "{memory.available: 500Mi}`; default/api would be evicted first by what pods use and request), or the kernel chooses "
         "what ends"
     )
@@ -111,7 +117,30 @@ def test_without_any_threshold_the_page_and_the_terminal_say_so() -> None:
     assert NO_THRESHOLDS in console.file.getvalue()
 
 
-def test_without_usage_of_pods_no_pod_is_named() -> None:
+def test_where_the_host_takes_memory_no_pod_is_named() -> None:
+    """The largest pod was to be ended, which held 10Mi, while a host process took 40Mi a second."""
+    taker = HostUse(name="hog", behaviours=(Grow(of=Usage.MEMORY, rate=40 * MI),))
+    run = play(world(*quiet(2, "10Mi"), host=(taker,)), config(hard={"nodefs.available": "1Gi"}))
+    snapshot = snapshot_at(run, 60)
+    status = status_of(snapshot, snapshot.at)
+    assert unguarded_text(status).endswith(
+        "kills processes; of 1.17Gi that filled memory in the last 30s, pods took 0; 1.17Gi belong to no pod"
+    )
+    assert "quiet" not in headline(status).text
+    assert to_do(status).startswith("free memory outside pods (`systemd-cgtop -m` shows host services")
+    assert "end, move or limit" not in to_do(status)
+
+
+def test_where_the_growth_is_not_known_no_pod_is_named() -> None:
     status = at(80)
-    status["unguardedMemory"]["largest"] = None
+    status["unguardedMemory"] |= {"growth": None}
     assert unguarded_text(status).endswith("kills processes")
+    assert to_do(status).startswith("give memory a threshold")
+
+
+def test_the_largest_pod_is_named_where_it_uses_most_of_the_memory_in_use() -> None:
+    status = at(300)
+    status["unguardedMemory"] |= {"largest": {"pod": "default/hog", "usage": 1 << 30}}
+    assert "uses the most" not in unguarded_text(status)
+    status["unguardedMemory"] |= {"largest": None}
+    assert "uses the most" not in unguarded_text(status)

@@ -32,6 +32,7 @@ from evictd.daemon.store.recorder import Cycle
 from evictd.daemon.telemetry.findings_log import Topics, changes, topics
 from evictd.daemon.telemetry.kills import RecentKills
 from evictd.daemon.telemetry.log import Logger
+from evictd.daemon.telemetry.memory_holdings import memory_followed
 from evictd.daemon.telemetry.metrics import Metrics
 from evictd.daemon.telemetry.recent import RecentDecisions
 from evictd.daemon.telemetry.snapshot import LatestSnapshot, Snapshot
@@ -289,6 +290,7 @@ class Telemetry:
                     layout_of(state.disks),
                 ),
                 limits=limits_recorded(trends.limits, state, cycle.observation, cycle.config),
+                memory=memory_followed(trends.memory, state, cycle.observation, cycle.config, now=cycle.now),
             ),
             version=__version__,
             pods_before=0

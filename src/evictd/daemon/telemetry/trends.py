@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from evictd.core.eviction.reclaim import Layout, device_of
 from evictd.core.frozen import frozen
+from evictd.core.model.holdings import SupplyHoldings
 from evictd.core.model.observation import ReclaimOutcome, SignalObservation
 from evictd.core.model.signal import NodeCondition, Signal
 from evictd.core.units.duration import HOUR, MINUTE, SECOND
@@ -304,6 +305,8 @@ class Trends:
     conditions: Mapping[NodeCondition, ReportedSpan] = field(default_factory=dict)
     limits: Mapping[str, Trend] = field(default_factory=dict)
     """What is left of each limit of which a pod uses half or more (`own_limits`)."""
+    memory: SupplyHoldings | None = None
+    """What holds memory without a threshold (`memory_holdings`)."""
     started: bool = False
 
 
@@ -321,8 +324,9 @@ def advanced(
     before: tuple[NodeCondition, ...] | None = None,
     reclaimed: Collection[Signal] = (),
     limits: Mapping[str, Trend] | None = None,
+    memory: SupplyHoldings | None = None,
 ) -> Trends:
-    """Return the trends after a cycle, with `usage` and `limits` up to it; `now` is on the boot-time clock.
+    """Return the trends after a cycle, with `usage`, `limits` and `memory` up to it; `now` is on the boot-time clock.
 
     `before`: the conditions before the cycle; `None` where they are not known. `reclaimed`: the signals of which this reading is
     the first one with what a reclaim freed.
@@ -337,7 +341,9 @@ def advanced(
         signals[signal] = trends.signals.get(signal, Trend()).added(point, capacity)
     signals.update({each: replace(signals[each], reclaimed_at=now) for each in reclaimed if each in signals})
     spans = _spans(trends, reported, before, wall)
-    return Trends(signals=signals, usage=usage or {}, conditions=spans, limits=limits or {}, started=True)
+    return Trends(
+        signals=signals, usage=usage or {}, conditions=spans, limits=limits or {}, memory=memory, started=True
+    )
 
 
 def reclaimed_signals(ended: Iterable[ReclaimOutcome], layout: Layout) -> frozenset[Signal]:

@@ -66,6 +66,7 @@ _PARTS: Mapping[str, Document] = {
     "stopThen": {"raiseRequests": ""},
 }
 """By field of a signal that may be `null`, the fields of its value."""
+_MEMORY: Document = {"firstToGo": "", "growth": None}
 _THRESHOLD: Document = {
     "configured": None,
     "gracePeriodSeconds": 0,
@@ -79,6 +80,8 @@ def completed(status: Document) -> dict[str, Any]:
     """Return the document with a value for each field that this version reads, also of its signals and their thresholds."""
     found = {**_STATUS, **status}
     rows = {name: [{**known, **row} for row in found[name]] for name, known in _ROWS.items()}
+    if found["unguardedMemory"]:
+        found["unguardedMemory"] = {**_MEMORY, **found["unguardedMemory"]}
     return {**found, **rows, "signals": [_signal(each) for each in status["signals"]]}
 
 

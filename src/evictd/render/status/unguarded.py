@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from evictd.core.model.signal import MEMORY_SIGNALS, Signal
+from evictd.core.model.signal import MEMORY_SIGNALS, Resource, Signal
+from evictd.render.status.remedy_texts import OUTSIDE_PODS
 from evictd.render.status.times.timing import SOON_SECONDS
 from evictd.render.text import clean, seconds_text, signal_amount
 
@@ -17,7 +18,7 @@ _SHORT = 4
 
 
 def unguarded_text(status: Document) -> str:
-    """Return that memory has no threshold, when nothing is left of it, and which pod uses the most.
+    """Return that memory has no threshold, when nothing is left of it, and who takes it, or which pod uses most of it.
 
     Empty where it has one, and while much is left of it.
     """
@@ -25,15 +26,22 @@ def unguarded_text(status: Document) -> str:
     if memory is None or (memory["available"] * _SHORT > memory["capacity"] and not ends_soon(status)):
         return ""
     left, of = (_amount(memory[each]) for each in ("available", "capacity"))
-    largest = memory["largest"]
-    most = "" if largest is None else f"; {clean(largest['pod'])} uses the most, {_amount(largest['usage'])}"
     if ends_soon(status):
-        when = f"in {seconds_text(memory['secondsToZero'])} at the present rate"
+        when, growth = f"in {seconds_text(memory['secondsToZero'])} at the present rate", memory["growth"]
+        took = f"; {clean(growth['text'])}" if growth else ""
         return (
             f"memory.available reaches 0 {when} ({left} of {of} left) and has no threshold, so evictd evicts no pod then, and "
-            f"the kernel's OOM killer kills processes{most}"
+            f"the kernel's OOM killer kills processes{took}"
         )
+    holder = _holder(memory)
+    most = f"; {clean(holder)} uses the most, {_amount(memory['largest']['usage'])}" if holder else ""
     return f"memory has no threshold, so evictd does not act when it runs short ({left} of {of} left{most})"
+
+
+def _holder(memory: Document) -> str:
+    """Return the pod that uses more than half of the memory in use; empty where none does."""
+    largest = memory["largest"]
+    return largest["pod"] if largest and largest["usage"] * 2 > memory["capacity"] - memory["available"] else ""
 
 
 def unguarded_entry(status: Document) -> Document | None:
@@ -60,13 +68,22 @@ def unguarded_remedy(status: Document) -> tuple[str, ...]:
     """Return what to do where memory has no threshold and runs short, or the kernel killed for want of it; empty elsewhere."""
     if guards_memory(status) or not (status["kernelKills"] or ends_soon(status)):
         return ()
-    memory = status["unguardedMemory"] or {}
-    largest, first = (memory.get("largest") or {}).get("pod", ""), memory.get("firstToGo", "")
-    now = f"end, move or limit {clean(largest)}, which uses the most memory; then " if largest else ""
-    goes = f"; {clean(first)} would be evicted first by what pods use and request" if first and first != largest else ""
+    memory = status["unguardedMemory"]
+    now, cause = ("", "") if memory is None else _against_cause(memory, falls=ends_soon(status))
+    first = "" if memory is None else memory["firstToGo"]
+    goes = f"; {clean(first)} would be evicted first by what pods use and request" if first not in {"", cause} else ""
     then = "goes on choosing what ends" if status["kernelKills"] else "chooses what ends"
     threshold = f"`evictionHard: {{memory.available: {PROPOSED_THRESHOLD}}}`"
     return (f"{now}give memory a threshold ({threshold}{goes}), or the kernel {then}",)
+
+
+def _against_cause(memory: Document, *, falls: bool) -> tuple[str, str]:
+    """Return what to do against the cause, and the pod that is the cause; both empty where the cause is not known."""
+    growth = memory["growth"] or {"pod": "", "elsewhere": False}
+    if falls and growth["elsewhere"]:
+        return f"{OUTSIDE_PODS[Resource.MEMORY]}: what grew belongs to no pod; then ", ""
+    pod, did = (growth["pod"], "took most of it") if falls else (_holder(memory), "uses the most memory")
+    return (f"end, move or limit {clean(pod)}, which {did}; then ", pod) if pod else ("", "")
 
 
 def guards_memory(status: Document) -> bool:
