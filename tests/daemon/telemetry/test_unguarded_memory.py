@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from evictd.core.model.observation import Observation
+from evictd.core.model.signal import Signal
 from evictd.core.units.duration import SECOND
 from evictd.daemon.telemetry.statusz.unguarded_memory import unguarded_memory
-from evictd.daemon.telemetry.trends import Trends
+from evictd.daemon.telemetry.trends import Point, Trend, Trends
 from tests.render.snapshots import incident_snapshot
 
 
@@ -31,6 +34,20 @@ def test_no_time_where_no_rate_is_known_and_no_pod_where_none_was_measured() -> 
     found = unguarded_memory(unknown, snapshot.at)
     assert found is not None
     assert (found["secondsToZero"], found["largest"], found["firstToGo"]) == (None, None, "")
+
+
+@pytest.mark.parametrize("readings", [(0, 4), (0, 1, 2, 10, 18, 30)], ids=["two readings", "ended"])
+def test_no_time_where_no_fall_goes_on(readings: tuple[int, ...]) -> None:
+    """A time of two readings was said, twice as much 2 s later, and nothing after 3 s more."""
+    snapshot = incident_snapshot("43-no-memory-threshold", 80)
+    trend = Trend()
+    for at in readings:
+        trend = trend.added(Point(at * SECOND, (1 << 30) - min(at, 9) * (8 << 20)), 6 << 30)
+    fell = replace(snapshot, trends=Trends(signals={Signal.MEMORY_AVAILABLE: trend}))
+    found = unguarded_memory(fell, snapshot.at)
+    assert found is not None
+    assert (trend.fill_rate or 0) > 0
+    assert (found["secondsToZero"], found["growth"]) == (None, None)
 
 
 def test_nothing_where_memory_has_a_threshold_or_was_not_read() -> None:

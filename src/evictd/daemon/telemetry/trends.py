@@ -232,6 +232,12 @@ class Trend:
         late = self._late
         return bool(late) and late[0].available <= late[-1].available
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a fall is known to be more than scatter, and not to have ended."""
+        rate = self.present_rate
+        return rate is not None and rate > 0 and self.enough and self.stands_out and not self.has_ended
+
     def seconds_to(self, limit: int) -> float | None:
         """Return the seconds until `available` falls to a limit at the present rate; `None` if it does not, or is below it."""
         rate = self.present_rate

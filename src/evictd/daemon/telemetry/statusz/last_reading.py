@@ -21,8 +21,7 @@ def last_reading(signal: Signal, snapshot: Snapshot, now: int) -> dict[str, Any]
     trend = snapshot.trends.signals.get(signal, Trend())
     if not trend.recent:
         return None
-    last, rate = trend.recent[-1], trend.present_rate
-    falls = rate is not None and rate > 0 and trend.enough and trend.stands_out and not trend.has_ended
+    last, rate = trend.recent[-1], trend.present_rate if trend.goes_on else None
     seen = SignalObservation(available=of_count(last.available), capacity=of_count(trend.capacity))
     limits = [(limit_of(each, seen).value(), each) for each in own_thresholds(snapshot.config) if each.signal is signal]
     above = [each for each in limits if each[0] < last.available]
@@ -30,11 +29,11 @@ def last_reading(signal: Signal, snapshot: Snapshot, now: int) -> dict[str, Any]
     lowest = min(below, key=lambda each: each[0], default=None)
     limit, threshold = max(above, key=lambda each: each[0]) if above else (None, None)
     age = (now - last.at) / SECOND
-    seconds = None if limit is None or rate is None or not falls else (last.available - limit) / rate - age
+    seconds = None if limit is None or rate is None else (last.available - limit) / rate - age
     return {
         "available": last.available,
         "agoSeconds": round(age, 1),
-        "fillRate": round(rate) if rate is not None and falls else None,
+        "fillRate": None if rate is None else round(rate),
         "kind": None if threshold is None else "hard" if threshold.hard else "soft",
         "limit": limit,
         "below": None if lowest is None else {"kind": "hard" if lowest[1].hard else "soft", "limit": lowest[0]},

@@ -15,7 +15,7 @@ from evictd.daemon.telemetry.trends import Trend
 def unguarded_memory(snapshot: Snapshot, now: int) -> dict[str, Any] | None:
     """Return what is left of memory, in bytes; `None` where a threshold guards it, and where it was not read.
 
-    `secondsToZero` is `None` where memory does not fall, `largest` where no pod was measured, `growth` where who takes it is not
+    `secondsToZero` is `None` where no fall goes on, `largest` where no pod was measured, `growth` where who takes memory is not
     known. `firstToGo` is the pod that the threshold would evict first which the advice proposes.
     """
     node = snapshot.observation.node
@@ -23,13 +23,13 @@ def unguarded_memory(snapshot: Snapshot, now: int) -> dict[str, Any] | None:
     seen = None if node is None else signal_observations(node).get(Signal.MEMORY_AVAILABLE)
     if guarded or seen is None:
         return None
-    rate, left = snapshot.trends.signals.get(Signal.MEMORY_AVAILABLE, Trend()).fill_rate, seen.available.value()
-    falls = rate is not None and rate > 0
+    trend, left = snapshot.trends.signals.get(Signal.MEMORY_AVAILABLE, Trend()), seen.available.value()
+    rate = trend.present_rate if trend.goes_on else None
     return {
         "available": left,
         "capacity": seen.capacity.value(),
-        "secondsToZero": round(max(left / rate - (now - snapshot.at) / SECOND, 0.0), 1) if falls and rate else None,
-        "growth": _growth(snapshot, rate) if falls and rate else None,
+        "secondsToZero": round(max(left / rate - (now - snapshot.at) / SECOND, 0.0), 1) if rate else None,
+        "growth": _growth(snapshot, rate) if rate else None,
         "largest": _largest(snapshot),
         "firstToGo": _first_to_go(snapshot),
     }
