@@ -17,14 +17,14 @@ from evictd.render.status.unguarded import (
     unguarded_text,
 )
 from evictd.render.status.view import status_view
-from evictd.world.behaviours import Grow, Usage
+from evictd.world.behaviours import Grow, Hold, Usage
 from evictd.world.loop import play
-from evictd.world.model import HostUse
+from evictd.world.model import Disk, HostUse, NodeSpec, WorldPod
 from tests.daemon.status import status_of
-from tests.playbook import config
+from tests.playbook import config, pod
 from tests.render.shown_nodes import calm, page
 from tests.render.snapshots import incident_snapshot, snapshot_at
-from tests.world.worlds import MI, quiet, world
+from tests.world.worlds import GI, MI, holder, quiet, world
 
 
 def at(seconds: float) -> dict[str, Any]:
@@ -129,6 +129,17 @@ def test_where_the_host_takes_memory_no_pod_is_named() -> None:
     assert "quiet" not in headline(status).text
     assert to_do(status).startswith("free memory outside pods (`systemd-cgtop -m` shows host services")
     assert "end, move or limit" not in to_do(status)
+
+
+def test_the_reason_of_the_first_pod_names_its_signal_beside_a_headline_of_another_one() -> None:
+    """`Why that pod is first: uses 6Gi` was of the disk, and stood below a headline about memory that names the same pod."""
+    behaviours = (Grow(of=Usage.MEMORY, rate=40 * MI), Hold(of=Usage.LAYER, amount=6 * GI))
+    first = WorldPod(pod=pod("hog"), behaviours=behaviours)
+    node = NodeSpec(memory=4 * GI, nodefs=Disk(capacity=10 * GI))
+    of = world(first, holder("web", 2 * GI, Usage.LAYER), node=node)
+    text = page(snapshot_at(play(of, config(hard={"nodefs.available": "1Gi"})), 60), 0)
+    assert "all of it default/hog" in text
+    assert "Why that pod is first for nodefs.available: uses 6Gi, default/web only 2Gi; both request none." in text
 
 
 def test_where_the_growth_is_not_known_no_pod_is_named() -> None:

@@ -65,7 +65,8 @@ def _firsts(status: Document, explained: Document, said: str) -> Iterator[str]:
             alone = {each["next"] for each in queues if each["next"] in said}
             culprit = any(each.get("stopIfItGrows") for each in status["signals"])  # it is named as well
             pod = "that pod" if len(alone) == 1 and not culprit else queue["next"]  # a name may be long
-            of_signal = f" for {queue['signals'][0]}" if several else ""
+            other = not any(signal in said for signal in queue["signals"])
+            of_signal = f" for {queue['signals'][0]}" if several or other else ""
             yield f"Why {pod} is {'next' if leaves else 'first'}{of_signal}{why}."
 
 
