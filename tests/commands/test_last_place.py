@@ -25,7 +25,10 @@ def test_a_pod_that_no_event_concerns_has_a_place(tmp_path: Path, capsys: pytest
     said = " ".join(capsys.readouterr().out.split())
     assert "it is at place 3 of 9 for memory.available: is equal to default/web-2, so the name decides" in said
     assert "to be evicted: memory.available would have to fall by 1.21Gi to its hard threshold 200Mi or" in said
-    assert "memory.available is already below its soft threshold 1.4Gi, and default/batch, default/web-0 would" in said
+    assert (
+        "memory.available is already below its soft threshold 1.4Gi; besides, default/batch, default/web-0 would"
+        in said
+    )
     assert main(["why", "default/web-1", "--journal", str(journal), "--output", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["known"]
     assert main(["why", "default/absent", "--journal", str(journal)]) == 1
@@ -38,7 +41,9 @@ def test_a_protected_pod_is_said_to_be_one(tmp_path: Path, capsys: pytest.Captur
     assert line.endswith(" it is never evicted (static pod)")
     place, needed = last_place_lines([journal], "default/web-3")
     assert "it is at place 4 of 8 for memory.available: " in place
-    assert needed.endswith("and default/web-0, default/web-1, default/web-2 would have to go first, or be skipped")
+    assert needed.endswith(
+        "; besides, default/web-0, default/web-1, default/web-2 would have to go first, or be skipped"
+    )
 
 
 def test_the_place_of_a_pod_that_left_is_past(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

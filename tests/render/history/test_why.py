@@ -142,7 +142,7 @@ def why_of(seen: Observation, name: str) -> PodWhy:
 def test_a_pod_that_another_one_makes_unnecessary_is_said_to_stay() -> None:
     said = text(passed_over())
     assert "default/hog goes instead" in said
-    assert "already below its soft threshold 2Gi, and default/hog would have to go first, or be skipped" in said
+    assert "already below its soft threshold 2Gi; besides, default/hog would have to go first, or be skipped" in said
 
 
 def test_a_journal_without_pods_was_read_nevertheless() -> None:

@@ -16,7 +16,7 @@ from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.threshold import Origin
 from evictd.render.attribution import clock_text
-from evictd.render.history.pod.standing import Place, crossing_text, place_in, to_go_first
+from evictd.render.history.pod.standing import BESIDES, Place, crossing_text, place_in, to_go_first
 from evictd.render.node_view import explanation_document, node_view
 from evictd.render.text import clean
 
@@ -71,7 +71,7 @@ def _lines(entry: JournalEntry, pod: str, gone_by: str) -> Iterator[str]:
         yield f"{at} it is {place_text}: {clean(place.row['why'])}"
         if place.row.get("passedOver"):
             yield f"  passed over: {clean(place.row['passedOver'])}"
-        yield f"  to be evicted: {', and '.join(_needed(place, own))}"
+        yield f"  to be evicted: {BESIDES.join(_needed(place, own))}"
 
 
 def _needed(place: Place, thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:

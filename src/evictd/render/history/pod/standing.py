@@ -131,7 +131,7 @@ def standing_lines(places: Iterable[Place], status: Plain) -> Iterator[str]:
             yield f"  {clean(line)}"
         short = any(is_due(each) for name in place.queue["signals"] if (each := entries.get(name)))
         yield from (f"  {text}" for text in leaving if short)
-        if needed := ", and ".join(filter(None, _needed(place, own, only if short else ""))):
+        if needed := BESIDES.join(filter(None, _needed(place, own, only if short else ""))):
             yield f"  to be evicted: {needed}{'' if place.queue['stop'] else instead + before}"
         if decides := next(filter(None, map(decides_once_measured, entries_here)), "") or _reclaims(
             place, status, short
@@ -216,6 +216,10 @@ def _needed(place: Place, entries: Mapping[str, Plain], only: str) -> Iterator[s
     if before and not place.is_next:
         now = "by the order of now " if any(map(goes_if_it_grows, short)) else ""
         yield f"{now}{to_go_first(before)}"
+
+
+BESIDES = "; besides, "
+"""Stands between what would have to happen before a pod goes: after `A or B`, a mere `and` reads as belonging to B alone."""
 
 
 def to_go_first(pods: Iterable[str]) -> str:
