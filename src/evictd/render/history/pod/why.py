@@ -203,13 +203,7 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     yield from _kin(why)
     if why.explained is None or why.status is None:
         yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
-        yield from why.last_place
-        if not why.known and why.pod in why.pods and why.no_action is not None:
-            yield f"{clean(why.no_action.at)}: {event_line(why.no_action)}"
-            if remedy := _remedy_for(why.no_action, why):
-                yield f"now: {remedy}"
-        elif not why.known and why.pod in why.pods:
-            yield from why.kills
+        yield from _unconcerned(why)
         return
     yield from _now(why, why.status)
     if why.unreadable:
@@ -274,6 +268,18 @@ def _event_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[st
     for event in events:
         more = (f"  {line}" for line in (event.why, event.filled) if line)
         yield event.at, (f"{clean(event.at)}: {event_line(event)}", *more)
+
+
+def _unconcerned(why: PodWhy) -> Iterator[str]:
+    """Yield why no pod was evicted, and then the place of a pod that no event concerns: what stops evictions comes first."""
+    stop = None if why.known or why.pod not in why.pods else why.no_action
+    if stop is not None:
+        yield f"{clean(stop.at)}: {event_line(stop)}"
+    yield from why.last_place
+    if stop is not None and (remedy := _remedy_for(stop, why)):
+        yield f"now: {remedy}"
+    elif stop is None and not why.known and why.pod in why.pods:
+        yield from why.kills
 
 
 def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
