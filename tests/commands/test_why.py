@@ -307,3 +307,15 @@ def test_a_reason_for_no_eviction_is_over_where_its_condition_began_again() -> N
     assert why.is_superseded([stop, memory])
     assert not why.is_superseded([memory, stop])
     assert not why.is_superseded([stop, replace(memory, begun=("DiskPressure",))]), "another resource is short"
+
+
+def test_the_daemon_says_whether_the_node_is_short_now(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For the whole transition period `the node is still short` was said, beside `would have to fall by 78.7Mi`."""
+    (tmp_path / "journal.jsonl").write_bytes(line(NOW, "2026-01-01T00:00:00Z"))
+    journal = ("--directory", str(tmp_path))
+    assert why.run(command("default/hog", "--address", address, *journal)) is ExitCode.DONE
+    assert "now: no threshold of memory.available is met" in " ".join(capsys.readouterr().out.split())
+    assert why.run(command("default/hog", "--address", "127.0.0.1:1", *journal)) is ExitCode.DONE
+    assert "available is met" not in capsys.readouterr().out

@@ -43,6 +43,7 @@ from evictd.render.incident.cause.kill_lines import kill_facts, kill_lines, kill
 from evictd.render.incident.heading import avoidance_lines
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.remedy.now import left_to_do, now_of_growing, now_text
+from evictd.render.incident.remedy.read_now import read_now
 from evictd.render.incident.summary import summary_text
 from evictd.render.output import TABLE, add_output_argument, write_document
 from evictd.render.status.older_daemon import completed
@@ -108,7 +109,7 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         journal = f"{unreadable}; " if unreadable else ""
         end = "" if str(answers).endswith("?") else ";"
         raise NodeError(f"{answers}{end} {journal}--journal reads the files of a node that is away") from answers
-    known = replace(_of_journal(args, records or ()), asked=asked, journal_read=records is not None)
+    known = replace(_of_journal(args, records or (), status), asked=asked, journal_read=records is not None)
     if not isinstance(answers, tuple):
         named = not known.known and known.pod in known.pods
         return replace(known, last_place=last_place_lines(journals_of(args), known.pod)) if named else known
@@ -116,8 +117,8 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
 
 
-def _of_journal(args: argparse.Namespace, records: Sequence[JournalRecord]) -> PodWhy:
-    """Return what the records of a journal say of the pod."""
+def _of_journal(args: argparse.Namespace, records: Sequence[JournalRecord], status: Mapping[str, Any] | None) -> PodWhy:
+    """Return what the records of a journal say of the pod; of the node's state now a daemon's `status`, where it answers."""
     pod, events = clean(args.pod), tuple(history(records))
     evicted = tuple(event for event in events if event.kind is EventKind.EVICTED)
     lasting = without_ended_blindness(events)
@@ -125,6 +126,9 @@ def _of_journal(args: argparse.Namespace, records: Sequence[JournalRecord]) -> P
     killed = kill_cause(records, pod)
     own = any(event.pod == pod for event in evicted)
     found = _incident(args, pod if own else LAST) if evicted else None
+    if found is not None and status is not None:
+        with understood(args.address or DEFAULT_ADDRESS):
+            found = read_now(found, completed(status))
     other = None if own else found
     return PodWhy(
         pod=pod,

@@ -359,3 +359,12 @@ def test_an_evicted_pod_that_the_kernel_killed_has_one_line_on_what_to_do() -> N
     assert "in short: it went\nnow: limit a/x; raise it\nwould have avoided it: less" in text(told)
     with_now = replace(told, incident=replace(told.incident, now="relieved"))
     assert "in short: it went\nnow: relieved; raise it\nwould have avoided it: less" in text(with_now)
+
+
+def test_the_condition_that_outlasts_a_pod_is_dated() -> None:
+    """Of a pod that had left, the condition that was still reported was not told apart from the shortage."""
+    known = ask("default/hog")
+    gone = replace(known, explained={**(known.explained or {}), "queues": []})
+    row = {"type": "MemoryPressure", "status": "True", "since": None, "until": None, "staysSeconds": 267.9, "why": ""}
+    said = text(replace(gone, status={**(known.status or {}), "leaving": [], "conditions": [row]}))
+    assert "it is not active on this node now\nMemoryPressure stays for at least 4m28s" in said

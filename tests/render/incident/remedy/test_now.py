@@ -21,8 +21,8 @@ from tests.stories import GI
 
 
 def incident(*, dry_run: bool = False) -> Incident:
-    """The recorded incident without the state of the node, with which all that is to do begins."""
-    return replace(recorded_incident(dry_run=dry_run), clear_text="")
+    """The recorded incident without the state of the node, with which all that is to do begins; the daemon answered."""
+    return replace(recorded_incident(dry_run=dry_run), clear_text="", answered=True)
 
 
 def again(owner: str, *, count: int = 3, need: Need = Need.NEEDED) -> Incident:
@@ -448,8 +448,8 @@ def test_a_node_that_is_still_short_for_an_unknown_reason_is_looked_at_and_its_t
     later = replace(found, points=constant, after=(other,))
     assert now_text(later).startswith("the threshold is still met: lower the threshold")
     assert summary_text(later).startswith("nothing grew afterwards")
-    left = "3.17Ki of memory.available was left at the journal's last reading, 00:10:30"
-    assert now_text(replace(later, after=())) == f"{said}; {left}"
+    left = "the node was short at the journal's last reading, 00:10:30, with 3.17Ki of memory.available left: look at the host"
+    assert now_text(replace(later, after=(), answered=False)).startswith(left)
 
 
 def test_what_still_grows_is_named_with_the_time_at_which_the_node_is_short_again() -> None:
@@ -515,8 +515,9 @@ def test_the_host_is_looked_at_if_the_node_is_short_again_although_this_eviction
 
 def test_it_is_said_that_nothing_was_left_at_the_end() -> None:
     """`the node is still short` was said of a disk that had been full for minutes, as of one with 9Gi left."""
-    short = replace(incident(), still_met=True, points=((0.0, GI), (60.0, 0)))
-    assert now_text(short).endswith("; nothing of memory.available was left at the journal's last reading, 00:01:30")
+    short = replace(incident(), answered=False, still_met=True, points=((0.0, GI), (60.0, 0)))
+    left = "the node was short at the journal's last reading, 00:01:30, with nothing of memory.available left; "
+    assert now_text(short).startswith(left)
     for some in (((0.0, GI), (60.0, 1)), ((0.0, 0),), ()):
         assert "nothing of memory" not in now_text(replace(short, points=some))
     assert "nothing of memory" not in now_text(replace(short, paused="evictions pause until 01:20:00"))

@@ -20,6 +20,7 @@ from evictd.render.status.page.page_leaving import leaving_rows
 from evictd.render.status.remedy.own_limits_text import own_limits_text
 from evictd.render.status.remedy_texts import MEASURE_HOST_PATHS
 from evictd.render.status.times.depletion import depletions
+from evictd.render.status.times.timing import conditions
 from evictd.render.text import clean, counted, first_of
 
 Plain = Mapping[str, Any]
@@ -249,6 +250,7 @@ def _now(why: PodWhy, status: Plain) -> Iterator[str]:
         return
     if not why.places:
         yield f"whether it is active now is unknown: {_BLIND}" if unknown else "it is not active on this node now"
+        yield from conditions(status)
         return
     if any(place.row["protected"] for place in why.places):
         yield from guarded_lines(why.places, status)

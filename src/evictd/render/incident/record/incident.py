@@ -151,6 +151,8 @@ class Incident:
     """What else the node was short of at the end of the journal, as a clause; empty for nothing."""
     still_met: bool = False
     """Whether a threshold of what was short was met in the last record: the condition stands for minutes longer."""
+    answered: bool = False
+    """Whether that is what the daemon answered (`read_now`)."""
     ends_before_relief: bool = False
     """Whether the journal ends before what the last eviction gave back was read (`ends_before_relief`)."""
     clear_text: str = ""

@@ -2,10 +2,8 @@
 
 from typing import NamedTuple
 
-from evictd.codec.times import rfc3339
 from evictd.core.model.signal import WITH_REQUEST, Resource
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.attribution import clock_text
 from evictd.render.history.evictions import signal_of
 from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.cause.came_back import comes_again_text
@@ -25,15 +23,15 @@ from evictd.render.incident.record.verdict import Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
 from evictd.render.incident.remedy.held_back import held_back_remedy, passed_budget_text
 from evictd.render.incident.remedy.on_host import look, on_host
+from evictd.render.incident.remedy.read_now import last_left_text, short_text
 from evictd.render.incident.remedy.shared_limits import shared_limits
 from evictd.render.incident.remedy.within_limit import exceeded_later, excess_remedy
 from evictd.render.incident.summary import filled_by_arrivals, filled_name
 from evictd.render.status.owners import AGAIN, TWICE, mend_evicted, mend_owner
 from evictd.render.status.remedy_texts import LOWER_THRESHOLD, host_path_remedy, remedy_of
-from evictd.render.text import amount_text, first_of, signal_amount, usage_text
+from evictd.render.text import amount_text, first_of, usage_text
 
 _NAMED = 3
-_SHORT = "the node is still short"
 _STILL_MET = "the threshold is still met"
 
 
@@ -59,20 +57,9 @@ def now_text(found: Incident) -> str:
         clauses = [_ToDo(text, to_do.state).whole]
     else:
         clear = "" if found.also_short else found.clear_text
-        clauses = [not_known or (_SHORT if found.still_met else clear), _quiet_text(found), text]
-    return "; ".join(filter(None, (*clauses, _left(found), found.paused)))
-
-
-def _left(found: Incident) -> str:
-    """Write how much of what is short was left at the end of the journal; empty where that was enough, or a pause says it."""
-    at, left = found.points[-1] if found.points else (0.0, None)
-    if not found.still_met or found.paused or found.signal is None or at <= 0 or left is None:
-        return ""
-    if left >= found.highest_limit():
-        return ""  # another signal of the supply is short
-    amount = signal_amount(left, found.signal) if left else "nothing"
-    last = clock_text(rfc3339(time_of(found.event.at) + round(at * SECOND)))
-    return f"{amount} of {found.signal.value} was left at the journal's last reading, {last}"
+        clauses = [not_known or (short_text(found) if found.still_met else clear), _quiet_text(found), text]
+    left = "" if clauses[0].startswith(short_text(found)) else last_left_text(found)
+    return "; ".join(filter(None, (*clauses, left, found.paused)))
 
 
 def _quiet_text(found: Incident) -> str:
@@ -251,7 +238,7 @@ def left_to_do(found: Incident) -> str:
 
 
 def _left_to_do(found: Incident) -> _ToDo:
-    still_short = _SHORT if found.still_met else ""
+    still_short = short_text(found) if found.still_met else ""
     no_pod_helps = found.verdict is not None and found.verdict.need is Need.NO_POD_HELPS
     if found.host_filled and found.suspects:
         owners = tuple(dict.fromkeys(filter(None, found.suspects.values())))
@@ -324,7 +311,7 @@ def _of_unknown_cause(found: Incident) -> _ToDo:
         or not shown
     ):
         return _ToDo("")
-    return _ToDo(f"{look(found)}: {shown}; or {LOWER_THRESHOLD}", _SHORT)
+    return _ToDo(f"{look(found)}: {shown}; or {LOWER_THRESHOLD}", short_text(found))
 
 
 def _of_arrivals(found: Incident) -> str:
