@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evictd.clock import wall_clock
 from evictd.codec.records.journal_record import JournalRecord, decode_record
 from evictd.commands.decided.incident_decided import read_incident
 from evictd.commands.decided.last_place import last_place_lines
@@ -112,7 +113,9 @@ def _ask(args: argparse.Namespace) -> PodWhy:
     known = replace(_of_journal(args, records or (), status), asked=asked, journal_read=records is not None)
     if not isinstance(answers, tuple):
         named = not known.known and known.pod in known.pods
-        return replace(known, last_place=last_place_lines(journals_of(args), known.pod)) if named else known
+        return (
+            replace(known, last_place=last_place_lines(journals_of(args), known.pod, wall_clock())) if named else known
+        )
     with understood(args.address or DEFAULT_ADDRESS):
         return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
 

@@ -1,7 +1,7 @@
-"""Says from the last record of a journal that has a pod where that stands in each order of eviction, and what would evict it.
+"""Says from the last record of a journal that has a pod where that stood in each order of eviction, and what would evict it then.
 
-Of a pod that later records no longer have, the place is past, and nothing would evict it. A journal is read where no daemon
-answers, or of a pod that no event concerned.
+Of a pod that later records no longer have, only the place is said. A journal is read where no daemon answers, or of a pod that
+no event concerned.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,20 +9,24 @@ from pathlib import Path
 
 from evictd.codec.records.journal import JournalEntry, decode_entry
 from evictd.codec.records.journal_record import JournalRecord, decode_record
+from evictd.codec.times import parse_time
 from evictd.commands.decided.incident_request import DAMAGED
 from evictd.commands.inputs.journals import read_lines
 from evictd.config.file import STANDARD_INPUT
 from evictd.core.eviction.synchronize import synchronize
 from evictd.core.model.finding import ThresholdFinding
 from evictd.core.model.threshold import Origin
-from evictd.render.attribution import clock_text
+from evictd.core.units.duration import SECOND
 from evictd.render.history.pod.standing import BESIDES, Place, crossing_text, place_in, to_go_first
 from evictd.render.node_view import explanation_document, node_view
-from evictd.render.text import clean
+from evictd.render.text import clean, seconds_text
 
 
-def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
-    """Return the lines about a pod, `namespace/name`; none where no record has it, or of standard input, which is read once."""
+def last_place_lines(paths: Sequence[Path], pod: str, wall: int) -> tuple[str, ...]:
+    """Return the lines about a pod, `namespace/name`; none where no record has it, or of standard input, which is read once.
+
+    `wall` is the time now, in nanoseconds since the epoch.
+    """
     if STANDARD_INPUT in paths:
         return ()
     last, gone_by = b"", ""
@@ -38,12 +42,12 @@ def last_place_lines(paths: Sequence[Path], pod: str) -> tuple[str, ...]:
 
     try:
         read_lines(paths, keep)
-        return tuple(_lines(decode_entry(last), pod, gone_by)) if last else ()
+        return tuple(_lines(decode_entry(last), pod, gone_by, wall)) if last else ()
     except DAMAGED:
         return ()
 
 
-def _lines(entry: JournalEntry, pod: str, gone_by: str) -> Iterator[str]:
+def _lines(entry: JournalEntry, pod: str, gone_by: str, wall: int) -> Iterator[str]:
     """Decide the record again and write the place of the pod for each signal for which it was measured.
 
     `gone_by` is the time of the first later record without it, or empty.
@@ -52,12 +56,13 @@ def _lines(entry: JournalEntry, pod: str, gone_by: str) -> Iterator[str]:
     view = node_view("", entry.config, entry.observation, step.state, step.findings, now=entry.now)
     queues = explanation_document(view, rows=None)["queues"]
     places = [place for queue in queues if (place := place_in(queue, pod)) is not None]
-    at = f"by the journal's last record of it, {clock_text(clean(entry.wall))},"
+    record = f"by the journal's last record of it, {clean(entry.wall)}"
     if gone_by:
-        yield f"not on the node by {clock_text(gone_by)}; it left without an eviction"
+        yield f"not on the node by {gone_by}; it left without an eviction"
     if guard := next((clean(place.row["protected"]) for place in places if place.row["protected"]), ""):
-        yield f"{at} it {'was' if gone_by else 'is'} never evicted ({guard})"
+        yield f"{record}, it {'was' if gone_by else 'is'} never evicted ({guard})"
         return
+    at = f"{record},{'' if gone_by else _growth_since(entry, wall)} it was"
     for place in places:
         thresholds = [each for each in view.thresholds if each.threshold.signal.value in place.queue["signals"]]
         own = [each for each in thresholds if each.threshold.origin is not Origin.DERIVED]
@@ -66,21 +71,28 @@ def _lines(entry: JournalEntry, pod: str, gone_by: str) -> Iterator[str]:
         signals = ", ".join(dict.fromkeys(each.threshold.signal.value for each in own))
         place_text = f"at place {place.number} of {place.pods} for {signals}"
         if gone_by:
-            yield f"{at} it was {place_text}"
+            yield f"{at} {place_text}"
             continue
-        yield f"{at} it is {place_text}: {clean(place.row['why'])}"
+        yield f"{at} {place_text} ({clean(place.row['why'])})"
+        at = "then it was"
         if place.row.get("passedOver"):
             yield f"  passed over: {clean(place.row['passedOver'])}"
-        yield f"  to be evicted: {BESIDES.join(_needed(place, own))}"
+        yield f"  to be evicted then: {BESIDES.join(_needed(place, own))}"
+
+
+def _growth_since(entry: JournalEntry, wall: int) -> str:
+    """Write after a blank how old a record is; of a journal that was simulated it may be of the future."""
+    age = wall - parse_time(entry.wall)
+    return f" {seconds_text(age / SECOND)} ago (growth since then is not recorded)," if age > 0 else ""
 
 
 def _needed(place: Place, thresholds: Sequence[ThresholdFinding]) -> Iterator[str]:
-    """Yield what would have to happen before the pod is evicted."""
+    """Yield what would have had to happen before the pod was evicted."""
     yield " or ".join(map(_crossing, thresholds))
     if place.before and not place.is_next:
-        yield to_go_first(f"{row['namespace']}/{row['name']}" for row in place.before)
+        yield to_go_first((f"{row['namespace']}/{row['name']}" for row in place.before), past=True)
 
 
 def _crossing(found: ThresholdFinding) -> str:
     kind = "hard" if found.threshold.hard else "soft"
-    return crossing_text(found.threshold.signal, kind, found.limit.value(), found.available.value())
+    return crossing_text(found.threshold.signal, kind, found.limit.value(), found.available.value(), past=True)

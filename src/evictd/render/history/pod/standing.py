@@ -222,9 +222,9 @@ BESIDES = "; besides, "
 """Stands between what would have to happen before a pod goes: after `A or B`, a mere `and` reads as belonging to B alone."""
 
 
-def to_go_first(pods: Iterable[str]) -> str:
-    """Write that the pods before another one, `namespace/name`, keep it."""
-    return f"{first_of([clean(name) for name in pods], _NAMED)} would have to go first, or be skipped"
+def to_go_first(pods: Iterable[str], *, past: bool = False) -> str:
+    """Write that the pods before another one, `namespace/name`, keep it, or kept it."""
+    return f"{first_of([clean(name) for name in pods], _NAMED)} would have {'had ' if past else ''}to go first, or be skipped"
 
 
 def _leaving(row: Plain) -> str:
@@ -250,12 +250,12 @@ def _crossing(entry: Plain) -> str:
     return crossing_text(signal, kind, limit, entry["available"])
 
 
-def crossing_text(signal: Signal, kind: str, limit: int, available: int) -> str:
-    """Write how far a signal is above a `hard` or `soft` threshold, or that it is below."""
+def crossing_text(signal: Signal, kind: str, limit: int, available: int, *, past: bool = False) -> str:
+    """Write how far a signal is, or was, above a `hard` or `soft` threshold, or that it is below."""
     threshold = f"its {kind} threshold {signal_amount(limit, signal)}"
     if available < limit:
-        return f"{signal.value} is already below {threshold}"
-    return f"{signal.value} would have to fall by {gap_text(available - limit, signal)} to {threshold}"
+        return f"{signal.value} {'was' if past else 'is'} already below {threshold}"
+    return f"{signal.value} would have {'had ' if past else ''}to fall by {gap_text(available - limit, signal)} to {threshold}"
 
 
 def _to_move_back(place: Place) -> str:

@@ -203,12 +203,28 @@ def why_lines(why: PodWhy) -> Iterator[str]:
     yield from _remedy(why)
     yield from _kin(why)
     if why.explained is None or why.status is None:
-        yield (_AWAY if why.asked else _NOT_ASKED) if why.known else _unnamed(why)
-        yield from _unconcerned(why)
+        yield from _of_journal(why)
         return
     yield from _now(why, why.status)
     if why.unreadable:
         yield f"the journal cannot be read ({clean(why.unreadable)}): what happened before is known to root only"
+
+
+def _of_journal(why: PodWhy) -> Iterator[str]:
+    """Write what the journal alone says besides events: what stops evictions, and then the place of a pod that none concerns."""
+    if not why.known:
+        yield _unnamed(why)
+    unconcerned = not why.known and why.pod in why.pods
+    stop = why.no_action if unconcerned else None
+    if stop is not None:
+        yield f"{clean(stop.at)}: {event_line(stop)}"
+    yield from why.last_place
+    if why.answered:
+        yield _AWAY if why.asked else _NOT_ASKED
+    if stop is not None and (remedy := _remedy_for(stop, why)):
+        yield f"now: {remedy}"
+    elif unconcerned and stop is None:
+        yield from why.kills
 
 
 def _unnamed(why: PodWhy) -> str:
@@ -270,18 +286,6 @@ def _event_lines(events: Iterable[HistoryEvent]) -> Iterator[tuple[str, tuple[st
     for event in events:
         more = (f"  {line}" for line in (event.why, event.filled) if line)
         yield event.at, (f"{clean(event.at)}: {event_line(event)}", *more)
-
-
-def _unconcerned(why: PodWhy) -> Iterator[str]:
-    """Yield why no pod was evicted, and then the place of a pod that no event concerns: what stops evictions comes first."""
-    stop = None if why.known or why.pod not in why.pods else why.no_action
-    if stop is not None:
-        yield f"{clean(stop.at)}: {event_line(stop)}"
-    yield from why.last_place
-    if stop is not None and (remedy := _remedy_for(stop, why)):
-        yield f"now: {remedy}"
-    elif stop is None and not why.known and why.pod in why.pods:
-        yield from why.kills
 
 
 def _passed(why: PodWhy) -> Iterator[tuple[str, tuple[str, ...]]]:
