@@ -86,7 +86,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "known": "whether the journal or the daemon knows it",
         "daemonAnswered": "whether the daemon was asked and answered",
         "leaving": "an entry of [`leaving`](../formats.md#statusz); `null`: it does not leave",
-        "places": "its places in the present orders of eviction; also the fields of the row",
+        "places": "its places in the daemon's or the last record's orders; also the row's fields",
         "places[].signals": "the signals with this order",
         "places[].place": "1 is next",
         "places[].pods": "how many pods are in the order",

@@ -15,7 +15,7 @@ from typing import Any
 from evictd.clock import wall_clock
 from evictd.codec.records.journal_record import JournalRecord, decode_record
 from evictd.commands.decided.incident_decided import read_incident
-from evictd.commands.decided.last_place import last_place_lines
+from evictd.commands.decided.last_place import last_place
 from evictd.commands.incident import LAST
 from evictd.commands.inputs.journals import (
     add_journal_options,
@@ -112,10 +112,10 @@ def _ask(args: argparse.Namespace) -> PodWhy:
         raise NodeError(f"{answers}{end} {journal}--journal reads the files of a node that is away") from answers
     known = replace(_of_journal(args, records or (), status), asked=asked, journal_read=records is not None)
     if not isinstance(answers, tuple):
-        named = not known.known and known.pod in known.pods
-        return (
-            replace(known, last_place=last_place_lines(journals_of(args), known.pod, wall_clock())) if named else known
-        )
+        if known.placed or known.pod not in known.pods:
+            return known
+        last = last_place(journals_of(args), known.pod, wall_clock())
+        return replace(known, last_place=last.lines, last_places=last.places)
     with understood(args.address or DEFAULT_ADDRESS):
         return replace(known, explained=answers[0], status=completed(answers[1]), unreadable=unreadable)
 

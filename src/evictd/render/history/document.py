@@ -34,7 +34,7 @@ def why_document(why: PodWhy, events: Sequence[Document]) -> Document:
         "places": [
             {"signals": place.queue["signals"], "place": place.number, "pods": place.pods,
              "next": place.is_next, "stop": place.queue["stop"], **place.row}
-            for place in why.places
+            for place in why.places or why.last_places
         ],
         "owner": why.owner,
         "passed": [

@@ -68,7 +68,9 @@ class PodWhy:
     status: Plain | None = None
     incident: OwnIncident = OwnIncident()
     last_place: tuple[str, ...] = ()
-    """Where it stood in the last record that has it (`last_place_lines`), if nothing else is known of it."""
+    """Where it stood in the last record that has it (`last_place`), if no event and no eviction says so."""
+    last_places: tuple[Place, ...] = ()
+    """The same in each order of eviction."""
     unrecorded: str = ""
     """At which evictions its place was not recorded (`unrecorded_place`)."""
     refused: AllRefused | None = None
@@ -161,10 +163,15 @@ class PodWhy:
         return bool(owner) and owner == self.owner and pod.partition("/")[0] == self.pod.partition("/")[0]
 
     @property
+    def placed(self) -> bool:
+        """Whether the daemon, an event or an eviction says how it stands."""
+        of_daemon = (self.places, self.leaving, self.proposed, self.remembered)
+        return any((*of_daemon, self.events, self.replaced, self.passed))
+
+    @property
     def known(self) -> bool:
         """Whether anything is known of the pod."""
-        of_daemon = (self.places, self.leaving, self.proposed, self.remembered)
-        return any((*of_daemon, self.events, self.replaced, self.passed, self.causes))
+        return self.placed or bool(self.causes)
 
     @property
     def answered(self) -> bool:
