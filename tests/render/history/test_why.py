@@ -106,12 +106,12 @@ def test_without_a_daemon_an_unknown_pod_is_said_to_be_unknown() -> None:
     """A mistyped name was answered by "only the journal is known" alone."""
     evicted = tuple(each for each in history(journal()) if each.kind is EventKind.EVICTED)
     unknown = "no daemon answers, and the journal has no event of default/hgo; it has "
-    assert text(PodWhy(pod="default/hgo", evicted=evicted)) == unknown + "evictions of default/hog"
+    assert text(PodWhy(pod="default/hgo", evicted=evicted)).startswith(unknown + "evictions of default/hog\n")
     many = tuple(replace(evicted[0], pod=f"default/{number}") for number in range(5))
-    assert text(PodWhy(pod="default/hgo", evicted=many)) == (
-        unknown + "evictions of default/4, default/3, default/2 and 2 more"
+    assert text(PodWhy(pod="default/hgo", evicted=many)).startswith(
+        unknown + "evictions of default/4, default/3, default/2 and 2 more\n"
     )
-    assert text(PodWhy(pod="default/hgo")) == unknown + "no eviction"
+    assert text(PodWhy(pod="default/hgo")).startswith(unknown + "no eviction\n")
 
 
 SIDE = pod("side", priority=-10)
@@ -368,3 +368,12 @@ def test_the_condition_that_outlasts_a_pod_is_dated() -> None:
     row = {"type": "MemoryPressure", "status": "True", "since": None, "until": None, "staysSeconds": 267.9, "why": ""}
     said = text(replace(gone, status={**(known.status or {}), "leaving": [], "conditions": [row]}))
     assert "it is not active on this node now\nMemoryPressure stays for at least 4m28s" in said
+
+
+def test_a_pod_that_no_record_has_is_said_to_be_possible() -> None:
+    """Of a pod that ran, but was in no cycle of the journal, only another pod's name was proposed."""
+    said = text(PodWhy(pod="batch/report-1", pods=frozenset({"batch/report"}), asked=False, journal_read=True))
+    assert said == (
+        "the journal has no event of batch/report-1 (did you mean batch/report?); it has no eviction\n"
+        "evictd records only cycles in which it decides something: a pod that ran in none of them has no record"
+    )

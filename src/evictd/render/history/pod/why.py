@@ -184,6 +184,7 @@ class PodWhy:
 
 _BLIND = "evictd cannot see the pods, because the container runtime does not answer"
 _AWAY = "no daemon answers, so only the journal is known"
+_NO_RECORD = "evictd records only cycles in which it decides something: a pod that ran in none of them has no record"
 _NOT_ASKED = "only the journal was read (--address HOST:PORT asks a daemon too)"
 
 
@@ -221,6 +222,8 @@ def _of_journal(why: PodWhy) -> Iterator[str]:
     """Write what the journal alone says besides events: what stops evictions, and then the place of a pod that none concerns."""
     if not why.known:
         yield _unnamed(why)
+    if why.pod not in why.pods and not why.answered:
+        yield _NO_RECORD
     unconcerned = not why.known and why.pod in why.pods
     stop = why.no_action if unconcerned else None
     if stop is not None:
