@@ -18,6 +18,7 @@ from evictd.commands.inputs.source import (
     check_plot,
     compared_config,
     configuration_name,
+    own_config,
     read_story,
     report_plot,
     scenario_config,
@@ -97,6 +98,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> ExitCode:
     config = scenario_config(scenario, path, args)
+    recorded = own_config(scenario)
     name = scenario.name or path.stem
     play = simulate if args.pods is None else simulate_relieved
     cycles = tuple(play(scenario, config))
@@ -105,7 +107,10 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
         other = tuple(play(scenario, by))
         by_default = args.pods is not None and args.config is None and args.policy is None
         own = "the kubelet's defaults" if by_default else configuration_name(config, args)
-        sides = (Side(name=own, cycles=cycles), Side(name=compared, cycles=other))
+        sides = (
+            Side(name=own, cycles=cycles, recorded=recorded),
+            Side(name=compared, cycles=other, recorded=recorded),
+        )
         draw_sides(name, sides, args.plot, begin=scenario.begin)
         if args.output == TABLE:
             print_comparison(name, sides, make_console(sys.stdout))
@@ -118,11 +123,13 @@ def _run_scenario(scenario: Scenario, path: Path, args: argparse.Namespace) -> E
     calm = outlooks(cycles, config)
     if args.output == TABLE:
         console = make_console(sys.stdout)
-        view = TableView(config=config, everything=args.all, decided_by=configuration_name(config, args))
+        view = TableView(
+            config=config, everything=args.all, decided_by=configuration_name(config, args), recorded=recorded
+        )
         print_simulation(name, cycles, view, console)
         print_outlooks(calm, console)
     else:
-        document = simulation_document(name, cycles, config, rows=None if args.all else TOP_ROWS)
+        document = simulation_document(name, cycles, config, rows=None if args.all else TOP_ROWS, recorded=recorded)
         write_document({**document, "outlook": outlook_documents(calm)}, args.output, sys.stdout)
     return ExitCode.DONE
 

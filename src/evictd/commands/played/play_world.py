@@ -16,6 +16,7 @@ from evictd.commands.inputs.source import (
     Documents,
     compared_config,
     configuration_name,
+    own_config,
     report_plot,
     scenario_config,
     world_sides,
@@ -68,7 +69,7 @@ def play_world(file: WorldFile, path: Path, args: argparse.Namespace) -> ExitCod
     title = file.world.name or path.stem
     to_play = world_sides(file, path, args)
     sides = [_played(name, play(world, config), file.expect) for name, world, config, _ in to_play]
-    own = scenario_config(file, path, argparse.Namespace(config=None, policy=None))
+    own = own_config(file)
     sides = [
         replace(
             side,
@@ -120,10 +121,10 @@ def play_growth(scenario: Scenario, path: Path, args: argparse.Namespace) -> Exi
     measured = None if summary is None else summary[0]
     unusable = () if measured is None else unusable_texts(measured)
     assumed = f"Assumed, not recorded, is the growth {clean(', '.join(args.grow))}."
-    sides, cycles = [], []
+    recorded, sides, cycles = own_config(scenario), [], []
     for name, each in configs.items():
         before, run = grown(scenario, each, growths)
-        continued = (*continued_texts(before, run, measured), assumed, *unusable)
+        continued = (*continued_texts(before, run, recorded, measured), assumed, *unusable)
         sides.append(replace(_played(name, run), from_reading=True, before=continued))
         cycles.append((*before, *cycles_to_draw(run)))
     drawn = [(side.name, title, each) for side, each in zip(sides, cycles, strict=True)]

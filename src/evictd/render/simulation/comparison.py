@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from evictd.core.frozen import frozen
+from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, begun_evictions
 from evictd.core.units.duration import format_duration
 from evictd.render.console import print_line
@@ -25,6 +26,8 @@ class Side:
 
     name: str
     cycles: tuple[SimulatedCycle, ...]
+    recorded: EvictionConfig | None = None
+    """The configuration by which the readings were recorded."""
 
     def actions(self, number: int, text: Callable[[EvictPod | ReclaimNode], str] = decision_text) -> tuple[str, ...]:
         """Write what was done in a step: collections, evictions, and conditions where they change."""
@@ -58,7 +61,7 @@ def comparison_document(name: str, sides: Sequence[Side]) -> Document:
                     for number, cycle in enumerate(side.cycles)
                     if (actions := side.actions(number))
                 ],
-                "conclusion": list(conclusion(side.cycles)),
+                "conclusion": list(conclusion(side.cycles, side.recorded)),
             }
             for side in sides
         ],
@@ -82,5 +85,5 @@ def print_comparison(name: str, sides: Sequence[Side], to: "Console") -> None:
     for side in sides:
         to.print()
         to.print(clean(side.name), style="bold")
-        for sentence in conclusion(side.cycles):
+        for sentence in conclusion(side.cycles, side.recorded):
             print_line(to, "", sentence)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from evictd.core.model.config import EvictionConfig
 from evictd.core.model.decision import EvictPod, ReclaimNode, begun_evictions
 from evictd.core.model.finding import NoAction, ThresholdFinding
 from evictd.core.model.observation import EvictionAnswerKind, Reclaim
+from evictd.render.simulation.between_readings import between_texts
 from evictd.render.stop_reason import no_action_text
 from evictd.render.text import (
     counted,
@@ -23,8 +25,11 @@ _FREED = {
 }
 
 
-def conclusion(cycles: Sequence[SimulatedCycle]) -> tuple[str, ...]:
-    """Return sentences on the whole: pods evicted, collections, conditions, what is still short. Empty for an empty scenario."""
+def conclusion(cycles: Sequence[SimulatedCycle], recorded: EvictionConfig | None = None) -> tuple[str, ...]:
+    """Return sentences on the whole: pods evicted, collections, conditions, what is still short. Empty for an empty scenario.
+
+    With the configuration by which the readings were recorded, also which thresholds of another one may act sooner.
+    """
     if not cycles:
         return ()
     return (
@@ -32,6 +37,7 @@ def conclusion(cycles: Sequence[SimulatedCycle]) -> tuple[str, ...]:
         *_collections_texts(cycles),
         *_conditions_texts(cycles),
         _end_text(cycles[-1]),
+        *(() if recorded is None else between_texts(cycles, recorded)),
     )
 
 

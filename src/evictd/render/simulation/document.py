@@ -17,7 +17,12 @@ from evictd.simulation import SimulatedCycle, Turn
 
 
 def simulation_document(
-    name: str, cycles: Sequence[SimulatedCycle], config: EvictionConfig, *, rows: int | None = TOP_ROWS
+    name: str,
+    cycles: Sequence[SimulatedCycle],
+    config: EvictionConfig,
+    *,
+    rows: int | None = TOP_ROWS,
+    recorded: EvictionConfig | None = None,
 ) -> Document:
     """Make the document of a whole simulation; `rows` of `None` keeps every row of every ranking."""
     return {
@@ -26,7 +31,7 @@ def simulation_document(
         "name": name,
         "policy": config.policy.value,
         "steps": [cycle_document(cycle, config, rows=rows) for cycle in cycles],
-        "conclusion": list(conclusion(cycles)),
+        "conclusion": list(conclusion(cycles, recorded)),
     }
 
 

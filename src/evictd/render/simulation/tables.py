@@ -72,6 +72,8 @@ class TableView:
     everything: bool = False
     decided_by: str = ""
     """What is said to decide; if it is empty, the policy."""
+    recorded: EvictionConfig | None = None
+    """The configuration by which the readings were recorded."""
 
 
 def _table(*columns: str) -> "Table":
@@ -112,7 +114,7 @@ def print_simulation(name: str, cycles: Sequence[SimulatedCycle], view: TableVie
     if len(cycles) > 1:
         to.print()
         to.print("conclusion", style="bold")
-        for sentence in conclusion(cycles):
+        for sentence in conclusion(cycles, view.recorded):
             print_line(to, "  ", sentence)
 
 

@@ -2,30 +2,30 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from evictd.core.model.config import own_thresholds
+from evictd.core.model.config import EvictionConfig, own_thresholds
 from evictd.core.model.decision import begun_evictions
 from evictd.core.model.observation import Observation, signal_observations
 from evictd.core.model.signal import MEMORY_SIGNALS, Signal
 from evictd.core.model.stats import NodeStats, PodStats
 from evictd.core.model.threshold import Origin
 from evictd.core.units.duration import SECOND
+from evictd.render.simulation.between_readings import FULL_CYCLE, gaps
 from evictd.render.text import clean, duration_text, first_of, pod_name, signal_amount
 from evictd.simulation import SimulatedCycle
 from evictd.world.continuation import takes_unusable_as_none
 from evictd.world.loop import Run
 
-_CYCLE = 10 * SECOND
-"""How far apart readings are at most that leave none out (`housekeepingInterval` of the kubelet)."""
 
-
-def continued_texts(before: Sequence[SimulatedCycle], run: Run, measured: NodeStats | None = None) -> tuple[str, ...]:
+def continued_texts(
+    before: Sequence[SimulatedCycle], run: Run, recorded: EvictionConfig, measured: NodeStats | None = None
+) -> tuple[str, ...]:
     """Write which pods were evicted at the readings before, and what filled the node then and does not any more.
 
-    `measured` is the last reading, which may have the rates at which the node filled then.
+    `recorded` is the configuration of the readings, `measured` the last one, which may have the rates at which the node filled.
     """
     if not before:
         return tuple(_at_once_texts(run))
-    met = (*_met_texts(before, run), *_sooner_texts(before, run))
+    met = (*_met_texts(before, run), *_sooner_texts(before, run, recorded))
     return (*_evicted_texts(before, run), *met, *_still_texts(before, run, measured), *_at_once_texts(run))
 
 
@@ -53,18 +53,12 @@ def _met_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
         yield f"Met at the readings before {duration_text(run.world.begin)}: {since}."
 
 
-def _sooner_texts(before: Sequence[SimulatedCycle], run: Run) -> Iterator[str]:
-    """Write which soft thresholds may have been met before the reading that met them first, and so act sooner."""
-    times = [*(cycle.at for cycle in before), run.world.begin]
-    for threshold, at in run.cycles[0].step.state.thresholds_first_observed_at.items():
-        last = max((each for each in times if each < at), default=None)
-        if threshold.hard or threshold.origin is Origin.DERIVED or at not in times or last is None:
-            continue
-        if at - last > _CYCLE:
-            yield (
-                f"{clean(str(threshold))} may act sooner, by up to {duration_text(at - last)}: it is met at {duration_text(at)}, "
-                f"and there is no reading after {duration_text(last)} and before."
-            )
+def _sooner_texts(before: Sequence[SimulatedCycle], run: Run, recorded: EvictionConfig) -> Iterator[str]:
+    """Write which thresholds may have been met before the reading that met them first, and so act sooner."""
+    last = run.cycles[0]
+    readings = [*((each.at, each.turns[0].step.findings) for each in before), (run.world.begin, last.step.findings)]
+    since = last.step.state.thresholds_first_observed_at
+    yield from (f"{gap.text}." for gap in gaps(readings, recorded) if since.get(gap.threshold) == gap.at)
 
 
 def _at_once_texts(run: Run) -> Iterator[str]:
@@ -117,7 +111,7 @@ def _still_texts(before: Sequence[SimulatedCycle], run: Run, measured: NodeStats
 
 def _mean(apart: int, signal: Signal, end: int) -> str:
     """Say over how long a rate is a mean, and the higher one at the end of that time; empty where no reading is left out."""
-    if apart <= _CYCLE:
+    if apart <= FULL_CYCLE:
         return ""
     faster = f"in the end by {signal_amount(end, signal)}" if end else "the last of it may be faster"
     return f" (a mean of {duration_text(apart)}; {faster})"
