@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 from evictd.core.model.config import Policy
+from evictd.core.model.decision import begun_evictions
 from evictd.core.model.pod import PodSource
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.console import make_console
@@ -192,6 +193,16 @@ def test_a_pod_that_is_evicted_at_once_is_started_before() -> None:
     lines = [line.text for line in timeline(run)]
     evicted = next(number for number, text in enumerate(lines) if text.startswith("evict default/agent-1 "))
     assert "default/agent-1 is started" in lines[:evicted]
+
+
+def test_a_pod_that_the_reading_of_an_eviction_has_is_started_before() -> None:
+    """`search-2, which ranks before it, is passed over` stood above `search-2 is started`."""
+    run = play(world(hog(), *quiet(3)), config(hard=HARD))
+    at = next(cycle.at for cycle in run.cycles if any(begun_evictions(cycle.step.decisions)))
+    late = replace(holder("late", 1), start=at)
+    lines = [line.text for line in timeline(play(world(hog(), late, *quiet(3)), config(hard=HARD))) if line.at == at]
+    evicted = next(number for number, text in enumerate(lines) if text.startswith("evict default/hog "))
+    assert "default/late is started" in lines[:evicted]
 
 
 def test_a_limit_below_the_configured_threshold_is_explained_where_it_is_met_first() -> None:

@@ -69,20 +69,20 @@ class TimelineEntry:
 def timeline(run: Run) -> list[TimelineEntry]:
     """Return the changes in order of time; decisions come before their effects at the same time.
 
-    A pod is started before it is evicted. Of the requests to evict one pod that are refused only the first is shown.
+    A pod is started before an eviction whose reading has it. Of the requests for one pod that are refused the first is shown.
     """
     again = refused_again(run)
-    evicted = {
-        (cycle.at, each.pod.full_name)
+    read = {
+        (cycle.at, pod.full_name)
         for cycle in run.cycles
-        for each in cycle.step.decisions
-        if isinstance(each, EvictPod)
+        if any(isinstance(each, EvictPod) for each in cycle.step.decisions)
+        for pod in cycle.observation.pods
     }
     causes, effects = list[TimelineEntry](), list[TimelineEntry]()
     for each in run.happened:
         if isinstance(each.event, EvictionRefused) and (each.at, each.event.uid) in again:
             continue
-        starts = isinstance(each.event, PodArrival) and (each.at, each.event.name) in evicted
+        starts = isinstance(each.event, PodArrival) and (each.at, each.event.name) in read
         (causes if starts else effects).append(TimelineEntry(at=each.at, text=_event_text(each.event)))
     return sorted([*causes, *_decided(run, again), *effects], key=lambda line: line.at)
 
