@@ -35,6 +35,16 @@ EVICTD = "---\napiVersion: evictd.io/v1alpha1\nkind: EvictdConfiguration\n"
         (KUBELET + "evictionHard: {gpu: 1Gi}", "the signals are memory.available, "),
         (KUBELET + "dryRun: true", "is a field of EvictdConfiguration; move it to the document of kind"),
         (KUBELET + EVICTD + "memory.lead: Auto", "unknown field; write `memory: {lead: ...}` in the document of kind"),
+        (
+            KUBELET + EVICTD + "ranking: {exclude: []}",
+            "`ranking` has no field `exclude`; give one of prefer, avoid; no setting",
+        ),
+        (
+            KUBELET + EVICTD + "ranking.exclude: []",
+            "`ranking` has no field `exclude`; give one of prefer, avoid; no setting",
+        ),
+        (KUBELET + EVICTD + "memory: {foo: 3}", "`memory` has no field `foo`; give one of formula, lead, watch"),
+        (KUBELET + EVICTD + "disk: {freez: Off}", "`disk` has no field `freez`; did you mean freeze?"),
         (KUBELET + EVICTD + "ranking.avoid: []", "write `ranking: {avoid: ...}`"),
         (KUBELET + "cluster.taints: false", "write `cluster: {taints: ...}` in the document of kind EvictdConf"),
         (KUBELET + "evictionMaxPodGracePeriod: 1m30s", "not a whole number; give seconds, such as 90"),

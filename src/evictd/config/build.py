@@ -25,6 +25,7 @@ from evictd.codec.config.kubelet_fields import WITHOUT_EFFECT, KubeletConfigurat
 from evictd.codec.config.kubelet_validation import validate
 from evictd.codec.config.kubelet_versions import KubernetesVersion, defaults_of
 from evictd.codec.config.pressure_fields import stall_thresholds, swap_thresholds
+from evictd.codec.strict import unknown, unwrap
 from evictd.config.flags import Flags
 from evictd.config.layers import Layers
 from evictd.config.lines import field_lines, with_line
@@ -161,6 +162,11 @@ def _placed(problem: ConfigProblem) -> ConfigProblem:
         remedy = f"indent it with spaces, below {HARD} or its like"
         return replace(problem, wrong="is a signal, not a field", remedy=remedy)
     above, dot, below = problem.path.strip("[]").partition(".")
+    if problem.unknown_field and dot and above in _FIELDS and below not in _FIELDS[above]:
+        remedy = unknown(below, _FIELDS[above], problem.path).remedy
+        if above == "ranking":
+            remedy += "; no setting excludes a pod, see `Protect a pod` in docs/tuning.md"
+        return replace(problem, wrong=f"`{above}` has no field `{below}`", remedy=remedy)
     if problem.unknown_field and dot and above in _KINDS:
         remedy = f"write `{above}: {{{below}: ...}}` in the document of kind {_KINDS[above]}"
         return replace(problem, remedy=remedy)
@@ -275,3 +281,12 @@ def _long_graces(eviction: EvictionConfig) -> Iterator[str]:
                 f"evictionSoftGracePeriod.{each.signal.value} is {format_duration(each.grace_period)}: the threshold must be "
                 "met for that long before a pod is evicted; set minutes, such as 1m30s"
             )
+
+
+_FIELDS = {
+    one.encode_name: [each.encode_name for each in below.fields]
+    for kind in _TYPES
+    for one in msgspec.structs.fields(kind)
+    if isinstance(below := unwrap(msgspec.inspect.type_info(one.type)), msgspec.inspect.StructType)
+}
+"""The fields below each of them that has fields."""
