@@ -242,3 +242,12 @@ def test_a_chart_ends_at_the_capacity_and_no_pod_requests_processes() -> None:
     assert 'aria-label="from 0 to 32768"' in incident_page(found)
     assert any("32768" in line for line in chart_lines(found, 80))
     assert next(row_text(row, found).partition(", ")[2] for row in found.ranking).startswith("priority")
+
+
+def test_the_chart_of_a_supply_that_was_empty_for_long_begins_with_the_fall() -> None:
+    """It was flat at 0 for its five minutes (world 14)."""
+    fell = ((-700.0, 1 << 30), (-600.0, 0), (-400.0, 0), (-200.0, 0), (0.0, 0), (9.0, 0), (500.0, 1 << 30))
+    found = replace(incident(), available=0, points=fell)
+    assert chart_lines(found, 80)[-1].split() == ["11m40s", "before", "9.0s", "after"]
+    not_empty = ((-700.0, 1 << 30), *((at, 1) for at, _ in fell[1:-1]))
+    assert chart_lines(replace(found, available=1, points=not_empty), 80)[-1].split()[0] == "3m20s"

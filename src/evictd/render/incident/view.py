@@ -51,6 +51,8 @@ _LEAST_COLUMNS, _MOST_COLUMNS = 20, 72
 _SHOWN_PODS = 10
 _SHOWN_EVENTS = 12
 """How many events before and after an eviction a terminal shows."""
+_DRAWN_BEFORE, _DRAWN_AFTER = 300, 120
+"""Seconds around an eviction that are drawn."""
 _QUIET_SECONDS = 60
 """Time without a reading after the chart's end that is said."""
 _NEXT = "evictd status on that node says what comes next; --output html writes a file for a ticket"
@@ -89,12 +91,19 @@ def print_incident(found: Incident, to: "Console") -> None:
     to.print(_NEXT, style="dim")
 
 
+def _drawn(found: Incident) -> tuple[tuple[float, int], ...]:
+    """Return the readings near the eviction, and the fall if nothing was left for long; later ones would press them together."""
+    was_empty = (found.full_since or 0) >= _DRAWN_BEFORE
+    return tuple(each for each in found.points if (was_empty or each[0] >= -_DRAWN_BEFORE) and each[0] <= _DRAWN_AFTER)
+
+
 def next_reading_text(found: Incident) -> str:
     """Write how long the journal has no reading after the chart's end; empty where it ends there, or one follows soon."""
-    end = found.drawn[-1][0] if found.drawn else 0.0
+    drawn = _drawn(found)
+    end = drawn[-1][0] if drawn else 0.0
     following = next((seconds for seconds, _ in found.points if seconds > end), None)
     later = min(found.known_for, AFTER / SECOND) if following is None else following
-    if not found.drawn or later - end < _QUIET_SECONDS:
+    if not drawn or later - end < _QUIET_SECONDS:
         return ""
     until = (
         f"until {seconds_text(later)} after the eviction"
@@ -184,9 +193,10 @@ def _passed_over(reason: str, resource: Resource | None) -> str:
 
 def chart_lines(found: Incident, width: int) -> list[str]:
     """Draw the signal over time with its thresholds and a mark at the eviction; nothing without two readings."""
-    if found.signal is None or len(found.drawn) < 2:
+    drawn = _drawn(found)
+    if found.signal is None or len(drawn) < 2:
         return []
-    begin, end = found.drawn[0][0], found.drawn[-1][0]
+    begin, end = drawn[0][0], drawn[-1][0]
     labels = max(
         len(signal_amount(limit, found.signal))
         for limit in [_top(found, found.signal), *(each for _, each in found.levels)]
@@ -195,7 +205,7 @@ def chart_lines(found: Incident, width: int) -> list[str]:
     columns = max(min(width - labels - kinds - 3, _MOST_COLUMNS), _LEAST_COLUMNS)
     if end - begin < 1:
         return []
-    values = _columns(found.drawn, columns)
+    values = _columns(drawn, columns)
     at = min(round((0 - begin) / (end - begin) * (columns - 1)), columns - 1)
     lines = [" " * (labels + 3 + max(at, 0)) + "▼"]
     top = _top(found, found.signal)
@@ -214,7 +224,7 @@ def chart_lines(found: Incident, width: int) -> list[str]:
 
 
 def _top(found: Incident, signal: Signal) -> int:
-    highest = max(*(amount for _, amount in found.drawn), *(limit for _, limit in found.levels), 1)
+    highest = max(*(amount for _, amount in _drawn(found)), *(limit for _, limit in found.levels), 1)
     top = axis_top(highest, signal)
     return found.capacity if found.capacity is not None and highest <= found.capacity < top else top
 
@@ -280,10 +290,11 @@ def incident_document(found: Incident) -> Document:
 
 def incident_page(found: Incident) -> str:
     """Make one HTML file with its style in it."""
-    end = max((seconds for seconds, _ in found.drawn), default=0.0)
+    drawn = _drawn(found)
+    end = max((seconds for seconds, _ in drawn), default=0.0)
     chart = None
     if found.signal is not None:
-        trend = [(end - seconds, amount) for seconds, amount in found.drawn]
+        trend = [(end - seconds, amount) for seconds, amount in drawn]
         mark = EvictionMark(ago=end, pod=found.event.pod, dry_run=found.event.dry_run)
         chart = page_chart(trend, found.levels, found.signal, [mark], capacity=found.capacity or 0)
     return page_template("incident.html").render(
@@ -305,9 +316,7 @@ def incident_page(found: Incident) -> str:
         levels=[(kind, _shown(limit, found.signal)) for kind, limit in found.levels],
         chart=chart,
         quiet=capital(next_reading_text(found)),
-        begin=f"{seconds_text(max(-found.drawn[0][0], 0))} before{_clock(found, found.drawn[0][0])}"
-        if found.drawn
-        else "",
+        begin=f"{seconds_text(max(-drawn[0][0], 0))} before{_clock(found, drawn[0][0])}" if drawn else "",
         end=f"{seconds_text(end)} after{_clock(found, end)}",
         ranking=[(row, row_text(row, found)) for row in found.ranking],
         before=list(dated_lines(found.before)),

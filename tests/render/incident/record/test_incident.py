@@ -73,14 +73,6 @@ def test_the_rate_is_that_of_a_burst_which_began_within_the_minute() -> None:
     assert replace(incident(), points=burst).rate == pytest.approx(GI / 5, rel=0.02)
 
 
-def test_the_chart_of_a_supply_that_was_empty_for_long_begins_with_the_fall() -> None:
-    """It was flat at 0 for its five minutes (world 14)."""
-    fell = ((-700.0, GI), (-600.0, 0), (-400.0, 0), (-200.0, 0), (0.0, 0), (9.0, 0), (500.0, GI))
-    found = replace(incident(), available=0, points=fell)
-    assert found.drawn == fell[:-1]
-    assert replace(found, available=1, points=((-700.0, GI), *((at, 1) for at, _ in fell[1:-1]))).drawn[0][0] == -200.0
-
-
 def test_a_pod_that_was_not_measured_held_what_was_missing_where_its_end_alone_can_have_relieved_the_node() -> None:
     no_pod = EvictionVerdict(need=Need.NO_POD_HELPS, pod="default/hog-old", played=0)
     found = replace(incident(), measured=False, verdict=no_pod)

@@ -23,8 +23,6 @@ from evictd.render.incident.record.step_before import StepBefore
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need, NotJudged
 from evictd.render.text import incident_id
 
-DRAWN_BEFORE, DRAWN_AFTER = 300, 120
-"""Seconds around an eviction that are drawn."""
 SETTLED = 10
 """Seconds after the end of a pod in which its bytes show up in a reading."""
 CONTAINER_LOGS = "container logs"
@@ -194,12 +192,6 @@ class Incident:
     def victim(self) -> IncidentRow | None:
         """The evicted pod's row of the ranking."""
         return next((row for row in self.ranking if row.chosen), None)
-
-    @property
-    def drawn(self) -> tuple[tuple[float, int], ...]:
-        """The readings near the eviction, and the fall if nothing was left for long; later ones would press them together."""
-        was_empty = (self.full_since or 0) >= DRAWN_BEFORE
-        return tuple(each for each in self.points if (was_empty or each[0] >= -DRAWN_BEFORE) and each[0] <= DRAWN_AFTER)
 
     @property
     def came_back(self) -> int | None:
