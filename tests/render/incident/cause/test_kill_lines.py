@@ -33,8 +33,8 @@ def test_a_low_threshold_is_to_be_raised() -> None:
     calm, kill = record(0, {"hog": GI}, signal=MEMORY), record(2, {"hog": 7 * GI}, "hog", signal=MEMORY)
     low = caused(with_threshold(kill, {"quantity": "20Mi"}), calm)
     assert [*kill_lines(low)][-1] == (
-        "now: mend or limit n/hog; with `memory.watch` on, raise the threshold `memory.available`: it was 20Mi, and "
-        "docs/tuning.md begins with 500Mi on a node of this size, or set `memory.lead: Auto`"
+        "now: mend or limit n/hog; first turn on `memory.watch` if it is off, then raise the threshold "
+        "`memory.available`: it was 20Mi, and docs/tuning.md begins with 500Mi on a node of this size, or set `memory.lead: Auto`"
     )
     leads = with_threshold(kill, {"fraction": (0.01).hex()}, "Auto")
     (remedy,) = threshold_remedies(caused(leads, calm))

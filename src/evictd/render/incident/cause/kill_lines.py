@@ -108,8 +108,8 @@ def threshold_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
         return
     lead = "" if found.leads else ", or set `memory.lead: Auto`"
     yield (
-        f"with `memory.watch` on, raise the threshold `memory.available`: it was {_memory(found.highest)}, and "
-        f"docs/tuning.md begins with {documented} on a node of this size{lead}"
+        "first turn on `memory.watch` if it is off, then raise the threshold `memory.available`: "
+        f"it was {_memory(found.highest)}, and docs/tuning.md begins with {documented} on a node of this size{lead}"
     )
 
 
