@@ -76,6 +76,12 @@ def test_the_last_part_is_listed(directory: Path, capsys: pytest.CaptureFixture[
         incident.run(command("--directory", str(directory), "--since", "1h"))
 
 
+def test_a_last_part_without_an_eviction_says_so(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It printed nothing, as if the command had failed."""
+    assert incident.run(command("--list", "--directory", str(directory), "--since", "1s")) is ExitCode.DONE
+    assert capsys.readouterr().out == "no eviction in the last 1s of the journal\n"
+
+
 def test_incidents_that_one_owner_repeats_are_folded_in_the_list(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

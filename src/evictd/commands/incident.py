@@ -106,6 +106,8 @@ def _list(args: argparse.Namespace, records: Sequence[JournalRecord]) -> ExitCod
         write_document(incident_list_document(evictions), args.output, sys.stdout)
         return ExitCode.DONE
     console = make_console(sys.stdout)
+    if not evictions:
+        print_line(console, "", f"no eviction in the last {args.since} of the journal")
     for each in evictions if args.all else folded_events(evictions, "--all"):
         if isinstance(each, str):
             print_line(console, "", each)
