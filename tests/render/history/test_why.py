@@ -321,6 +321,23 @@ def test_refusals_of_all_are_the_last_state_and_not_the_reason_before_them() -> 
     assert "refused" not in text(replace(known, passed=(), pod="a/other"))
 
 
+def test_a_pod_whose_last_eviction_was_refused_is_told_why_no_other_one_went() -> None:
+    """Three pods were refused for 36 minutes, and of none of them it was said what to do."""
+    refused = HistoryEvent(at="2026-01-01T00:01:00Z", kind=EventKind.REFUSED, pod="a/x", text="refused")
+    held = HistoryEvent(
+        at="2026-01-01T00:01:01Z", kind=EventKind.NO_ACTION, text="skipped for now", evidence={"reason": "HeldBack"}
+    )
+    known = PodWhy(pod="a/x", events=(refused,), no_action=held, asked=False)
+    remedy = (
+        "look at the disruption budgets (`kubectl get pdb --all-namespaces`) and at the owners that recreate their pods"
+    )
+    assert list(why_lines(known))[1:3] == [f"{held.at}: skipped for now (HeldBack)", f"now: {remedy}"]
+    assert "now: " not in text(replace(known, no_action=replace(held, at="2026-01-01T00:00:59Z"))), (
+        "it was refused later"
+    )
+    assert "now: " not in text(replace(known, superseded=True))
+
+
 def test_a_pod_that_nothing_concerned_is_told_of_the_kills_of_others() -> None:
     """Of a pod on a node whose kernel killed its neighbours nothing of the shortage was said (world 43)."""
     grew = "default/hog grew most before the kernel killed processes of default/api"

@@ -150,7 +150,9 @@ class PodWhy:
         """The last reason for which no pod was evicted, if it concerns the pod; `None` where the daemon says how it stands."""
         last = self.no_action if self.explained is None else None
         evicted = next((at for at, _ in reversed(self.passed)), "")
-        after = last is not None and (self.passed or self.causes) and last.at >= evicted and not self.superseded
+        refused = next((each.at for each in self.events[-1:] if each.kind is EventKind.REFUSED), "")
+        concerned = bool(self.passed or self.causes or refused)
+        after = last is not None and concerned and last.at >= max(evicted, refused) and not self.superseded
         return last if last in self.events or after else None
 
     @property
