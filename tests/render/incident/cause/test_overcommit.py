@@ -9,7 +9,7 @@ from evictd.commands.decided.incident_decided import read_incident
 from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.model.decision import begun_evictions
 from evictd.core.units.duration import MINUTE, SECOND
-from evictd.render.incident.cause.overcommit import overcommit
+from evictd.render.incident.cause.overcommit import grown_together, overcommit
 from evictd.render.incident.needed import verdict_text
 from evictd.render.incident.record.grows_on import GrowsOn
 from evictd.render.incident.record.incident import Incident
@@ -117,6 +117,33 @@ def test_a_leak_is_none(last: Incident, tmp_path: Path) -> None:
     assert overcommit(replace(last, of_owner=1)) is None
     assert overcommit(replace(last, host_filled=True)) is None
     assert overcommit(replace(last, available=4 * GI)) is None, "all of them fit"
+
+
+def burst(count: int, request: str) -> World:
+    """So many pods of one owner that all begin to grow at once, from 350Mi to 1Gi, and cease."""
+    world = shards(count, request)
+    uses = (
+        Hold(of=Usage.MEMORY, amount=350 * MI),
+        Grow(of=Usage.MEMORY, rate=4 * MI, start=10 * MINUTE, bound=650 * MI),
+    )
+    pods = tuple(replace(each, behaviours=uses) for each in world.pods)
+    return replace(world, pods=pods, owners=(Owner(name=OWNER, delay=3 * SECOND, here=0.0),))
+
+
+def test_of_pods_that_all_grew_the_request_is_named_with_which_fewer_are_placed_here(tmp_path: Path) -> None:
+    """Only less growth would have avoided it, and to limit them `as well` was said though nothing else grew."""
+    journal = write_world_journal(play(burst(10, "400Mi"), THRESHOLDS), tmp_path, end=NOW)
+    found = read_incident([journal], "last")
+    over = grown_together(found)
+    assert over is not None
+    assert avoidance(found).by[1:] == (f"if they need so much: {over.remedy}",)
+    assert over.request * (over.fit + 1) > 8 * GI
+    assert victims(play(burst(over.fit, str(over.request)), THRESHOLDS)) == []
+    assert "as well" not in now_text(found)
+    other = replace(found.growers[0], pod="default/web")
+    assert found.verdict is not None
+    verdict = replace(found.verdict, growers=(other, *found.verdict.growers))
+    assert grown_together(replace(found, verdict=verdict)) is None, "another pod grew as well"
 
 
 def test_nothing_is_said_of_pods_whose_usage_is_not_known(last: Incident) -> None:

@@ -3,7 +3,7 @@
 Such a pod is no leak. Its end, or a limit of it alone, helps for a time only, because the owner creates the next pod.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from evictd.core.model.signal import Resource
 from evictd.render.history.cause.recorded import IncidentRow
@@ -19,14 +19,10 @@ _PART = 10
 
 def overcommit(found: Incident) -> Overcommit | None:
     """Return the pods of the evicted pod's owner if only these grew, none beyond what others of them hold, and not all fit."""
-    verdict, victim, available = found.verdict, found.victim, found.available
-    if verdict is None or victim is None or available is None or found.resource is not Resource.MEMORY:
+    verdict = found.verdict
+    if verdict is None or found.of_owner < TWICE:
         return None
-    if found.of_owner < TWICE or found.host_filled or not found.measured or found.pods > len(found.ranking):
-        return None
-    if (victim.usage or 0) <= victim.request:
-        return None
-    kin = [row for row in found.ranking if row.chosen or row.pod in found.siblings]
+    kin = _kin(found)
     growing = {each.pod for each in verdict.notable}
     on = () if found.grows_on is None else found.grows_on.growers
     if not growing or not {*growing, *(each.pod for each in on)} <= {row.pod for row in kin}:
@@ -37,8 +33,33 @@ def overcommit(found: Incident) -> Overcommit | None:
     grew = {each.pod for each in verdict.growers}
     if sum((row.usage or 0) >= largest for row in kin if row.pod not in grew) < _SETTLED:
         return None
+    return _that_fit(found, kin)
+
+
+def grown_together(found: Incident) -> Overcommit | None:
+    """Return the pods of the evicted pod's owner if only these grew, several at once, and not all fit."""
+    kin, growing = _kin(found), {each.pod for each in found.growers}
+    if len(growing) < TWICE or not growing <= {row.pod for row in kin}:
+        return None
+    return _that_fit(found, kin)
+
+
+def _kin(found: Incident) -> list[IncidentRow]:
+    """Return the pods of the evicted pod's owner, itself with them; empty where it is within its request, or not all is known."""
+    victim = found.victim
+    if victim is None or found.available is None or found.resource is not Resource.MEMORY:
+        return []
+    if found.host_filled or not found.measured or found.pods > len(found.ranking):
+        return []
+    if (victim.usage or 0) <= victim.request:
+        return []
+    return [row for row in found.ranking if row.chosen or row.pod in found.siblings]
+
+
+def _that_fit(found: Incident, kin: Sequence[IncidentRow]) -> Overcommit | None:
+    """Return how many pods of the size of the largest fit, with the request for that; `None` where all do, or none does."""
     most, held = max(row.usage or 0 for row in kin), sum(row.usage or 0 for row in kin)
-    fit = (available + held - found.highest_limit()) // most
+    fit = ((found.available or 0) + held - found.highest_limit()) // most
     if not 0 < fit < len(kin):
         return None
     more, others = most + most // _PART, [row for row in found.ranking if row not in kin]

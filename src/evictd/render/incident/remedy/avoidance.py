@@ -20,6 +20,7 @@ from evictd.render.incident.cause.growers import (
     together_text,
 )
 from evictd.render.incident.cause.outside_pods import outside_pods_text
+from evictd.render.incident.cause.overcommit import grown_together
 from evictd.render.incident.cause.page_cache import formula_remedy, held_by_page_cache
 from evictd.render.incident.cause.unknown_images import images_remedy
 from evictd.render.incident.record.earlier import HeldThen
@@ -114,7 +115,14 @@ def _of_all_that_grew(found: Incident, resource: Resource) -> Avoidance:
         return Avoidance()
     rate = amount_text(sum(grower_rate(found, each) for each in growers), resource)
     names = first_of([each.pod or "what belongs to no pod" for each in growers], _NAMED)
-    return Avoidance(by=(f"less growth of all that grew: {names}, {rate} a second together",))
+    less = f"less growth of all that grew: {names}, {rate} a second together"
+    return Avoidance(by=(less, *_for_fewer_here(found)))
+
+
+def _for_fewer_here(found: Incident) -> tuple[str, ...]:
+    """Return the request with which fewer pods of an owner are placed here, where only these grew and they are no leak."""
+    over = grown_together(found)
+    return () if over is None else (f"if they need so much: {over.remedy}",)
 
 
 def _of_budget(found: Incident) -> Avoidance:
@@ -236,7 +244,7 @@ def _of_owner(found: Incident) -> Avoidance:
     ):
         return Avoidance()
     mended = f"{found.event.owner} mended or kept off this node"
-    return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here",))
+    return Avoidance(by=(f"{mended}: {found.of_owner} of its pods were evicted here", *_for_fewer_here(found)))
 
 
 def _of_pod(found: Incident, victim: IncidentRow, resource: Resource, shared: SharedLimits) -> Avoidance:

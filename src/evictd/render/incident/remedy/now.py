@@ -86,10 +86,11 @@ def _also_grew(found: Incident, named: str) -> str:
     Each is a leak of its own: the pod, or the next one of its owner, fills a node where only the other one is mended.
     """
     here = found.running | {found.event.pod if found.protected_grower else ""}
-    pods = (each for each in shared_limits(found).pods if each.owner or each.pod in here)
+    grew = shared_limits(found).pods
+    pods = (each for each in grew if each.owner or each.pod in here)
     others = [each for each in pods if each.pod not in found.steady and each.pod not in named]
     left = [each for each in others if not (each.owner and each.owner in named)]
-    if not left or not named:
+    if not left or not named or {each.owner for each in grew} == {found.event.owner} - {""}:
         return ""
     what = dict.fromkeys(f"what {each.owner} runs" if each.owner else each.pod for each in left)
     names = first_of([*dict.fromkeys(each.pod for each in left)], _NAMED)
