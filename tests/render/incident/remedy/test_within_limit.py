@@ -3,8 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from evictd.codec.times import rfc3339
 from evictd.core.units.duration import MINUTE
 from evictd.render.history.history import EventKind, HistoryEvent
+from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
 from evictd.render.incident.record.verdict import EvictionVerdict, Grower, Need
 from evictd.render.incident.remedy.avoidance import avoidance
@@ -51,6 +53,18 @@ def test_a_pod_that_only_started_is_no_leak() -> None:
         replace(found, ranking=tuple(replace(row, protected=not row.chosen) for row in found.ranking)),
     ):
         assert within_limit(changed) == Avoidance()
+
+
+def test_a_pod_grew_since_the_kernel_last_killed_its_processes() -> None:
+    """A leak that the kernel had ended three times had no limit: its growth was compared with that of 35 minutes."""
+    found = grown(leaking(), over=100 * MINUTE)
+    assert within_limit(found) == Avoidance()
+    at = rfc3339(time_of(found.event.at) - 8 * MINUTE)
+    kill = HistoryEvent(at=at, kind=EventKind.KERNEL, pod=WEB, text="")
+    assert within_limit(replace(found, before=(kill,))) == within_limit(leaking())
+    assert within_limit(replace(found, before=(replace(kill, pod="default/other"),))) == Avoidance()
+    late = replace(kill, at=rfc3339(time_of(found.event.at) - MINUTE))
+    assert within_limit(replace(found, before=(kill, late))) == Avoidance(), "it may have started only"
 
 
 def test_what_is_to_be_done_now_is_not_what_would_not_have_avoided_it() -> None:

@@ -6,10 +6,12 @@ Growth within a request is no fault, unless it is a leak: then a lower request w
 from evictd.core.model.signal import WITH_REQUEST
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.history.cause.recorded import recorded_amount
-from evictd.render.history.history import HistoryEvent
+from evictd.render.history.history import EventKind, HistoryEvent
 from evictd.render.incident.cause.growers import grower_rate
 from evictd.render.incident.cause.page_cache import held_by_page_cache
+from evictd.render.incident.record.aftermath import time_of
 from evictd.render.incident.record.incident import Incident
+from evictd.render.incident.record.verdict import Grower
 from evictd.render.incident.remedy.avoided import Avoidance
 from evictd.render.incident.remedy.limit_remedy import enough_of_grower
 from evictd.render.incident.summary import excess_text
@@ -64,7 +66,14 @@ def _enough(found: Incident) -> int:
     grower = found.grower
     if grower is None or found.within_request is None or found.within_request.protected or found.pod_grew:
         return 0
-    if found.resource not in WITH_REQUEST or held_by_page_cache(found) or grower.over < _LONG:
+    over = _grew_for(found, grower)
+    if found.resource not in WITH_REQUEST or held_by_page_cache(found) or over < _LONG:
         return 0
-    steady = (grower.grown or 0) * _STEADY * SECOND >= grower.rate * grower.over
+    steady = (grower.grown or 0) * _STEADY * SECOND >= grower.rate * over
     return enough_of_grower(found, grower) if steady else 0
+
+
+def _grew_for(found: Incident, grower: Grower) -> int:
+    """Return for how many nanoseconds a pod grew: since the kernel last killed processes of it, it began anew."""
+    kills = (each.at for each in found.before if each.kind is EventKind.KERNEL and each.pod == grower.pod)
+    return min((time_of(found.event.at) - time_of(at) for at in kills), default=grower.over)
