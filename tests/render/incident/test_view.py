@@ -171,6 +171,15 @@ def test_a_program_gets_everything() -> None:
     assert incident_list_document([incident().event])["incidents"][0]["pod"] == "default/hog-old"
 
 
+def test_the_long_lists_of_the_document_stand_behind_what_to_do() -> None:
+    """What would have avoided the eviction stood behind sixty readings, the ranking and two lists of events."""
+    keys = [*incident_document(replace(incident(), verdict=NEEDED))]
+    at = {key: number for number, key in enumerate(keys)}
+    first = max(at[each] for each in ("summary", "now", "avoidedBy", "notAvoidedBy", "need", "account", "relief"))
+    assert first < min(at[each] for each in ("thresholds", "successors", "ranking", "before", "after", "events"))
+    assert keys[-1] == "readings"
+
+
 def test_the_headline_of_the_file_is_cause_and_effect_and_the_choice_stands_below() -> None:
     """Its largest text was that of two equal pods the name decides, of a disk that no pod had filled."""
     event = replace(incident().event, owner="DaemonSet/hog")

@@ -247,7 +247,7 @@ def _columns(points: Sequence[tuple[float, int]], columns: int) -> list[int]:
 
 
 def incident_document(found: Incident) -> Document:
-    """Make the document of an incident."""
+    """Make the document of an incident: what it was and what to do first, the long lists last."""
     event, avoided = found.event, avoidance(found)
     return {
         "apiVersion": API_VERSION,
@@ -264,27 +264,27 @@ def incident_document(found: Incident) -> Document:
         "now": now_text(found),
         "why": event.why,
         "filled": " ".join(filled_lines(found)),
+        "avoidedBy": list(avoided.by),
+        "notAvoidedBy": list(avoided.not_by),
+        "need": None if found.need is None or passed_over_with_image(found) else found.need.value,
+        "account": verdict_text(found),
+        "relief": list(relief_lines(found)),
         "signal": None if found.signal is None else found.signal.value,
         "available": found.available,
         "capacity": found.capacity,
         "thresholds": [{"kind": kind, "limit": limit} for kind, limit in found.levels],
-        "readings": [{"seconds": seconds, "available": amount} for seconds, amount in found.points],
-        "pods": found.pods,
-        "ranking": [asdict(row) for row in found.ranking],
-        "before": [event_row(each) for each in found.before],
-        "after": [event_row(each) for each in found.after],
         "missing": found.missing,
         "cameBack": found.came_back,
         "goneAfterSeconds": found.gone_after,
         "successors": [{"pod": name, "afterSeconds": seconds} for name, seconds in found.successors],
         "metAgainSeconds": found.met.again,
         "stillMetSeconds": found.met.still,
-        "need": None if found.need is None or passed_over_with_image(found) else found.need.value,
-        "account": verdict_text(found),
-        "relief": list(relief_lines(found)),
+        "pods": found.pods,
+        "ranking": [asdict(row) for row in found.ranking],
+        "before": [event_row(each) for each in found.before],
+        "after": [event_row(each) for each in found.after],
         "events": [{"reason": reason, "message": message} for reason, message in found.events],
-        "avoidedBy": list(avoided.by),
-        "notAvoidedBy": list(avoided.not_by),
+        "readings": [{"seconds": seconds, "available": amount} for seconds, amount in found.points],
     }
 
 
