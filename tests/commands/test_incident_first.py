@@ -44,6 +44,17 @@ def test_a_pod_that_came_back_has_the_cause_of_the_first_eviction(journal: Path)
     assert not any("mend" in line for found in (first, last) for line in heading_lines(found))
 
 
+def test_a_pod_that_was_there_at_the_first_eviction_did_not_come_in_its_place(journal: Path) -> None:
+    """Of a replica that had stood in the ranking of the first eviction it said that it came in that one's place."""
+    first, last = incidents(journal)
+    there = replace(first.ranking[-1], pod=last.event.pod, chosen=False)
+    first = replace(first, ranking=(*(each for each in first.ranking if each.pod != there.pod), there))
+    said = f"incident {first.id}); {last.event.pod} was evicted for that as well; "
+    assert said in summary_text(replace(last, first=first))
+    dry = replace(last, first=first, event=replace(last.event, dry_run=True))
+    assert f"{last.event.pod} would have been evicted for that as well" in summary_text(dry)
+
+
 def test_only_a_pod_that_did_not_grow_has_the_cause_of_the_first_eviction(journal: Path) -> None:
     first, last = incidents(journal)
     assert first.verdict is not None

@@ -11,9 +11,11 @@ _NAMED = 3
 
 
 def came_back_cause(found: Incident, first: Incident, cause: str) -> str:
-    """Write the cause of the first eviction, and that the pod came in place of the one that went then."""
+    """Write the cause of the first eviction, and that the pod came in place of the one that went then, or was there already."""
     at = f"at {clock_text(first.event.at)}, incident {first.id}"
-    return f"{cause} ({at}); {found.event.pod} came in its place"
+    was = "would have been" if found.event.dry_run else "was"
+    there = any(each.pod == found.event.pod for each in first.ranking)
+    return f"{cause} ({at}); {found.event.pod} {f'{was} evicted for that as well' if there else 'came in its place'}"
 
 
 def comes_again_text(found: Incident) -> str:
