@@ -1,6 +1,7 @@
 """Says what came of a world that was played: the pods that were lost, the relief, and the same world without evictd."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from evictd.core.eviction.refusals.eviction_method import is_hard
 from evictd.core.frozen import frozen
@@ -13,7 +14,7 @@ from evictd.render.past_budget import past_budget_text
 from evictd.render.simulation.grace import grace_texts
 from evictd.render.simulation.met_at_start import met_at_start_texts
 from evictd.render.simulation.worlds.by_itself import by_itself_text, ended_by_itself
-from evictd.render.simulation.worlds.host_growth import host_growth_texts
+from evictd.render.simulation.worlds.host_growth import host_filled, host_filled_texts, host_growth_texts
 from evictd.render.simulation.worlds.world_relief import needed_text, relief_texts, slot_names
 from evictd.render.simulation.worlds.world_unattended import cost_texts, grows_on, unattended_texts, within_played
 from evictd.render.simulation.worlds.world_warnings import warnings_text
@@ -70,6 +71,9 @@ def played_text(played: PlayedWorld) -> list[str]:
 
 def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> list[str]:
     """Write what came of a run, one sentence each."""
+    by_host = not account.culprit_gone_at and host_filled(run)
+    if by_host:
+        account = replace(account, culprits=frozenset())  # what grows slowly beside the host is not what filled memory
     evicted = [loss for loss in account.losses if loss.cause != OOM_KILLED]
     by_itself = ended_by_itself(run, account, unattended)
     sentences = [*_loss_texts(run, account, evicted, by_itself=by_itself)] or ["No pod was evicted."]
@@ -83,7 +87,12 @@ def outcome_text(run: Run, account: Account, unattended: Run | None = None) -> l
         *_ran_out_texts(run),
         *relief_texts(run, account),
     ]
-    sentences += [*_stayed_texts(run, account, evicted), *host_growth_texts(run)]
+    of_host = (
+        host_filled_texts(run)
+        if by_host and any(each.is_culprit for each in run.world.pods)
+        else host_growth_texts(run)
+    )
+    sentences += [*_stayed_texts(run, account, evicted), *of_host]
     if unattended is not None:
         sentences += [
             *unattended_texts(run, unattended, evicted),
