@@ -67,6 +67,12 @@ class RecordedThreshold(_Part, frozen=True):
             return 0
 
 
+class RecordedSeen(_Part, frozen=True):
+    """The last reading of a signal."""
+
+    time: int | None = None
+
+
 class RecordedState(_Part, frozen=True):
     """The state before the cycle."""
 
@@ -82,6 +88,8 @@ class RecordedState(_Part, frozen=True):
     """The thresholds that are met, and `now` since when."""
     effects: dict[str, tuple[RecordedEffect, ...]] = {}
     """By supply."""
+    last_seen: dict[str, RecordedSeen] = {}
+    """By signal."""
     last_cycle_at: int | None = None
 
 

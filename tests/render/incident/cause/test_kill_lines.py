@@ -2,9 +2,18 @@
 
 import msgspec
 
-from evictd.codec.records.journal_record import JournalRecord, RecordedThreshold
+from evictd.codec.records.journal_record import (
+    JournalRecord,
+    RecordedNode,
+    RecordedObservation,
+    RecordedSeen,
+    RecordedState,
+    RecordedSummary,
+    RecordedThreshold,
+)
+from evictd.core.units.duration import SECOND
 from evictd.render.incident.cause.kill_cause import KillCause, kill_cause
-from evictd.render.incident.cause.kill_lines import kill_lines, threshold_remedies
+from evictd.render.incident.cause.kill_lines import kill_lines, last_kill_lines, threshold_remedies
 from tests.render.incident.cause.test_kill_cause import record
 from tests.stories import GI
 
@@ -108,3 +117,40 @@ def test_a_killed_pod_that_grew_is_to_be_mended_whatever_it_exceeded_its_request
     before = [record(minute, {"hog": 3 * GI + minute * GI // 2}, signal=MEMORY) for minute in range(9)]
     found = caused(record(9, {"hog": 0}, "hog", signal=MEMORY), *before)
     assert [*kill_lines(found, "n/hog")][-1] == "now: mend or limit n/hog"
+
+
+def test_nothing_is_said_to_have_grown_where_the_memory_was_not_read() -> None:
+    """`What is used outside pods grew most: from 0 to 0` was said of a leak of a pod that no reading showed."""
+    calm = record(0, {"hog": GI}, signal=MEMORY)
+    kill = with_threshold(record(2, {}, "hog", signal=MEMORY), {"quantity": "20Mi"})
+    blind = msgspec.structs.replace(kill, observation=RecordedObservation(summary=RecordedSummary()))
+    after = record(3, {"hog": 7 * GI}, signal=MEMORY)
+    unread, now = last_kill_lines([calm, blind, after])
+    assert unread == (
+        "evictd could not read the memory of the node before the kernel killed processes of n/hog, first at 00:02:00: what "
+        "grew is not known"
+    )
+    assert now == "now: see in the log of evictd why the memory was not read, and restore that reading"
+    state = RecordedState(last_cycle_at=110 * SECOND, last_seen={MEMORY: RecordedSeen(time=60 * SECOND)})
+    resumed = msgspec.structs.replace(kill, state=state)
+    assert last_kill_lines([calm, resumed])[0].endswith("what grew is not known"), "read again after the kill"
+    read = msgspec.structs.replace(state, last_seen={MEMORY: RecordedSeen(time=109 * SECOND)})
+    assert not last_kill_lines([calm, msgspec.structs.replace(kill, state=read)])
+
+
+def test_a_pod_that_grew_is_named_although_the_memory_of_the_node_was_not_read() -> None:
+    kill = record(2, {"hog": 7 * GI, "api": 0}, "api", signal=MEMORY)
+    assert kill.observation.summary is not None
+    summary = msgspec.structs.replace(kill.observation.summary, node=RecordedNode())
+    blind = msgspec.structs.replace(kill, observation=msgspec.structs.replace(kill.observation, summary=summary))
+    grew, unread, now = last_kill_lines([record(0, {"hog": GI, "api": GI}, signal=MEMORY), blind])
+    assert grew.startswith("n/hog grew before the kernel killed processes of n/api")
+    assert (
+        unread
+        == "evictd could not read the memory of the node before the kernel killed processes of n/api, first at 00:02:00"
+    )
+    assert now.endswith("restore that reading; mend or limit n/hog")
+    blind = msgspec.structs.replace(blind, extra=record(2, {}, "hog").extra)
+    assert "grew is not known" in last_kill_lines([record(0, {"hog": GI, "api": GI}), blind])[0], (
+        "7Gi of after the kill"
+    )

@@ -22,6 +22,8 @@ _MUCH = 10
 """A pod that grew by less than this part of the node's memory is not named: the pod that was killed may have grown more."""
 _READ_WITHIN = 5 * MINUTE // SECOND
 """Seconds after the first kill in which a reading shows what grew, where the reading of the kill is older than the growth."""
+_READ_BEFORE = 5 * SECOND
+"""Nanoseconds before a cycle in which the memory of the node was read, if it was read in that cycle."""
 _LEADS = "Auto"
 _NOTABLE = 20
 """What is used outside pods is named from this part of the memory on: each node runs a few daemons."""
@@ -74,6 +76,8 @@ class KillCause:
     """Whether evictd acted before a threshold of memory was crossed (`memory.lead: Auto`)."""
     has_threshold: bool = True
     """Whether evictd had a threshold of memory."""
+    unread: bool = False
+    """Whether the memory of the node could not be read at the first kill."""
 
     @property
     def host_holds_most(self) -> bool:
@@ -132,22 +136,35 @@ def kill_cause(records: Sequence[JournalRecord], pod: str = "") -> KillCause | N
     first = records[number]
     thresholds = first.config.thresholds
     killed = (name for each in kills[place:] for name in _killed(records[each]))
-    seen = first.observation
+    whole = (each.observation.whole_memory for each in reversed(records[: number + 1]))
+    unread = _memory_unread(first)
     found = KillCause(
         at=first.wall,
         killed=tuple(dict.fromkeys(killed)),
-        capacity=seen.whole_memory,
+        capacity=next((each for each in whole if each), 0),
         highest=_highest(first),
         dry_run=first.extra.dry_run,
         leads=first.config.memory_lead == _LEADS,
         has_threshold=not thresholds or any(signal_named(each.signal) in MEMORY_SIGNALS for each in thresholds),
         suspect=host_suspect(records),
+        unread=unread,
     )
-    soon = (each for each in records[number:] if 0 <= seconds_between(first, each) <= _READ_WITHIN)
+    within = 0 if unread else _READ_WITHIN
+    soon = (each for each in records[number:] if 0 <= seconds_between(first, each) <= within)
     earlier = [_Reading.of(each) for each in records[:number] if each.observation.memory]
     grown = (_with_growth(found, earlier, each) for each in soon if each.observation.memory)
     known = next((each for each in grown if each.grower or each.outside_since), None)
-    return known or _with_growth(found, earlier, first)
+    return known or (found if unread else _with_growth(found, earlier, first))
+
+
+def _memory_unread(record: JournalRecord) -> bool:
+    """Whether the memory of the node was not read in a cycle, or in the one before it."""
+    if not record.observation.whole_memory:
+        return True
+    seen, before = record.state.last_seen.get(Signal.MEMORY_AVAILABLE.value), record.state.last_cycle_at
+    if before is None or seen is None:
+        return before is not None
+    return seen.time is not None and before - seen.time > _READ_BEFORE
 
 
 def _killed(record: JournalRecord) -> Iterator[str]:
@@ -190,9 +207,14 @@ def _with_growth(found: KillCause, earlier: Sequence[_Reading], first: JournalRe
 
 
 def _with_grower(found: KillCause, before: Sequence[_Reading], first: JournalRecord) -> KillCause:
-    """Return the cause with the pod that grew most from the least that it held in the readings before until the kill."""
+    """Return the cause with the pod that grew most from the least that it held in the readings before until the kill.
+
+    What a killed pod uses while the memory of the node is not read is of after the kill: it says nothing of before.
+    """
     latest_first = [*reversed(before)]
-    held = {uid: max(used, before[-1].memory.get(uid, 0)) for uid, used in first.observation.memory.items()}
+    lost = {each.uid for each in first.extra.kernel_killed} if found.unread else set[str]()
+    used_then = {uid: used for uid, used in first.observation.memory.items() if uid not in lost}
+    held = {uid: max(used, before[-1].memory.get(uid, 0)) for uid, used in used_then.items()}
     least = {uid: _least(latest_first, uid) for uid in held}
     grown = {uid: used - least[uid][0] for uid, used in held.items()}
     uid = max(grown, key=lambda each: grown[each], default="")

@@ -13,6 +13,7 @@ from evictd.render.text import amount_text, first_of
 
 _NAMED = 3
 _NO_THRESHOLD = "evictd has no threshold of memory, so it evicts no pod for it"
+_RESTORE = "see in the log of evictd why the memory was not read, and restore that reading"
 _DRY_RUN = "evictd was in a dry run, so it evicted no pod"
 
 
@@ -22,7 +23,7 @@ def last_kill_lines(records: Sequence[JournalRecord]) -> tuple[str, ...]:
     Else nothing: the kills are listed, and what evictd decided.
     """
     found = kill_cause(records)
-    if found is None or (found.has_threshold and not (found.grower or found.outside_since)):
+    if found is None or (found.has_threshold and not (found.grower or found.outside_since or found.unread)):
         return ()
     return tuple(kill_lines(found))
 
@@ -44,7 +45,7 @@ def kill_facts(found: KillCause | None, pod: str = "") -> Iterator[str]:
     if found.grower:
         before, after = (_memory(each) for each in (found.before, found.after))
         who = "it" if found.grower == pod else found.grower
-        most = "" if found.outside_since else " most"
+        most = "" if found.outside_since or found.unread else " most"
         yield f"{who} grew{most} {killed}: from {before} to {after} since {clock_text(found.since)}{_within(found)}"
     elif found.largest is not None and not found.host_holds_most:
         name, used, request = found.largest
@@ -55,6 +56,9 @@ def kill_facts(found: KillCause | None, pod: str = "") -> Iterator[str]:
         yield f"what is used outside pods grew most {killed}: from {before} to {after} since {since}"
     elif found.outside_counts:
         yield f"{_memory(found.outside)} of memory was used outside pods, by the host"
+    if found.unread:
+        unknown = "" if found.grower else ": what grew is not known"
+        yield f"evictd could not read the memory of the node {killed}{unknown}"
     if not found.has_threshold:
         yield _NO_THRESHOLD
     elif found.dry_run:
@@ -67,6 +71,8 @@ def kill_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
     """Yield what bounds the pod, or the memory outside pods, that made the kernel kill."""
     if found is None or _is_other(found, pod):
         return
+    if found.unread:
+        yield _RESTORE
     if not found.has_threshold:
         yield "set the threshold `memory.available` (`evictd check`)"
     if found.outside_since:
@@ -101,7 +107,7 @@ def threshold_remedies(found: KillCause | None, pod: str = "") -> Iterator[str]:
 
     Between two cycles only the watch sees it crossed.
     """
-    if found is None or _is_other(found, pod) or found.highest is None or found.dry_run:
+    if found is None or _is_other(found, pod) or found.highest is None or found.dry_run or found.unread:
         return
     documented = documented_line(Signal.MEMORY_AVAILABLE, found.capacity)
     if found.host_holds_most or found.grew_within or found.highest >= parse_quantity(documented).value():
