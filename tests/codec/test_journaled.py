@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from evictd.codec.records.journaled import LastRecord, recorded_signals, undamaged_points, usage_of
 from evictd.core.model.decision import RecordEvent
-from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.finding import NoAction, NoActionReason, SignalUnobserved
 from evictd.core.model.observation import Outcomes
 from evictd.core.model.signal import Signal
 from evictd.core.model.state import State
@@ -58,6 +58,18 @@ def test_a_reason_without_a_decision_is_recorded_when_it_begins_and_when_it_ends
     assert not seen.reason_is_new(blind, SECOND)
     assert seen.reason_is_new(CALM, SECOND)
     assert not seen.reason_is_new(replace(blind, findings=(*blind.findings, *CALM.findings)), SECOND)
+
+
+def test_a_signal_that_is_not_read_is_recorded_when_that_begins_and_when_it_ends() -> None:
+    """Six minutes in which memory could not be read were not in the journal."""
+    unread = replace(CALM, findings=(SignalUnobserved(signal=Signal.MEMORY_AVAILABLE),))
+    seen = LastRecord()
+    assert seen.reason_is_new(unread, 0)
+    seen = seen.followed_by(observe(4 * GI), unread, 0)
+    assert not seen.reason_is_new(unread, SECOND)
+    assert seen.reason_is_new(CALM, SECOND)
+    absent = replace(CALM, findings=(SignalUnobserved(signal=Signal.MEMORY_AVAILABLE, absent=True),))
+    assert not LastRecord().reason_is_new(absent, 0)
 
 
 def test_a_reason_that_comes_and_goes_has_six_records_an_hour() -> None:

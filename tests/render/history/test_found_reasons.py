@@ -9,6 +9,7 @@ from evictd.codec.records.journal_record import JournalRecord, decode_record
 from evictd.commands.played.world_journal import write_world_journal
 from evictd.core.model.resources import Volume, VolumeKind
 from evictd.core.units.duration import MINUTE
+from evictd.render.history.blindness import without_ended_blindness
 from evictd.render.history.cause.found_reasons import found_reasons
 from evictd.render.history.folded_events import without_repeated_reasons
 from evictd.render.history.history import EventKind, event_line, history
@@ -89,3 +90,22 @@ def test_blindness_has_a_begin_and_an_end() -> None:
         (EventKind.RESUMED, "the stats are read again"),
     ]
     assert len(found) == 2, found
+
+
+def test_a_signal_that_is_not_read_has_a_begin_and_an_end() -> None:
+    """The history of six minutes in which memory was not read had no line."""
+    calm, blind, after = of_blindness()
+    finding = {"kind": "SignalUnobserved", "signal": "memory.available"}
+    unread = msgspec.structs.replace(calm, findings=(finding, {**finding, "signal": "pid.available"}))
+    blind, after = (msgspec.structs.replace(each, now=calm.now) for each in (blind, after))
+    found = [(each.kind, event_line(each)) for each in history((calm, unread, blind, unread, after))]
+    assert found == [
+        (
+            EventKind.NO_ACTION,
+            "memory.available could not be read, so no threshold of it is compared (SignalUnobserved)",
+        ),
+        (EventKind.NO_ACTION, "The stats could not be read, so nothing is decided (NoStats)"),
+        (EventKind.RESUMED, "the stats are read again"),
+        (EventKind.RESUMED, "memory.available is read again"),
+    ]
+    assert not without_ended_blindness(history((calm, unread, blind, unread, after)))

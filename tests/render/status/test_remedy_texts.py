@@ -2,13 +2,13 @@
 
 import pytest
 
-from evictd.core.model.finding import NoActionReason
+from evictd.core.model.finding import NoActionReason, SignalUnobserved
 from evictd.core.model.signal import Resource
 from evictd.render.status.remedy_texts import OUTSIDE_PODS, REMEDIES, host_path_remedy, of_culprit, remedy_of
 
 
 def test_every_reason_has_a_remedy_and_every_resource_a_place_outside_pods() -> None:
-    assert set(REMEDIES) == {reason.value for reason in NoActionReason}
+    assert set(REMEDIES) == {*(reason.value for reason in NoActionReason), SignalUnobserved.__name__}
     assert set(OUTSIDE_PODS) == set(Resource)
 
 

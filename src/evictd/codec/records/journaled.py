@@ -3,7 +3,7 @@
 The daemon records its own cycles by these rules, and `evictd simulate --journal` those of a world.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from evictd.core.eviction.accounts.collecting import ended_reclaims
 from evictd.core.eviction.refusals.backoff import Refusal
 from evictd.core.frozen import frozen
 from evictd.core.model.decision import RecordEvent, Wait
-from evictd.core.model.finding import NoAction, NoActionReason
+from evictd.core.model.finding import Finding, NoAction, NoActionReason, SignalUnobserved
 from evictd.core.model.observation import Observation
 from evictd.core.model.signal import SIGNALS, Signal
 from evictd.core.model.state import State, Step
@@ -25,7 +25,7 @@ RECORDED = 10 * MINUTE
 """Time before a cycle whose readings its record keeps."""
 RecordedPoint = tuple[Annotated[float, Meta(ge=0, le=1e9)], Annotated[int, Meta(ge=-MAX_INT64, le=MAX_INT64)]]
 """Such a reading: how many seconds before, and what was available. An older one than of some 30 years is damage."""
-_Reason = tuple[NoActionReason, Signal | None]
+_Reason = tuple[NoActionReason | type[SignalUnobserved], Signal | None]
 _REASONS = frozenset({NoActionReason.NO_STATS, NoActionReason.LAYOUT_UNKNOWN, NoActionReason.HELD_BACK})
 """Reasons for no action that come without a decision: a cycle in which one begins or ends is recorded for it."""
 _MOST_FOR_REASONS = 6
@@ -91,11 +91,15 @@ def _met(step: Step) -> frozenset[Signal]:
 
 
 def _reasons(step: Step) -> frozenset[_Reason]:
-    return frozenset(
-        (each.why, None if each.threshold is None else each.threshold.signal)
-        for each in step.findings
-        if isinstance(each, NoAction) and each.why in _REASONS
-    )
+    return frozenset(_reasons_of(step.findings))
+
+
+def _reasons_of(findings: Iterable[Finding]) -> Iterator[_Reason]:
+    for each in findings:
+        if isinstance(each, NoAction) and each.why in _REASONS:
+            yield each.why, None if each.threshold is None else each.threshold.signal
+        elif isinstance(each, SignalUnobserved) and each.signal is Signal.MEMORY_AVAILABLE and not each.absent:
+            yield SignalUnobserved, each.signal
 
 
 def recorded_signals(before: State, step: Step) -> frozenset[Signal]:

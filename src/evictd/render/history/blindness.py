@@ -10,10 +10,7 @@ def without_ended_blindness(events: Iterable[HistoryEvent]) -> tuple[HistoryEven
     kept = list[HistoryEvent]()
     for event in events:
         if event.kind is EventKind.RESUMED:
-            reason = event.evidence["reason"]
-            kept = [
-                each for each in kept if each.kind is not EventKind.NO_ACTION or each.evidence.get("reason") != reason
-            ]
+            kept = [each for each in kept if each.kind is not EventKind.NO_ACTION or each.evidence != event.evidence]
         else:
             kept.append(event)
     return tuple(kept)

@@ -23,7 +23,7 @@ from evictd.render.attribution import recorded_filled_text
 from evictd.render.deciding import evicted_because
 from evictd.render.history.cause.came_before import came_before
 from evictd.render.history.cause.condition_cause import filled_at_begin
-from evictd.render.history.cause.found_reasons import blind_reasons, blind_text, found_reasons, sees_again_text
+from evictd.render.history.cause.found_reasons import BlindReason, blind_reasons, found_reasons
 from evictd.render.history.cause.freed_by_reclaim import after_reclaim, held_by_unused, inodes_freed
 from evictd.render.history.cause.recorded import between_readings
 from evictd.render.history.cause.recorded_reason import recorded_reason_text
@@ -124,8 +124,8 @@ class _Reader:
     evicted: set[str] = field(default_factory=set)
     evicted_owners: set[tuple[str, str]] = field(default_factory=set)
     """Namespace and owner of the evicted pods that have one."""
-    blind: tuple[str, ...] = ()
-    """The reasons for which the record before compared no threshold, or none on a disk."""
+    blind: tuple[BlindReason, ...] = ()
+    """The reasons for which the record before did not compare thresholds."""
     before: tuple[str, frozenset[str]] = ("", frozenset())
     """Time and pods of the record before."""
 
@@ -155,13 +155,13 @@ class _Reader:
         self.before = record.wall, frozenset(each.full_name for each in record.observation.pods)
 
     def _blind(self, record: JournalRecord) -> Iterator[HistoryEvent]:
-        found = blind_reasons(record)
+        found = blind_reasons(record, self.blind)
         for each in found:
             if each not in self.blind:
-                yield _event(record, EventKind.NO_ACTION, blind_text(each), evidence={"reason": each})
+                yield _event(record, EventKind.NO_ACTION, each.text, evidence=each.evidence)
         for each in self.blind:
             if each not in found:
-                yield _event(record, EventKind.RESUMED, sees_again_text(each), evidence={"reason": each})
+                yield _event(record, EventKind.RESUMED, each.ended_text, evidence=each.evidence)
         self.blind = found
 
     def _gone(self, record: JournalRecord) -> Iterator[HistoryEvent]:

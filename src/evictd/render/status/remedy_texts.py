@@ -34,7 +34,8 @@ MEASURE_HOST_PATHS = "measure the hostPath volumes of "
 """How `host_path_remedy` begins."""
 _NAMED = 3
 _SEVERAL = 2
-_MEASURE = "restore the readings that are reported as problems: `evictd explain` shows which pods have no usage"
+_READINGS = "restore the readings that are reported as problems"
+_MEASURE = f"{_READINGS}: `evictd explain` shows which pods have no usage"
 PAGE_CACHE = "NotShortOfMemory"
 """The reason while page cache alone holds a threshold met."""
 NO_POD_MEASURED = "NoPodMeasured"
@@ -62,7 +63,8 @@ def raise_requests(owner: str, amounts: Sequence[tuple[int, int]], resource: Res
 
 
 REMEDIES: Mapping[str, str] = {
-    "NoStats": "restore the readings that are reported as problems",
+    "NoStats": _READINGS,
+    "SignalUnobserved": _READINGS,
     "ReclaimSufficed": "",
     "NoRankFunction": "",
     "NoActivePods": _OUTSIDE,

@@ -1,11 +1,12 @@
 """Finds the reasons for which no pod is evicted that have no event of their own: only the findings of the cycle have them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evictd.codec.records.journal_record import JournalRecord
-from evictd.core.model.finding import NoActionReason
-from evictd.core.model.signal import SIGNALS, signal_named
+from evictd.core.frozen import frozen
+from evictd.core.model.finding import NoActionReason, SignalUnobserved
+from evictd.core.model.signal import SIGNALS, Signal, signal_named
 from evictd.render.history.cause.suspects import suspects_of, suspects_text
 from evictd.render.stop_reason import plain_reason_text
 from evictd.render.text import capital, clean
@@ -32,20 +33,50 @@ _BLIND = {
 """By each reason that is of no signal: what to say when it has ended."""
 
 
-def blind_reasons(record: JournalRecord) -> tuple[str, ...]:
-    """Return the codes of the reasons of a cycle for which no threshold, or none on a disk, was compared."""
-    found = (str(each.get("why")) for each in record.findings if each.get("kind") == "NoAction")
-    return tuple(each for each in found if each in _BLIND)
+@frozen
+class BlindReason:
+    """A reason for which thresholds were not compared."""
+
+    code: str
+    signal: str = ""
+    """The signal that could not be read; empty for none or all on a disk."""
+
+    @property
+    def text(self) -> str:
+        """Return that the reason holds."""
+        if self.signal:
+            return f"{self.signal} could not be read, so no threshold of it is compared"
+        return capital(plain_reason_text(NoActionReason(self.code)))
+
+    @property
+    def ended_text(self) -> str:
+        """Return that the reason has ended."""
+        return f"{self.signal} is read again" if self.signal else _BLIND[self.code]
+
+    @property
+    def evidence(self) -> Plain:
+        """Return the reason as an event has it."""
+        return {"reason": self.code, **({"signal": self.signal} if self.signal else {})}
 
 
-def blind_text(reason: str) -> str:
-    """Write that such a reason holds."""
-    return capital(plain_reason_text(NoActionReason(reason)))
+def blind_reasons(record: JournalRecord, before: Sequence[BlindReason] = ()) -> tuple[BlindReason, ...]:
+    """Return the reasons of a cycle for which thresholds were not compared; of single signals memory, which runs out in seconds.
+
+    A cycle without stats says nothing of single signals, so those of the record before stay.
+    """
+    found = tuple(_blind_reasons(record.findings))
+    if BlindReason(code=NoActionReason.NO_STATS.value) in found:
+        return (*found, *(each for each in before if each.signal))
+    return found
 
 
-def sees_again_text(reason: str) -> str:
-    """Write that such a reason has ended."""
-    return _BLIND[reason]
+def _blind_reasons(findings: Iterable[Plain]) -> Iterator[BlindReason]:
+    for each in findings:
+        kind, why, signal = (str(each.get(key)) for key in ("kind", "why", "signal"))
+        if kind == "NoAction" and why in _BLIND:
+            yield BlindReason(code=why)
+        elif kind == SignalUnobserved.__name__ and signal == Signal.MEMORY_AVAILABLE.value and not each.get("absent"):
+            yield BlindReason(code=kind, signal=signal)
 
 
 def found_reasons(record: JournalRecord) -> Iterator[tuple[str, Plain]]:
