@@ -8,12 +8,12 @@ ARGS   ?=
 # Some tests wait more than they compute.
 JOBS   ?= $(shell expr $$(nproc) + 1)
 SLOW_JOBS ?= 4
-NODE_JOBS ?= 3
+NODE_JOBS ?= 4
 # The container runtime of test-node: empty for containerd 1 and CRI-O, or one of containerd1, containerd2, crio; that of
 # verify-signals: empty for containerd, or crio.
 RUNTIME ?=
 RUNTIMES := containerd1 containerd2 crio
-CLUSTER_JOBS ?= 2
+CLUSTER_JOBS ?= 3
 # The release of Debian that the virtual machine of test-vm is: bookworm, trixie or forky.
 DIST   ?= bookworm
 
