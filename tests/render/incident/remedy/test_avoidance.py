@@ -207,8 +207,8 @@ def test_a_limit_of_one_of_several_pods_that_grew_is_no_remedy() -> None:
         "before the node was short"
     )
     assert avoidance(found).not_by[0] == (
-        "a limit of at most 4.48Gi of memory for this pod alone: default/web grew as well, and more of that growth "
-        "would have made the node short later"
+        "a limit of 4.48Gi of memory for this pod alone: default/web grew as well, and it leaves no room for more of that "
+        "growth; a lower limit does"
     )
     beside = judged(Need.NEEDED, Grower(pod="default/hog-old", rate=rate), Grower(pod="", rate=rate))
     assert not any("limit" in each for each in avoidance(beside).by)

@@ -122,10 +122,10 @@ def test_a_limit_of_the_faster_of_two_leaks_is_not_enough(tmp_path: Path) -> Non
     assert found.by[0] == (
         "less growth of default/fast and default/slow: they took 11Mi a second together in the minute before"
     )
-    grows_on = "more of that growth would have made the node short later"
+    grows_on = "it leaves no room for more of that growth; a lower limit does"
     assert any(
         re.fullmatch(
-            rf"a limit of at most \S+ of memory for default/fast alone: default/slow grew as well, and {grows_on}", each
+            rf"a limit of \S+ of memory for default/fast alone: default/slow grew as well, and {grows_on}", each
         )
         for each in found.not_by
     )

@@ -30,7 +30,7 @@ _ROTATION = (
 )
 _LOGS_CHECKED = 10
 """Seconds after which the kubelet looks whether a log has to be rotated, by default."""
-_LATER = "grew as well, and more of that growth would have made the node short later"
+_LATER = "grew as well, and it leaves no room for more of that growth; a lower limit does"
 
 
 def limit_sum(
@@ -102,14 +102,14 @@ def grower_limit(found: Incident, grower: Grower, shared: SharedLimits, resource
     limit = _limit_of_grower(found, grower)
     others = [each.pod for each in shared.pods if each.pod != grower.pod]
     if others and not found.pod_grew:
-        alone = f"{limit} for {grower.pod} alone: {first_of(others, _NAMED)} {_LATER}"
+        alone = f"a limit of {limit} for {grower.pod} alone: {first_of(others, _NAMED)} {_LATER}"
         by = filter(None, (shared.text(resource),))
         return Avoidance(by=tuple(by)) + (in_vain(alone) if limit else Avoidance())
     if not limit:
         return Avoidance()
     if found.pod_grew:
-        return in_vain(f"{limit} for {grower.pod} alone: {found.event.pod} {_LATER}")
-    return Avoidance(by=(f"{limit} for it would have been enough",))
+        return in_vain(f"a limit of {limit} for {grower.pod} alone: {found.event.pod} {_LATER}")
+    return Avoidance(by=(f"a limit of at most {limit} for it would have been enough",))
 
 
 def _limit_of_grower(found: Incident, grower: Grower) -> str:
@@ -118,7 +118,7 @@ def _limit_of_grower(found: Incident, grower: Grower) -> str:
     enough = enough_of_grower(found, grower)
     if row is None or found.resource is None or enough < max(row.request, 1):
         return ""
-    return f"a limit of at most {amount_text(rounded_below(enough), found.resource)} of {found.resource.value}"
+    return f"{amount_text(rounded_below(enough), found.resource)} of {found.resource.value}"
 
 
 def enough_of_grower(found: Incident, grower: Grower) -> int:
@@ -165,11 +165,11 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource, sh
     lower = limit_then(found, (victim.pod,), enough, growth)
     how = limit_sum(held, found.missing, growth, resource, in_swap=found.swapped > 0, beside=beside)
     enough, how = (enough, how) if lower is None else lower
-    most = amount_text(rounded_below(enough), resource)
+    most = f"{amount_text(rounded_below(enough), resource)} of {resource.value}"
     # A limit below the request is not valid.
     both = "request and a " if enough < max(victim.request, found.asked) else ""
     if_grown = "if it grew, " if found.verdict is None else ""
-    limit = f"{if_grown}a {both}limit of at most {most} of {resource.value}"
+    limit = f"{if_grown}a {both}limit of at most {most}"
     evicted = "it would have been evicted for that, before the node was so short that a pod had to go"
     if resource is Resource.EPHEMERAL_STORAGE and (lasts := _lasts_text(found, enough)):
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}; {lasts}"))
@@ -177,7 +177,9 @@ def limit_avoidance(found: Incident, victim: IncidentRow, resource: Resource, sh
         rotated = Avoidance(by=by)
         if by and found.host_filled:
             rotated = in_vain(f"log rotation alone: {OUTSIDE_GREW}")
-        return rotated + _of_limits(found, victim, resource, shared, f"{limit} for this pod alone")
+        return rotated + _of_limits(
+            found, victim, resource, shared, f"{if_grown}a {both}limit of {most} for this pod alone"
+        )
     if resource is Resource.EPHEMERAL_STORAGE:
         return Avoidance(by=(*by, f"{limit}: {evicted} {how}"))
     if found.in_memory:
