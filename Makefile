@@ -21,11 +21,12 @@ DIST   ?= bookworm
 ANYWHERE     := not (root or containerd or cluster or vm or slow)
 SLOW         := slow and not (root or containerd or cluster or vm)
 SLOW_FILES    = $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
-# These take half of the level: begun last, one of them would keep it waiting.
+# The longest files: begun last, one of them would keep the level waiting.
 NODE_LONGEST := $(addprefix tests/,tools/test_image.py e2e/test_disk.py crio/test_stories.py e2e/test_memory_and_pids.py e2e/test_daemon.py e2e/test_hostile_pods.py)
 NODE_FILES    = $(NODE_LONGEST) $(filter-out $(NODE_LONGEST),$(shell grep -rlE --include='test_*.py' 'mark\.(root|containerd|crio)' tests))
+CLUSTER_LONGEST := $(addprefix tests/cluster/,test_culprits.py test_daemon_set.py test_rollout.py)
 # tests/conftest.py refuses a test whose file these do not find.
-CLUSTER_FILES = $(shell grep -rlE --include='test_*.py' 'mark\.cluster|tests\.kube\.api' tests)
+CLUSTER_FILES = $(CLUSTER_LONGEST) $(filter-out $(CLUSTER_LONGEST),$(shell grep -rlE --include='test_*.py' 'mark\.cluster|tests\.kube\.api' tests))
 NEEDS_NODE   := (root or containerd) and not (cluster or vm or side_by_side)$(if $(RUNTIME), and $(if $(filter $(RUNTIME),$(RUNTIMES)),containerd and $(if $(filter crio,$(RUNTIME)),crio,not crio),$(error RUNTIME=$(RUNTIME): none of $(RUNTIMES))))
 
 # Each of the many processes of the tests would compile all that it imports.
@@ -106,7 +107,7 @@ node-matrix: setup
 	$(BIN)/python -m tests.tools.runtimes $(ARGS)
 
 # Needs the programs of a real Kubernetes in $KUBEBUILDER_ASSETS; without them the tests are skipped with instructions.
-# A cluster and a node for each worker. The files stay in their order: the longest one, the DaemonSet's, is among the first.
+# A cluster and a node for each worker.
 test-cluster: setup
 	$(BIN)/pytest -n $(CLUSTER_JOBS) --dist loadfile --no-loadscope-reorder -m 'cluster and not side_by_side' $(CLUSTER_FILES) $(ARGS)
 
