@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -261,6 +262,25 @@ def test_one_steep_interval_has_a_rate_of_its_own() -> None:
     assert steep.seconds_at(100, 2500, 32 * SECOND) == 3.0
     assert steep.seconds_at(100, 3000, 32 * SECOND) == 0, "below a threshold, not at it, that is met"
     assert steep.seconds_at(100, 3001, 32 * SECOND) is None
+
+
+@pytest.mark.parametrize("apart", [1, 2, 3])
+def test_a_fall_that_has_just_begun_shows_at_short_intervals(apart: int) -> None:
+    """At `housekeepingInterval: 500ms` readings are two seconds apart: a pod went 20 s after "in 2m0s" was said."""
+    calm = [(at * SECOND, 9000) for at in range(0, 54, apart)]
+    fall = [(at * SECOND, 9000 - 100 * (at - 54)) for at in range(54, 61, apart)]
+    trend = play(*calm, *fall)
+    assert trend.last_fall is not None
+    assert trend.last_fall.rate == pytest.approx(100)
+    assert trend.last_fall.time >= 4 * SECOND
+
+
+def test_a_slow_step_between_two_readings_does_not_hide_a_fall() -> None:
+    """A steady 1Mi a second was said to take 50 s, 2m58s and 50 s to its threshold: each second reading fell by less."""
+    calm = [(at * SECOND, 9000) for at in range(0, 40, 2)]
+    for end in range(52, 62, 2):
+        fall = [(at * SECOND, 9000 - 100 * (at - 40) - (190 if at % 4 else 0)) for at in range(40, end, 2)]
+        assert play(*calm, *fall).present_rate == pytest.approx(100, rel=0.2), end
 
 
 def test_the_rate_before_a_jump() -> None:

@@ -8,9 +8,9 @@ says when a threshold will be met: the mean of a minute hides a fill that has ju
 has several, each over readings of the last minute, and none over a jump (`render.jump`):
 
     fill_rate     from the first reading since the last jump to the last one
-    present_rate  the same, or that of the last ten seconds or more where each reading of them fell faster by a quarter
+    present_rate  the same, or that of the last ten seconds or more where each four seconds of them fell faster by a quarter
     lately        that of the last ten seconds or more, where it is less than half of `fill_rate`: the fall is ending
-    last_fall     that of the last two readings, where it is 1.5 times `present_rate` or more: a fall may have just begun
+    last_fall     that of the last four seconds or more, where it is 1.5 times `present_rate` or more: a fall may have just begun
     last_change   that of the last two readings that are two seconds apart, whatever it is
     rate_before   that before the last jump
 
@@ -20,7 +20,7 @@ not go on. `fall_began` looks for the begin of the fall in the whole hour.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, starmap
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ RATE_WINDOW = MINUTE
 _RECENT_SPACING = 2 * SECOND
 """Least time between two points of the last minute: a busy loop makes a cycle several times a second."""
 _LEAST_TIME = 4 * SECOND
-"""Least time between the two readings of a rate."""
+"""Least time between the two readings of a rate; those between them do not count, as less time shows scatter."""
 _BEFORE = 5 * MINUTE
 """Least age of a level to which the present one is compared."""
 _LITTLE_PART = 20
@@ -48,7 +48,7 @@ _FASTER = 1.5
 """By how many times the last fall is faster than the present rate where both are said: of three readings of which the last one
 alone shows the fall, the mean is half of it."""
 _STEEPER = 1.25
-"""By how many times a fall is faster than that of a minute, in each of the last readings over ten seconds, where it counts
+"""By how many times a fall is faster than that of a minute, in each four seconds of the last ten or more, where it counts
 instead: what falls from the middle of that minute on has half its rate in the mean."""
 _ENOUGH_READINGS, _ENOUGH_TIME = 3, 10 * SECOND
 """The least number of readings, and the least time between the first and the last, that distinguish a rate from scatter."""
@@ -122,17 +122,14 @@ class Trend:
     def fill_rate(self) -> float | None:
         """Units a second by which `available` falls since the last jump; negative where it rises, `None` before it is known."""
         steady = self._steady
-        if len(steady) < 2:
-            return None
-        first, last = steady[0], steady[-1]
-        time = last.at - first.at
-        return (first.available - last.available) * SECOND / time if time >= _LEAST_TIME else None
+        return _fall(steady[0], steady[-1]) if steady and _time(steady) >= _LEAST_TIME else None
 
     @property
     def _late(self) -> Sequence[Point]:
         """The fewest of the last readings that distinguish a rate from scatter; else empty."""
         steady = self._steady
-        return next((late for each in range(_ENOUGH_READINGS, len(steady) + 1) if _is_long(late := steady[-each:])), ())
+        lasts = (steady[-each:] for each in range(_ENOUGH_READINGS, len(steady) + 1))
+        return next((each for each in lasts if _time(each) >= _ENOUGH_TIME), ())
 
     @property
     def enough(self) -> bool:
@@ -162,9 +159,8 @@ class Trend:
         before = next((each for each in reversed(steady) if steady[-1].at - each.at >= _ENOUGH_TIME), None)
         if rate is None or rate <= 0 or before is None:
             return None
-        time = steady[-1].at - before.at
-        late = (before.available - steady[-1].available) * SECOND / time
-        return Fall(time, late) if late * 2 < rate else None
+        late = _fall(before, steady[-1])
+        return Fall(steady[-1].at - before.at, late) if late * 2 < rate else None
 
     @property
     def present_rate(self) -> float | None:
@@ -173,7 +169,7 @@ class Trend:
         A leak that began ten seconds ago has a sixth of its rate in the mean of a minute.
         """
         over = self._present
-        return self.fill_rate if len(over) < 2 else (over[0].available - over[-1].available) * SECOND / _time(over)
+        return self.fill_rate if len(over) < 2 else _fall(over[0], over[-1])
 
     @property
     def present_time(self) -> int:
@@ -183,27 +179,23 @@ class Trend:
 
     @property
     def _present(self) -> Sequence[Point]:
-        """The last readings, where the signal falls faster by a quarter in each of them; else empty."""
+        """The last readings, where the signal falls faster by a quarter throughout them; else empty."""
         rate, late = self.fill_rate, self._late
         if rate is None or rate <= 0 or not late:
             return ()
-        falls = [
-            (before.available - after.available) * SECOND / (after.at - before.at) for before, after in pairwise(late)
-        ]
-        return late if min(falls) > rate * _STEEPER else ()
+        return late if min(starmap(_fall, pairwise(_spaced(late)))) > rate * _STEEPER else ()
 
     @property
     def last_fall(self) -> Fall | None:
-        """Return the fall between the last two readings.
+        """Return the fall to the last reading from the one before it, or from an earlier one that is four seconds older.
 
         `None` unless the signal fell much faster in it than the present rate says: one reading is no trend yet.
         """
-        rate, steady = self.present_rate, self._steady
-        time = steady[-1].at - steady[-2].at if len(steady) > 1 else 0
-        if rate is None or rate <= 0 or time < _LEAST_TIME:
+        rate, last = self.present_rate, _spaced(self._steady)[-2:]
+        if rate is None or rate <= 0 or len(last) < 2:
             return None
-        last = (steady[-2].available - steady[-1].available) * SECOND / time
-        return Fall(time, last) if last >= rate * _FASTER else None
+        fall = _fall(*last)
+        return Fall(_time(last), fall) if fall >= rate * _FASTER else None
 
     @property
     def last_change(self) -> LastChange | None:
@@ -216,8 +208,7 @@ class Trend:
         if before is None:
             return None
         last = points[-1]
-        time = last.at - before.at
-        return LastChange(last.at, Fall(time, (before.available - last.available) * SECOND / time))
+        return LastChange(last.at, Fall(last.at - before.at, _fall(before, last)))
 
     @property
     def rate_before(self) -> float | None:
@@ -284,8 +275,18 @@ class Trend:
         return before if before is not None and limit < lowest and before <= last.available else None
 
 
-def _is_long(points: Sequence[Point]) -> bool:
-    return _time(points) >= _ENOUGH_TIME
+def _spaced(points: Sequence[Point]) -> list[Point]:
+    """Return the last reading and those before it that are `_LEAST_TIME` apart, oldest first."""
+    kept = list(points[-1:])
+    for each in reversed(points):
+        if kept[-1].at - each.at >= _LEAST_TIME:
+            kept.append(each)
+    return kept[::-1]
+
+
+def _fall(before: Point, after: Point) -> float:
+    """Return the units a second by which `available` fell between two readings."""
+    return (before.available - after.available) * SECOND / (after.at - before.at)
 
 
 def _time(points: Sequence[Point]) -> int:
