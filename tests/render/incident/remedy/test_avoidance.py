@@ -300,6 +300,7 @@ def test_a_priority_to_propose_is_above_that_of_the_pod_that_goes_instead() -> N
     )
     (said,) = (each for each in avoidance(replace(found, ranking=rows)).not_by if "a priority above" in each)
     assert said.startswith("a priority above -5: ")
+    assert [each.moves for each in avoidance(replace(found, ranking=rows)).in_vain if each.text == said] == [True]
     assert "whose priority -5 is higher" in said, "it did not grow, and would go instead"
 
 

@@ -151,7 +151,7 @@ def _of_no_pod(found: Incident, resource: Resource, shared: SharedLimits) -> Avo
     instead = next((f"{row.pod} ({usage_text(row.usage or 0, resource)})" for row in rows), "")
     alone = " alone" if grew_beside_text(found) else ""
     own = f"a request, a limit or a priority of this pod{alone}" + (
-        f" that keeps it: {instead} would have gone in its place then, by what was measured in vain as well"
+        f" that keeps it: {instead} would have gone in its place then, and by what was measured not relieved the node either"
         if instead
         else ": what is missing is not its own"
     )
@@ -269,7 +269,7 @@ def _of_pod(found: Incident, victim: IncidentRow, resource: Resource, shared: Sh
     priority, advised = priority_text(found, victim, resource)
     if not priority:
         return limit
-    return limit + (Avoidance(by=(priority,)) if advised else in_vain(priority))
+    return limit + (Avoidance(by=(priority,)) if advised else in_vain(priority, moves=True))
 
 
 def _of_priority_beyond(found: Incident, victim: IncidentRow, resource: Resource) -> Avoidance:
