@@ -1,5 +1,7 @@
 """Who fills and who holds what is short or will be soon."""
 
+import copy
+
 from evictd.core.model.decision import EvictPod
 from evictd.core.units.duration import MINUTE, SECOND
 from evictd.render.status.headline import headline
@@ -107,6 +109,18 @@ def test_a_leak_that_goes_on_after_the_eviction_of_a_burst_is_named() -> None:
         assert text in page(after)
     before = snapshot_at(run, 100)
     assert not list(growers(status_of(before, before.at))), "no pod was evicted, and a threshold is far off"
+
+
+def test_what_grew_of_another_signal_than_the_near_one_names_it() -> None:
+    """`337Mi more belong to no pod` stood below the card of a disk of 160Mi, and was of memory."""
+    status = copy.deepcopy(status_of(approaching(), approaching().at))
+    memory = next(each for each in status["signals"] if each["signal"] == "memory.available")
+    pids = next(each for each in status["signals"] if each["signal"] == "pid.available")
+    status["signals"] = [memory, {**pids, "growing": memory["growing"], "fillRate": None, "thresholds": []}]
+    after = pressed()
+    status["decisions"] = status_of(after, after.at)["decisions"]
+    near, other = growers(status)
+    assert (near, other.partition(": ")[0]) == (GROWTH, "pid.available")
 
 
 def test_a_slow_leak_names_its_pod_with_what_it_took_since_the_fall_began() -> None:

@@ -56,6 +56,7 @@ def _falling(status: Document) -> list[Document]:
 
 
 def _growers(status: Document) -> Iterator[str]:
+    near = {each.entry["signal"] for each in approaches(status)}
     for entry in _falling(status):
         signal = Signal(entry["signal"])
         if beyond := entry["beyondPods"]:
@@ -74,9 +75,10 @@ def _growers(status: Document) -> Iterator[str]:
             over = seconds_text(growing["overSeconds"])
             before = growing["measuredSecondsBefore"]
             time = (
-                f"In {over}, up to {seconds_text(before)} before the last reading," if before else f"In the last {over}"
+                f"in {over}, up to {seconds_text(before)} before the last reading," if before else f"in the last {over}"
             )
-            yield f"{time} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+            text = f"{time} {'; '.join(filter(None, (pods or 'no pod grew', rest)))}."
+            yield f"{entry['signal']}: {text}" if near and entry["signal"] not in near else capital(text)
 
 
 def _elsewhere(entry: Document, grown: int, signal: Signal, *, alone: bool) -> str:
